@@ -1,6 +1,7 @@
-//! What routes of the hub's own API share, whichever door they belong to: who asks and what, read strictly; refusals as
-//! `{"error", "message"}`; streams that end when they must. JSON with snake_case names; who may not do something gets 401
-//! and not 403, as in every door of this hub.
+//! Parts shared by all routes of the hub's own API, whichever door the routes belong to: strict extractors
+//! for caller and request, errors as `{"error", "message"}`, and streams that end on revocation or shutdown.
+//! JSON uses snake_case names. A caller without permission gets 401 and not 403, as in every door of this
+//! hub.
 
 mod actor;
 mod extract;
@@ -21,23 +22,23 @@ pub use self::{
 };
 use crate::auth::Gatekeeper;
 
-/// What routes need to have; the state of a router.
+/// The state of a router: the handles needed by the shared extractors.
 pub trait Api: Send + Sync {
-    /// The hub.
+    /// Returns the hub.
     fn hub(&self) -> &Hub;
-    /// Who decides who is calling.
+    /// Returns the gatekeeper that authenticates requests.
     fn gatekeeper(&self) -> &Gatekeeper;
 }
 
-/// For a method that a path does not take. No failure of the core is about methods: the word is `invalid`, the code
-/// HTTP's own.
+/// Answers a method that the path does not support. No failure of the core is about methods: the error is
+/// `invalid`, the code is HTTP's own.
 #[allow(clippy::unused_async, reason = "a handler is asynchronous")]
 pub async fn wrong_method(method: Method, uri: Uri) -> Problem {
     let text = format!("{} does not take {method}; see /openapi.json", uri.path());
     Problem::from(Failure::new(Reason::Invalid, text)).with_status(StatusCode::METHOD_NOT_ALLOWED)
 }
 
-/// Counts an answer that is a refusal of bad input; the state is the hub and the door's name.
+/// Counts a response that refuses bad input; the state holds the hub and the name of the door.
 #[allow(clippy::unused_async, reason = "a handler is asynchronous")]
 pub async fn count_refused(
     State((hub, door)): State<(Hub, &'static str)>,

@@ -1,5 +1,5 @@
-//! Who a connection is: the token it shows, or the trust in programs of this machine. Every door asks here, whichever
-//! field or header its protocol carries the token in.
+//! Authentication: the token of a request or connection, or the trust in programs of this machine. Every door
+//! authenticates through [`Gatekeeper`], whichever field or header of its protocol carries the token.
 
 use std::{
     convert::Infallible,
@@ -20,19 +20,19 @@ use jackfield_model::{Failure, Owner, Reason};
 
 use crate::{guard::is_loopback, peer_user::PeerUser, server::Peer};
 
-/// How a request came to the hub, as far as can be told.
+/// How a request reached the hub, as far as the hub can tell.
 #[derive(Debug, Clone)]
 pub enum Came {
     /// Without a connection of our [`Server`](crate::server::Server): from within this process.
     Directly,
-    /// Over a connection, with no sign of a proxy. Whose it is, [`PeerUser`] tells.
+    /// Over a connection without signs of a proxy. [`PeerUser`] knows the user of the other end.
     Over(PeerUser),
-    /// From somebody else, through a proxy or a tunnel that connected for them.
+    /// Through a proxy or tunnel, on behalf of an unknown client.
     Forwarded,
 }
 
 impl Came {
-    /// How a request with this head came.
+    /// Returns how a request with this head reached the hub.
     pub fn with(head: &Parts) -> Self {
         if let Some(sign) = sign_of_a_proxy(head) {
             tracing::debug!(sign, "a request came through a proxy");
@@ -53,9 +53,9 @@ impl<S: Send + Sync> FromRequestParts<S> for Came {
     }
 }
 
-/// What in a request shows that a proxy passed it on.
+/// Returns the name of the sign that a proxy forwarded the request, if there is one.
 fn sign_of_a_proxy(head: &Parts) -> Option<&str> {
-    // nginx speaks it to what is behind it, unless told otherwise; programs have not for decades.
+    // By default nginx speaks HTTP/1.0 to its upstreams; other programs have not for decades.
     if head.version == Version::HTTP_10 {
         return Some("HTTP/1.0");
     }
@@ -69,10 +69,10 @@ fn sign_of_a_proxy(head: &Parts) -> Option<&str> {
     names.find(|name| is_added_by_a_proxy(name))
 }
 
-/// Whether proxies, tunnels, load balancers and content networks add a header of this name, and programs do not.
-/// Names are lower-case.
+/// Returns whether a header of this name is added by proxies, tunnels, load balancers and content networks,
+/// and not by programs. `name` is lower-case.
 fn is_added_by_a_proxy(name: &str) -> bool {
-    /// What stands somewhere in such a name: `x-forwarded-for`, `wl-proxy-client-ip`, `x-azure-clientip`.
+    /// Substrings of header names: `x-forwarded-for`, `wl-proxy-client-ip`, `x-azure-clientip`.
     const PARTS: [&str; 7] = [
         "forward",
         "proxy",
@@ -82,7 +82,7 @@ fn is_added_by_a_proxy(name: &str) -> bool {
         "client-address",
         "originating",
     ];
-    /// The endings of names that hold an address: `x-real-ip`, `true-client-ip`, `cf-connecting-ipv6`.
+    /// Suffixes of header names with an address: `x-real-ip`, `true-client-ip`, `cf-connecting-ipv6`.
     const ENDINGS: [&str; 6] = [
         "-ip",
         "-ipv4",
@@ -91,7 +91,7 @@ fn is_added_by_a_proxy(name: &str) -> bool {
         "-external-address",
         "-connection-ip",
     ];
-    /// The names of products, before what each adds.
+    /// Prefixes of header names, one per product.
     const PRODUCTS: [&str; 32] = [
         "akamai-",
         "cdn-",
@@ -126,7 +126,7 @@ fn is_added_by_a_proxy(name: &str) -> bool {
         "x-varnish",
         "x-vercel-",
     ];
-    /// Names that fit no rule.
+    /// Header names that match no rule.
     const OTHERS: [&str; 9] = [
         "disguised-host",
         "front-end-https",
@@ -144,18 +144,19 @@ fn is_added_by_a_proxy(name: &str) -> bool {
         || OTHERS.contains(&name)
 }
 
-/// Who is the owner `local` without a token.
+/// The clients that act as the owner `local` without a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
-    /// Nobody.
+    /// No client.
     Nobody,
-    /// Programs of the user who runs the hub, on its machine. What a proxy passes on is not theirs.
+    /// Programs of the user who runs the hub, on the hub's machine. Requests forwarded by a proxy are
+    /// excluded.
     ThisMachine,
-    /// Everybody: the operator said `--insecure`.
+    /// Every client: the operator passed `--insecure`.
     Everybody,
 }
 
-/// For those who have no `--insecure`: whether programs of this machine are trusted.
+/// Trust without the option `--insecure`: `true` trusts programs of this machine.
 impl From<bool> for Trust {
     fn from(is_here_only: bool) -> Self {
         if is_here_only {
@@ -166,16 +167,16 @@ impl From<bool> for Trust {
     }
 }
 
-/// Decides who a connection is.
+/// Authenticates connections and requests.
 #[derive(Debug, Clone)]
 pub struct Gatekeeper {
     hub: Hub,
     trust: Trust,
-    /// What the operator is to be told about a proxy before the hub, if anything.
+    /// Warning for the operator about a proxy in front of the hub.
     proxy_warning: Option<Arc<ProxyWarning>>,
 }
 
-/// A warning for the log, written at the first request that came through a proxy.
+/// A warning for the log, written at the first request forwarded by a proxy.
 #[derive(Debug)]
 struct ProxyWarning {
     text: String,
@@ -191,7 +192,8 @@ impl ProxyWarning {
 }
 
 impl Gatekeeper {
-    /// A gatekeeper; [`Trust::ThisMachine`] only where nobody but this machine's user can connect.
+    /// Creates a gatekeeper. Use [`Trust::ThisMachine`] only where no one but the user of this machine can
+    /// connect.
     pub fn new(hub: Hub, trust: impl Into<Trust>) -> Self {
         Self {
             hub,
@@ -200,12 +202,13 @@ impl Gatekeeper {
         }
     }
 
-    /// Who needs no token.
+    /// Returns the clients that need no token.
     pub fn trust(&self) -> Trust {
         self.trust
     }
 
-    /// Writes this to the log, once, when a request comes through a proxy: for hubs that are not set up for one.
+    /// Writes `text` to the log, once, at the first request forwarded by a proxy: for hubs that are not
+    /// configured for a proxy.
     pub fn with_proxy_warning(mut self, text: impl Into<String>) -> Self {
         self.proxy_warning = Some(Arc::new(ProxyWarning {
             text: text.into(),
@@ -214,7 +217,7 @@ impl Gatekeeper {
         self
     }
 
-    /// Whether a connection that came like this is somebody without a token.
+    /// Returns whether a connection that reached the hub in this way needs no token.
     pub fn trusts(&self, came: &Came) -> bool {
         match (self.trust, came) {
             (Trust::Nobody, _) | (Trust::ThisMachine, Came::Forwarded) => false,
@@ -223,7 +226,7 @@ impl Gatekeeper {
         }
     }
 
-    /// What whoever shows no token is told.
+    /// Returns the error text for a missing token.
     fn needs_token(&self, came: &Came) -> &'static str {
         match (self.trust, came) {
             (Trust::ThisMachine, Came::Forwarded) => {
@@ -238,8 +241,9 @@ impl Gatekeeper {
         }
     }
 
-    /// Who shows this token, or none. Where no token is needed, an unknown one is no reason to refuse: clients of
-    /// other hubs bring theirs along. A revoked or expired one always is.
+    /// Returns the principal for a token, or for a client without a token. Where no token is needed, an
+    /// unknown token is accepted: clients of other hubs bring theirs along. A revoked or expired token is
+    /// always refused.
     pub fn admit(&self, token: Option<&str>, came: &Came) -> Result<Principal, Failure> {
         if let (Some(warning), Came::Forwarded) = (&self.proxy_warning, came) {
             warning.write();
@@ -258,12 +262,12 @@ impl Gatekeeper {
         }
     }
 
-    /// Whether a token is one of this hub's, be it a dead one.
+    /// Returns whether this hub issued the token, even if it was revoked or has expired.
     pub fn knows(&self, token: &str) -> bool {
         !matches!(self.hub.tokens().look_up(token), Lookup::Unknown)
     }
 
-    /// The owner of the token in these headers, if there is a valid one.
+    /// Returns the owner of the token in the headers, if the token is valid.
     pub fn owner_of_token(&self, headers: &HeaderMap) -> Option<Owner> {
         match self.hub.tokens().look_up(bearer(headers)?) {
             Lookup::Valid(principal) => Some(principal.owner),
@@ -271,13 +275,13 @@ impl Gatekeeper {
         }
     }
 
-    /// Who sent a request with this head.
+    /// Authenticates a request by its head.
     pub fn admit_request(&self, head: &Parts) -> Result<Principal, Failure> {
         self.admit(bearer(&head.headers), &Came::with(head))
     }
 }
 
-/// The token of an `Authorization: Bearer` header.
+/// Returns the token of an `Authorization: Bearer` header.
 pub fn bearer(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = value.split_once(' ')?;

@@ -1,4 +1,5 @@
-//! The body of a request, counted while it is read: a length header may be missing or wrong.
+//! Reading of request bodies with limits on size and time. Bytes are counted while reading, because a length
+//! header may be missing or wrong.
 
 use std::{error::Error as _, iter, time::Duration};
 
@@ -11,16 +12,16 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::{api::invalid, server::NoRoom};
 
-/// How much of a body that is too large is thrown away before the refusal is sent, and for how long. A client that is
-/// still writing would otherwise see a broken connection and never the reason.
+/// Bytes of an oversized body that are discarded before the error response, and the time limit for
+/// discarding. A client still writing would otherwise see a broken connection instead of the reason.
 const THROWN_AWAY: usize = 16 << 20;
 const THROWING: Duration = Duration::from_secs(2);
 
-/// A body that comes slower than this is given up: what has come of it is held all the time.
+/// Minimum rate of a body. A slower body is refused, because the received part occupies memory all the time.
 const BYTES_PER_SECOND: usize = 32 << 10;
 
-/// Reads a body of at most `max`; `stuck` is how long nothing of it may come, and how much longer than a slow network needs
-/// all of it may take.
+/// Reads a body of at most `max` bytes. `stuck` limits the time without data, and the total time beyond the
+/// time needed at the minimum rate.
 pub async fn read(body: Body, max: Size, stuck: Span) -> Result<Bytes, Failure> {
     let is_said_too_large = body.size_hint().lower() > max.0 as u64;
     let mut pieces = body.into_data_stream();
@@ -32,15 +33,15 @@ pub async fn read(body: Body, max: Size, stuck: Span) -> Result<Bytes, Failure> 
     Err(Failure::new(Reason::TooLarge, text))
 }
 
-/// Throws away what is left of a body that was refused, within limits, so that its sender sees the refusal. Whether its
-/// end came.
+/// Discards the rest of a refused body, within limits, so that its sender sees the response. Returns whether
+/// the body ended.
 pub async fn discard(body: Body) -> bool {
     throw_away(&mut body.into_data_stream()).await
 }
 
 type Pieces = axum::body::BodyDataStream;
 
-/// The whole body, or nothing if it is too large.
+/// Reads the whole body; returns `None` if the body is larger than `max`.
 async fn read_pieces(
     pieces: &mut Pieces,
     max: Size,
@@ -65,7 +66,7 @@ async fn read_pieces(
         if text.len() + piece.len() > max.0 {
             return Ok(None);
         }
-        // Most bodies come in one piece, which need not be copied.
+        // Most bodies arrive in one piece and need no copy.
         if text.is_empty() && pieces.is_end_stream() {
             return Ok(Some(piece));
         }
@@ -73,7 +74,7 @@ async fn read_pieces(
     }
 }
 
-/// Why a body did not come to its end.
+/// Returns the failure for a body that ended early.
 fn broken_off(error: &axum::Error) -> Failure {
     let causes = iter::successors(error.source(), |cause| (*cause).source());
     let mut no_room = causes.filter_map(|cause| cause.downcast_ref::<NoRoom>());
@@ -83,7 +84,7 @@ fn broken_off(error: &axum::Error) -> Failure {
     }
 }
 
-/// Whether the end of the body came.
+/// Discards data up to the limits; returns whether the body ended.
 async fn throw_away(pieces: &mut Pieces) -> bool {
     let throwing = async {
         let mut thrown = 0;
@@ -96,7 +97,7 @@ async fn throw_away(pieces: &mut Pieces) -> bool {
         }
         true
     };
-    // Whoever is not done by then is cut off; the refusal is on its way either way.
+    // A client that is not done by then is cut off; the error response is already on its way.
     timeout(THROWING, throwing).await.unwrap_or(false)
 }
 

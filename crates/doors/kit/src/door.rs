@@ -1,14 +1,14 @@
-//! The contract between a hub and its doors. A door is one protocol, both ways: callers that come in by it, and agents that are
-//! reached by it.
+//! The contract between a hub and its doors. A door is one protocol, both ways: for incoming callers, and for
+//! the agents that the hub reaches.
 //!
-//! Each door crate has a type `Config` in its `config.rs`: the door's section of the hub's configuration. It implements
-//! [`Open`]. The hub gives every door the same [`Context`] and takes an [`Opened`] from it:
+//! Each door crate has a type `Config` in its `config.rs`: the door's section of the hub's configuration,
+//! which implements [`Open`]. The hub gives every door the same [`Context`] and receives an [`Opened`]:
 //!
-//! 1. The hub reads its configuration. Each section checks itself and answers with a [`ConfigError`].
-//! 2. The hub binds its address, opens its store, and makes one [`Context`].
-//! 3. It calls [`Open::open`] of each door in turn.
-//! 4. It merges the routes and their descriptions, offers connections at `/ws` to each [`Socket`], and lets each [`Composer`]
-//!    write the callbacks of its door.
+//! 1. The hub reads its configuration. Each section checks itself and may fail with a [`ConfigError`].
+//! 2. The hub binds its address, opens its store, and creates one [`Context`].
+//! 3. The hub calls [`Open::open`] of each door in turn.
+//! 4. The hub merges the routes and their descriptions, offers connections at `/ws` to each [`Socket`], and
+//!    lets each [`Composer`] write the callbacks of its door.
 
 use std::{error::Error, fmt, io, net::SocketAddr, path::Path, sync::Arc};
 
@@ -28,79 +28,79 @@ use crate::{
     tls::Tls,
 };
 
-/// What a hub gives to each of its doors. Cheap to clone.
+/// Handles of the hub that every door receives. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Context {
     /// The hub: agents, calls and tasks.
     pub hub: Hub,
-    /// Finds out who a connection or a request belongs to, and who needs no token.
+    /// Authenticates connections and requests, and knows which clients need no token.
     pub gatekeeper: Gatekeeper,
-    /// Where a door runs its connections and background work. They stop with the hub.
+    /// Tasks for the door's connections and background work. They stop with the hub.
     pub tasks: Tasks,
-    /// The client for URLs that callers, agents or operators name.
+    /// Client for URLs chosen by callers, agents or operators.
     pub outbound: Outbound,
-    /// Whether such URLs may lead to this machine and to private networks.
+    /// Whether outgoing requests may reach this machine and private networks.
     pub allow_private_outbound: bool,
-    /// Where a door keeps what must survive a restart.
+    /// Store for the door's data that must survive a restart.
     pub store: Arc<dyn Store>,
-    /// The hub's secrets.
+    /// Secrets of the hub.
     pub secrets: Arc<dyn Secrets>,
-    /// Where the hub is.
+    /// Network addresses and public URL of the hub.
     pub address: Address,
-    /// The hub's version, for people.
+    /// Version of the hub, for display.
     pub version: &'static str,
 }
 
-/// Where a hub is.
+/// The addresses of a hub.
 #[derive(Debug, Clone)]
 pub struct Address {
-    /// The address that the configuration names. Its port is 0 if any free port will do.
+    /// Address in the configuration; port 0 selects any free port.
     pub configured: SocketAddr,
-    /// The address that the hub listens on.
+    /// Address that the hub listens on.
     pub bound: SocketAddr,
-    /// The URL under which others reach the hub. Nothing if the hub listens on all addresses and nobody told it its URL.
+    /// Public URL of the hub. `None` if the hub listens on all addresses and the configuration names no URL.
     pub base_url: Option<String>,
-    /// The hub's certificate, if it serves TLS.
+    /// Certificate of the hub, if the hub serves TLS.
     pub tls: Option<Tls>,
 }
 
-/// The hub's secrets, each known by its name.
+/// Secrets of the hub by name.
 pub trait Secrets: fmt::Debug + Send + Sync {
-    /// Reads a secret, or makes it if there is none.
+    /// Reads a secret, or creates a missing one.
     fn load_or_create(&self, name: &str) -> io::Result<String>;
 
-    /// Reads a secret, if there is one.
+    /// Reads a secret; returns `None` if the secret does not exist.
     fn load(&self, name: &str) -> io::Result<Option<String>>;
 
-    /// The folder that holds the secrets, each in a file of its name.
+    /// Returns the folder of the secrets, where each file has the name of its secret.
     fn folder(&self) -> &Path;
 }
 
-/// The configuration of a door.
+/// The configuration of a door, ready to open the door.
 pub trait Open {
-    /// What the hub can do with the open door besides what every door gives; mostly nothing.
+    /// Extra handle to the open door for the hub, beyond [`Opened`]; mostly `()`.
     type Handle;
 
-    /// Opens the door: it serves as soon as the hub does.
+    /// Opens the door, which serves as soon as the hub does.
     fn open(
         self,
         context: &Context,
     ) -> impl Future<Output = Result<Opened<Self::Handle>, OpenError>> + Send;
 }
 
-/// What an open door adds to its hub. Every part is optional.
+/// The contributions of an open door to its hub. Every part is optional.
 pub struct Opened<H = ()> {
     /// See [`Open::Handle`].
     pub handle: H,
-    /// The door's HTTP routes.
+    /// HTTP routes of the door.
     pub routes: Router,
-    /// The description of those routes that belong to the hub's own API.
+    /// OpenAPI description of the routes that belong to the hub's own API.
     pub api: OpenApi,
-    /// The door's protocol at the WebSocket address `/ws`, which doors share.
+    /// Protocol of the door at the shared WebSocket address `/ws`.
     pub socket: Option<Arc<dyn Socket>>,
-    /// What writes the door's callbacks.
+    /// Writer of the door's callbacks.
     pub composer: Option<Arc<dyn Composer>>,
-    /// What reads the door's secrets again when the operator asks for it.
+    /// Reloads the door's secrets at the operator's request.
     pub reload: Option<Arc<dyn Reload>>,
 }
 
@@ -116,7 +116,7 @@ impl<H: fmt::Debug> fmt::Debug for Opened<H> {
 }
 
 impl<H> Opened<H> {
-    /// A door that adds nothing yet.
+    /// Creates a door without routes, socket, composer or reload.
     pub fn new(handle: H) -> Self {
         Self {
             handle,
@@ -128,7 +128,7 @@ impl<H> Opened<H> {
         }
     }
 
-    /// Adds routes and the description of those that belong to the hub's own API.
+    /// Adds routes, and the description of the routes that belong to the hub's own API.
     #[must_use]
     pub fn with_routes(mut self, (routes, api): (Router, OpenApi)) -> Self {
         self.routes = self.routes.merge(routes);
@@ -137,38 +137,39 @@ impl<H> Opened<H> {
     }
 }
 
-/// A protocol at the WebSocket address that doors share.
+/// A protocol at the shared WebSocket address.
 pub trait Socket: fmt::Debug + Send + Sync {
-    /// The name of the door.
+    /// Returns the name of the door.
     fn door(&self) -> &'static str;
 
-    /// Whether a connection to this URL speaks the protocol, whatever it sends. Fails if the URL cannot be read.
+    /// Returns whether the URL alone identifies the protocol, regardless of the first frame. Fails if the URL
+    /// is unreadable.
     fn claims_url(&self, url: &Uri) -> Result<bool, Failure>;
 
-    /// Whether a connection that begins like this speaks the protocol.
+    /// Returns whether the first event of a connection identifies the protocol.
     fn claims_first(&self, first: &Step) -> bool;
 
-    /// Runs a connection to this URL until it ends.
+    /// Runs a connection to `url` until its end.
     fn run(self: Arc<Self>, line: Line, url: &Uri) -> BoxFuture<'static, ()>;
 }
 
-/// Something that reads secrets of the operator.
+/// A component that reads secrets of the operator.
 pub trait Reload: fmt::Debug + Send + Sync {
-    /// Reads the secrets again. Those in use stay if that fails.
+    /// Reads the secrets again. On failure the current ones stay in use.
     fn reload(&self) -> Result<(), OpenError>;
 }
 
-/// Why a door cannot be opened.
+/// The reason why a door cannot open.
 #[derive(Debug, thiserror::Error)]
 #[error("{text}")]
 pub struct OpenError {
-    /// What failed, and what to do.
+    /// Failed step and remedy.
     text: String,
     source: Option<Box<dyn Error + Send + Sync>>,
 }
 
 impl OpenError {
-    /// Something failed because of `source`.
+    /// Creates an error with a text and its cause.
     pub fn new(text: impl Into<String>, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self {
             text: text.into(),
@@ -186,7 +187,7 @@ impl From<ConfigError> for OpenError {
     }
 }
 
-/// What is wrong with a setting. The text names its key.
+/// An invalid setting. The text names its key.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct ConfigError(pub String);

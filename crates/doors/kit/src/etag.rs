@@ -1,9 +1,9 @@
-//! Whether a client has already what it asks for, by the tags that it names.
+//! Conditional requests by entity tag.
 
 use http::{HeaderMap, HeaderValue, header};
 
-/// Whether the request says that its sender has what `tag` stands for: by a list of tags, weak ones among them, or by `*`.
-/// The tag is a strong one without a comma.
+/// Returns whether the header `If-None-Match` contains `tag`: in a list of tags, weak ones included, or by
+/// `*`. `tag` is a strong tag without a comma.
 pub fn has_already(headers: &HeaderMap, tag: &HeaderValue) -> bool {
     headers
         .get_all(header::IF_NONE_MATCH)

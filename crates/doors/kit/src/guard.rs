@@ -1,8 +1,8 @@
-//! Keeps web pages that the operator did not mean from using the hub through somebody's browser: the
-//! `Host` of a request must be one of ours (against DNS rebinding), and its `Origin`, if a browser sends
-//! one, must be the hub itself or listed. [`check`] decides, [`Guard`] asks it for every request. Behind that stands a second
-//! wall, for browsers and pages that leave `Origin` out: no request that a browser calls cross-site, and no body of a type
-//! that a page can send without asking.
+//! Protection against web pages that use the hub through a visitor's browser. The `Host` of a request must
+//! belong to the hub (against DNS rebinding), and its `Origin`, if a browser sends one, must be the hub
+//! itself or listed. [`check`] decides, and [`Guard`] applies the decision to every request. A second check
+//! covers browsers and pages that omit `Origin`: the guard refuses requests that a browser marks as
+//! cross-site, and bodies of a type that a page can send without a preflight request.
 
 use std::{
     convert::Infallible,
@@ -23,26 +23,26 @@ use tower::{Layer, Service};
 #[cfg(test)]
 mod tests;
 
-/// What a hub may be called and who may call it from a web page.
+/// Host names and origins allowed by a hub.
 #[derive(Debug, Clone, Default)]
 pub struct HostRules {
-    /// The addresses the hub listens on.
+    /// Addresses that the hub listens on.
     pub listen: Vec<SocketAddr>,
-    /// The URL under which the hub is known, if it is.
+    /// Public URL of the hub.
     pub public_url: Option<Uri>,
-    /// Further names, with or without a port; without one, any port will do.
+    /// Further host names, with or without a port; without a port, any port matches.
     pub allowed_hosts: Vec<String>,
     /// Further origins, such as `https://console.example.com`.
     pub allowed_origins: Vec<String>,
 }
 
-/// Why a request is refused.
+/// The reason why the guard refuses a request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// There is no `Host`, or more than one.
+    /// `Host` is missing or repeated.
     #[error("request must have exactly one Host header")]
     MissingHost,
-    /// `Host` is not one of the hub's.
+    /// `Host` does not belong to the hub.
     #[error(
         "host {0:?} is not this hub's; add it to allowed_hosts or set public_url, from when on every request needs a token"
     )]
@@ -50,10 +50,10 @@ pub enum Refusal {
     /// `Origin` is neither the hub's nor listed.
     #[error("origin {0:?} may not use this hub; add it to allowed_origins")]
     Origin(String),
-    /// The browser says that a page of another site sends the request.
+    /// The browser marks the request as sent by a page of a different site.
     #[error("a page of another site may not use this hub; add its origin to allowed_origins")]
     CrossSite,
-    /// The body is not JSON by its type.
+    /// The content type is not JSON.
     #[error(
         "header Content-Type must be application/json, got {0:?}; curl sends it with --json in the place of -d"
     )]
@@ -61,7 +61,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// The HTTP status of the refusal.
+    /// Returns the HTTP status of the refusal.
     pub fn status(&self) -> StatusCode {
         match self {
             Self::MissingHost => StatusCode::BAD_REQUEST,
@@ -70,7 +70,7 @@ impl Refusal {
         }
     }
 
-    /// The word for programs.
+    /// Returns the error code for programs.
     pub fn code(&self) -> &'static str {
         match self {
             Self::MissingHost => "missing_host",
@@ -89,7 +89,7 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// Decides about one request by its `Host` (or HTTP/2 `:authority`) and its `Origin`.
+/// Checks a request by its `Host` (or HTTP/2 `:authority`) and its `Origin`.
 pub fn check(host: Option<&str>, origin: Option<&str>, rules: &HostRules) -> Result<(), Refusal> {
     let host = host.ok_or(Refusal::MissingHost)?;
     let authority = Name::parse(host)
@@ -103,7 +103,8 @@ pub fn check(host: Option<&str>, origin: Option<&str>, rules: &HostRules) -> Res
     }
 }
 
-/// Whether a host, with or without a port, is this machine to itself. What is no host at all is not.
+/// Returns whether a host, with or without a port, is the loopback name or address. Returns `false` for an
+/// invalid host.
 pub fn is_loopback(host: &str) -> bool {
     Name::parse(host).is_some_and(|name| name.is_loopback())
 }
@@ -126,7 +127,7 @@ impl HostRules {
         };
         self.listen.iter().any(|listen| {
             let is_same = listen.ip().is_unspecified() || listen.ip().to_canonical() == ip;
-            // Without a port it came to the default one, 80 or 443.
+            // Without a port, the request came to the default port, 80 or 443.
             let is_port = match host.port {
                 Some(port) => port == listen.port(),
                 None => matches!(listen.port(), 80 | 443),
@@ -164,7 +165,7 @@ impl HostRules {
     }
 }
 
-/// A host, lower-case, with the port if one was given.
+/// A host name in lower case, with an optional port.
 #[derive(Debug, PartialEq, Eq)]
 struct Name {
     host: String,
@@ -173,11 +174,11 @@ struct Name {
 
 impl Name {
     fn parse(text: &str) -> Option<Self> {
-        // `user@host` is no Host, though a URL's authority.
+        // `user@host` is valid as the authority of a URL, but not as a Host.
         let authority: Authority = text.parse().ok().filter(|_| !text.contains('@'))?;
         let port = match authority.port() {
             Some(port) => Some(port.as_str().parse().ok()?),
-            // The parser lets `host:` and `host:99999` through without a port.
+            // The parser accepts `host:` and `host:99999` without a port.
             None if text.len() > authority.host().len() => return None,
             None => None,
         };
@@ -213,12 +214,12 @@ fn default_port(scheme: &str) -> Option<u16> {
     }
 }
 
-/// The middleware that refuses what [`check`] refuses.
+/// The middleware that refuses requests according to [`check`].
 #[derive(Debug, Clone)]
 pub struct Guard(Arc<HostRules>);
 
 impl Guard {
-    /// A guard with these rules.
+    /// Creates a guard with the given rules.
     pub fn new(rules: HostRules) -> Self {
         Self(Arc::new(rules))
     }
@@ -238,8 +239,8 @@ impl Guard {
             return Err(Refusal::Origin("more than one".to_owned()));
         }
         let host = host.map(|it| String::from_utf8_lossy(it.as_bytes()));
-        // HTTP/2 has `:authority`, a request to a proxy the whole URL; either comes before Host, but
-        // neither may be used to smuggle a foreign Host past us.
+        // HTTP/2 has `:authority`, a request to a proxy the whole URL. Either takes precedence over `Host`,
+        // but neither may smuggle a foreign `Host` past the guard.
         let authority = request.uri().authority().map(Authority::as_str);
         if let (Some(_), Some(host)) = (authority, &host) {
             check(Some(host), None, &self.0)?;
@@ -253,8 +254,8 @@ impl Guard {
     }
 }
 
-/// Whether a browser says that a page of another site sends the request. A link that somebody follows there is none:
-/// the page does not see where it leads.
+/// Returns whether a browser marks the request as sent by a page of a different site. Following a link does
+/// not count, because the page cannot read the result.
 fn is_cross_site(method: &Method, headers: &HeaderMap) -> bool {
     let says = |name: &str, word: &str| headers.get_all(name).iter().any(|it| it == word);
     let is_link = matches!(*method, Method::GET | Method::HEAD)
@@ -263,14 +264,15 @@ fn is_cross_site(method: &Method, headers: &HeaderMap) -> bool {
     says("sec-fetch-site", "cross-site") && !is_link
 }
 
-/// The header of the bridge's platform, which no page can send without asking first: its requests prove enough.
+/// Header of the bridge's platform. No page can send this header without a preflight request, so it proves
+/// enough.
 const PLATFORM_SECRET: &str = "x-platform-secret";
 
-/// Where a type that is not JSON is refused by the door, in the shape of its protocol.
+/// Path prefix where the door itself refuses content types other than JSON, in the format of its protocol.
 const JUDGES_TYPES: &str = "/a2a";
 
-/// Refuses a body that a page could have sent without asking: whatever is not JSON, or gRPC. A `PUT`, for which every
-/// browser asks first, uploads a file of any type.
+/// Refuses a body that a page could send without a preflight request: every type except JSON and gRPC. `PUT`
+/// may upload a file of any type, because every browser sends a preflight request for `PUT`.
 fn check_type(request: &Request<Body>) -> Result<(), Refusal> {
     let method = request.method();
     let acts = matches!(*method, Method::POST | Method::PATCH | Method::DELETE);

@@ -1,5 +1,5 @@
-//! The byte stream below HTTP and WebSockets: one type whether or not TLS is spoken, so that a door's
-//! session is compiled once.
+//! The byte stream below HTTP and WebSockets. [`Io`] is one type with and without TLS, so that the session of
+//! a door is compiled once.
 
 use std::{
     io,
@@ -14,18 +14,18 @@ use tokio_rustls::server::TlsStream;
 
 use crate::socket::Socket;
 
-/// A connection that the server accepted.
+/// A connection accepted by the server.
 #[derive(Debug)]
 pub enum Io {
     /// Plain TCP.
     Plain(Socket),
     /// TLS over TCP.
     Tls(Box<TlsStream<Socket>>),
-    /// An upgraded connection of a server that is not ours, such as `axum::serve` in a test.
+    /// An upgraded connection of a foreign HTTP server, such as `axum::serve` in a test.
     Foreign(Box<TokioIo<Upgraded>>),
 }
 
-/// Does the same with whichever stream it is.
+/// Evaluates the same expression with the stream of any variant of [`Io`].
 macro_rules! with_stream {
     ($io:expr, $stream:ident => $do:expr) => {
         match $io {

@@ -1,6 +1,6 @@
-//! Bodies of JSON, read strictly. The text is looked at without building values: how deep it nests, and which field a
-//! parser's error is about. Serde's own limit does not count what is passed on as raw JSON, its errors name a line and
-//! not a field, and it takes a list for an object, which [`Object`] does not.
+//! Strict reading of JSON bodies. A scan of the text, without building values, finds its nesting depth and
+//! the field behind a parser error. Serde's own limit does not count raw JSON that is passed on, its errors
+//! name a line instead of a field, and it accepts a list for an object, which [`Object`] does not.
 
 use std::{fmt, marker::PhantomData};
 
@@ -10,7 +10,7 @@ use serde::{
     de::{DeserializeOwned, MapAccess, Visitor, value::MapAccessDeserializer},
 };
 
-/// Something that is written as an object and not as the list of its fields.
+/// A value that must be written as an object, not as the list of its fields.
 #[derive(Debug)]
 pub struct Object<T>(pub T);
 
@@ -30,11 +30,11 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     }
 }
 
-/// Reads a body that is one object and nests at most `depth` levels; a refusal names the field.
+/// Reads a body that is one object and nests at most `depth` levels. The failure names the wrong field.
 pub fn parse<T: DeserializeOwned>(text: &[u8], depth: usize) -> Result<T, Failure> {
     check_depth(text, depth)?;
     read(text).map_err(|Misread { field, error }| {
-        // Where the text breaks off says nothing about the field that happens to stand there.
+        // A syntax error is not about the field at its position.
         let text = if error.is_syntax() || error.is_eof() {
             format!("the body is not valid JSON: {error}")
         } else if missing(&error).is_some() {
@@ -48,16 +48,16 @@ pub fn parse<T: DeserializeOwned>(text: &[u8], depth: usize) -> Result<T, Failur
     })
 }
 
-/// Why an object could not be read.
+/// The error of reading an object.
 #[derive(Debug)]
 pub struct Misread {
-    /// The field that is wrong, such as `parts[0].file`; empty if it is the whole.
+    /// Path of the wrong field, such as `parts[0].file`; empty for the whole object.
     pub field: String,
-    /// What is wrong with it.
+    /// Error of the parser.
     pub error: serde_json::Error,
 }
 
-/// Reads one object, for those who say in their own words what is wrong with it.
+/// Reads one object, for callers with their own error texts.
 pub fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, Misread> {
     let parsed = serde_json::from_slice::<Object<T>>(text);
     parsed.map(|object| object.0).map_err(|error| {
@@ -65,7 +65,7 @@ pub fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, Misread> {
         if let (Some(Place::Object { key, .. }), Some(name)) =
             (walk.open.last_mut(), missing(&error))
         {
-            // The key that stands last is not the one that is not there.
+            // The last key in the text is not the missing one.
             *key = name;
         }
         let field = walk.path();
@@ -73,14 +73,14 @@ pub fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, Misread> {
     })
 }
 
-/// The field that is not there, if that is what is wrong.
+/// Returns the name of the missing field, if the error is about one.
 fn missing(error: &serde_json::Error) -> Option<String> {
     let text = error.to_string();
     let (name, _) = text.strip_prefix("missing field `")?.split_once('`')?;
     Some(name.to_owned())
 }
 
-/// Refuses a body that nests deeper than `depth` levels, for those who parse it themselves.
+/// Refuses a body that nests deeper than `depth` levels, for callers that parse the body themselves.
 pub fn check_depth(text: &[u8], depth: usize) -> Result<(), Failure> {
     if is_deeper_than(text, depth) {
         let text = format!("the body nests deeper than {depth} levels; flatten it");
@@ -92,19 +92,19 @@ pub fn check_depth(text: &[u8], depth: usize) -> Result<(), Failure> {
 /// A path of keys and indexes, such as `parts[0].file`.
 #[derive(Debug, Default)]
 struct Walk {
-    /// Per open bracket, where in it we are.
+    /// Position within each open bracket.
     open: Vec<Place>,
 }
 
 #[derive(Debug)]
 enum Place {
-    /// In an object: the last key, and whether the next string is one.
+    /// In an object: the last key, and whether the next string is a key.
     Object { key: String, wants_key: bool },
     /// In an array: the index.
     Array(usize),
 }
 
-/// Whether the text nests deeper than `max`. What is not JSON is left for the parser to refuse.
+/// Returns whether the text nests deeper than `max`. Invalid JSON is left for the parser to refuse.
 fn is_deeper_than(text: &[u8], max: usize) -> bool {
     let (mut depth, mut in_string, mut escaped) = (0usize, false, false);
     for byte in text {
@@ -132,7 +132,7 @@ fn is_deeper_than(text: &[u8], max: usize) -> bool {
     false
 }
 
-/// The way to the byte at a line and column (both from 1).
+/// Returns the path to the byte at a line and column (both from 1).
 fn walk_to(text: &[u8], line: usize, column: usize) -> Walk {
     let start: usize = text
         .split_inclusive(|byte| *byte == b'\n')
@@ -161,7 +161,7 @@ impl Walk {
                     wants_key: true,
                 }),
                 b'[' => self.open.push(Place::Array(0)),
-                // The last bracket stays open: an error about what it closed is about the whole of it.
+                // The last bracket stays open: an error at a closing bracket is about the whole value.
                 b'}' | b']' if at < text.len() => drop(self.open.pop()),
                 b',' if at < text.len() => self.next(),
                 _ => {}
@@ -206,7 +206,7 @@ impl Walk {
     }
 }
 
-/// The length of a string's inside, whose opening quote is gone.
+/// Returns the length of a string up to its closing quote; `text` begins after the opening quote.
 fn string_length(text: &[u8]) -> usize {
     let mut escaped = false;
     text.iter()

@@ -1,8 +1,15 @@
-//! What Jackfield's doors share and none of them owns: the HTTP server and its sockets, the WebSocket
-//! that a door's actor loop turns on, the upgrade that leads from one to the other, the `Host` and
-//! `Origin` guard, the body of an SSE response, the tags by which clients know an answer again, ids that may have been
-//! meant, what routes of the hub's own API share, the one way out, and the courier that empties the outbox.
-//! Nothing here knows a protocol.
+//! Infrastructure shared by all doors of Jackfield. Nothing here knows a protocol.
+//!
+//! - [`server`], [`socket`], [`io`], [`tls`]: the HTTP server and its sockets.
+//! - [`ws`], [`line`], [`mailbox`]: the WebSocket and the actor of one WebSocket connection; [`upgrade`]
+//!   turns an HTTP request into a WebSocket.
+//! - [`auth`], [`guard`], [`peer_user`]: authentication, and the checks of the `Host` and `Origin` headers.
+//! - [`sse`], [`body`], [`etag`], [`json`], [`trace`]: bodies and headers of responses and requests.
+//! - [`similar`]: suggestions for a mistyped id.
+//! - [`api`]: the parts shared by the routes of the hub's own API.
+//! - [`outbound`]: the only client for outgoing requests; [`outbox`]: the courier that delivers queued
+//!   callbacks.
+//! - [`door`], [`matrix`]: the contract of a door, and the table of supported features.
 
 pub mod api;
 pub mod auth;

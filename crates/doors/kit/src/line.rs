@@ -1,6 +1,7 @@
-//! One held WebSocket as a door's session sees it: what the peer sends, what rang, and when it is over. The line owns
-//! the socket's clocks: pings, the time to say who one is, stuck writes, and how much may be read while those the
-//! peer writes to do not keep up (docs/promises.md, Flow control). It knows no protocol; one flush per batch.
+//! One open WebSocket, as the session of a door sees it. [`Line`] reports the peer's frames, the sources that
+//! became ready, and the end of the connection. It also owns the clocks of the socket: pings, the
+//! registration timeout, stuck writes, and the reading rate while the receivers of the peer's frames do not
+//! keep up (docs/promises.md, Flow control). [`Line`] knows no protocol and flushes once per batch.
 
 mod clocks;
 mod counts;
@@ -47,81 +48,85 @@ use crate::{
 
 pub use self::signs::Signs;
 
-/// Frames are queued for the socket up to this much, then flushed before more is taken from the pipes.
+/// Bytes queued for the socket above which frames are flushed before more are taken from the pipes.
 const QUEUE_HIGH: usize = 64 << 10;
-/// How many frames are handled before the answers to them are flushed.
+/// Frames of the peer that are handled before the answers are flushed.
 const READ_BATCH: usize = 64;
-/// How long the last frames of a closing connection may take.
+/// Timeout for writing the last frames of a closing connection.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// What a line needs of its hub, and what its handshake showed.
+/// The parts for [`Line::new`]: handles of the hub, and the results of the handshake.
 #[derive(Debug)]
 pub struct LineParts {
-    /// The hub.
+    /// Hub that the connection belongs to.
     pub hub: Hub,
-    /// The door that it is counted under, until another one [takes it](Line::belongs_to).
+    /// Door whose metrics count the connection, until [`Line::belongs_to`] moves the connection to a
+    /// different door.
     pub door: &'static str,
-    /// Fires when the hub stops.
+    /// Cancelled when the hub stops.
     pub stop: CancellationToken,
-    /// Whose connection it is; absent without our own server below, as in tests of somebody else's. Then a hang-up shows
-    /// only when the peer is read, and nothing is counted.
+    /// Account and hang-up detector of the TCP connection. `None` below a foreign HTTP server, as in tests:
+    /// then a hang-up is noticed only by reading, and no share is counted.
     pub peer: Option<Peer>,
-    /// The token in the headers of the handshake.
+    /// Token in the headers of the handshake.
     pub token: Option<Box<str>>,
-    /// How the handshake came.
+    /// How the client of the handshake reached the hub.
     pub came: Came,
 }
 
-/// What happens next on a line.
+/// The next event of a [`Line`].
 #[derive(Debug)]
 pub enum Step {
-    /// The peer sent text.
+    /// The peer sent a text message.
     Text(Utf8Bytes),
-    /// The peer sent binary data.
+    /// The peer sent a binary message.
     Binary,
-    /// Something with this key wants to be served. The [mailbox](MAILBOX) rings through to a busy socket, since it may
-    /// say that the connection must end; what is left in it rings again.
+    /// The source with this key is ready. The key [`MAILBOX`] is reported even while the socket is busy,
+    /// because a mailbox may hold the order to close the connection. Mail left in the mailbox makes the key
+    /// ready again.
     Rang(u32),
-    /// About once a second while not all of what the peer sends is taken: time to look at who does not take it.
+    /// Reported about once a second while the peer is read slowly or not at all: time to check which
+    /// receivers do not keep up.
     Look,
-    /// The peer broke a rule of WebSocket or of size; say what there is to say, then [`Line::part`].
+    /// The peer broke a rule of WebSocket or exceeded a size limit. The session queues its last frames, then
+    /// calls [`Line::part`].
     Broken(WsError),
-    /// It is over.
+    /// The connection is over.
     Over(Leave),
 }
 
-/// The close code of a connection whose agent connected again elsewhere.
+/// Close code of a connection whose agent connected again elsewhere.
 pub const REPLACED: u16 = 4001;
-/// The close code of a connection whose token was revoked, or whose agent was removed.
+/// Close code of a connection whose token was revoked or whose agent was removed.
 pub const REVOKED: u16 = 4002;
 
-/// Why a line is over.
+/// The reason for the end of a [`Line`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leave {
-    /// The peer is gone.
+    /// The peer disconnected without a normal close.
     Gone,
-    /// The peer said that it is done (1000, or a close without a code) and is gone.
+    /// The peer closed normally (code 1000, or no code) and is gone.
     Left,
-    /// We close, with this code and reason.
+    /// The hub closes the connection with this code and reason.
     Close(u16, &'static str),
 }
 
-/// With what a peer closed its connection.
+/// The close frame that a peer sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Goodbye {
-    /// The code; 1005 if it gave none.
+    /// Close code; 1005 if the peer sent none.
     pub code: u16,
-    /// Why, in its own words; empty if it did not say.
+    /// Reason given by the peer, often empty.
     pub reason: Box<str>,
 }
 
 impl Goodbye {
-    /// Whether it says more than that the peer is done.
+    /// Returns whether the close frame carries more than a normal end: an unusual code or a reason.
     pub fn says_why(&self) -> bool {
         !self.is_done() || !self.reason.is_empty()
     }
 
-    /// Whether the peer closed because it is done.
+    /// Returns whether the peer closed normally.
     fn is_done(&self) -> bool {
         matches!(self.code, 1000 | 1005)
     }
@@ -149,36 +154,38 @@ impl From<&WsError> for Leave {
     }
 }
 
-/// One held WebSocket.
+/// The actor of one open WebSocket. A session calls [`next`](Self::next) in a loop and answers with
+/// [`queue`](Self::queue).
 pub struct Line {
     ws: Ws<Io>,
     hub: Hub,
     counts: Counts,
     hangup: Option<Hangup>,
-    /// What the handshake showed; gone once the peer is known, since a line may live for long.
+    /// Token and origin of the handshake. Dropped once the peer is authenticated, because a connection may
+    /// live for long.
     shown: Option<Box<Shown>>,
-    /// With what the peer closed.
+    /// Close frame of the peer.
     goodbye: Option<Box<Goodbye>>,
     bell: Arc<Bell>,
     gate: Arc<Gate>,
     signs: Arc<Signs>,
-    /// Fires when the hub stops.
+    /// Cancelled when the hub stops.
     stop: Cancelled,
-    /// Fires when the token by which the peer proved who it is stops working.
+    /// Cancelled when the peer's token stops working.
     revoked: Option<Cancelled>,
     rung: Rung,
     last_key: u32,
     clocks: Clocks,
     timer: Pin<Box<Sleep>>,
-    /// How many more frames, and bytes of them, belong to this batch.
+    /// Frames and bytes still allowed in the current read batch.
     batch: (usize, usize),
-    /// What happened and was only looked at.
+    /// Event returned by [`peek`](Self::peek) and not yet by [`next`](Self::next).
     peeked: Option<Box<Step>>,
-    /// What was queued when the session was given something of the peer's to answer.
+    /// Bytes in the write queue at the moment when the session received a frame of the peer.
     answering: Option<usize>,
 }
 
-/// What the handshake showed of who the peer is.
+/// Proof of identity in the handshake.
 struct Shown {
     token: Option<Box<str>>,
     came: Came,
@@ -195,7 +202,7 @@ impl std::fmt::Debug for Line {
 }
 
 impl Line {
-    /// A line whose peer has said nothing yet.
+    /// Creates the connection of a peer that has not authenticated yet.
     pub fn new(mut ws: Ws<Io>, parts: LineParts) -> Self {
         let clocks = Clocks::new(Instant::now(), parts.hub.limits());
         let hangup = parts.peer.map(|peer| {
@@ -227,7 +234,7 @@ impl Line {
         }
     }
 
-    /// Answers a WebSocket handshake; once there is a line, `session` runs with it as one of `tasks`.
+    /// Answers a WebSocket handshake. `session` runs as one of `tasks` as soon as the [`Line`] exists.
     pub fn open<F>(
         upgrade: Upgrade,
         tasks: &Tasks,
@@ -244,12 +251,12 @@ impl Line {
         upgrade.run(tasks, config, move |ws| session(Self::new(ws, parts)))
     }
 
-    /// Counts the line, and what was said on it since its last wait, under this door.
+    /// Counts the connection, and its traffic since the last wait, under `door`.
     pub fn belongs_to(&mut self, door: &'static str) {
         self.counts.move_to(self.hub.metrics(), door);
     }
 
-    /// A key that no other source of this line has.
+    /// Returns a key that no other source of this connection uses.
     pub fn new_key(&mut self) -> u32 {
         self.last_key = match self.last_key.wrapping_add(1) {
             MAILBOX | END => MAILBOX + 1,
@@ -258,44 +265,44 @@ impl Line {
         self.last_key
     }
 
-    /// A rope that lets the line step with this key.
+    /// Returns a handle that makes [`next`](Self::next) report [`Step::Rang`] with `key`.
     pub fn rope(&self, key: u32) -> Rope {
         self.bell.rope(key)
     }
 
-    /// The gate of the pipes that the peer writes into.
+    /// Returns the gate of the pipes that the peer writes into.
     pub fn gate(&self) -> &Arc<Gate> {
         &self.gate
     }
 
-    /// The peer's signs of life.
+    /// Returns the liveness state of the peer.
     pub fn signs(&self) -> &Arc<Signs> {
         &self.signs
     }
 
-    /// With what the peer closed, if it did.
+    /// Returns the close frame of the peer, if one was received.
     pub fn goodbye(&self) -> Option<&Goodbye> {
         self.goodbye.as_deref()
     }
 
-    /// The limits.
+    /// Returns the limits of the hub.
     pub fn limits(&self) -> &Limits {
         self.hub.limits()
     }
 
-    /// The token that the handshake showed, as long as the peer is not known.
+    /// Returns the token of the handshake, until the peer is authenticated.
     pub fn token(&self) -> Option<&str> {
         self.shown.as_ref()?.token.as_deref()
     }
 
-    /// How the handshake came, as long as the peer is not known.
+    /// Returns how the client of the handshake reached the hub, until the peer is authenticated.
     pub fn came(&self) -> &Came {
         let shown = self.shown.as_ref();
         shown.map_or(&Came::Forwarded, |shown| &shown.came)
     }
 
-    /// Counts the connection for `owner` from now on instead of for its address, before the peer is [`known`](Self::known).
-    /// Fails with `busy` if the owner has more connections than its share.
+    /// Counts the connection for `owner` instead of for its network address. Called before
+    /// [`known`](Self::known). Fails with `busy` if the owner has more connections than its share.
     pub fn belongs_to_owner(&mut self, owner: &Owner) -> Result<(), Failure> {
         match self.ws.account_mut() {
             Some(account) => account.move_to(owner),
@@ -303,7 +310,8 @@ impl Line {
         }
     }
 
-    /// The peer has said who it is: larger frames are taken, and it is pinged from now on.
+    /// Marks the peer as authenticated: larger frames are accepted, pings start, and cancelling `revoked`
+    /// ends the connection.
     pub fn known(&mut self, revoked: CancellationToken) {
         self.ws.set_max_message(self.limits().frame.0);
         self.clocks.is_known = true;
@@ -313,36 +321,38 @@ impl Line {
         self.signs.note(Instant::now());
     }
 
-    /// Changes the largest frame that is taken from now on.
+    /// Sets the maximum size of incoming frames.
     pub fn take_frames_up_to(&mut self, bytes: usize) {
         self.ws.set_max_message(bytes);
     }
 
-    /// Gives a peer that has not said who it is as much time as at first, up to `limits.register_latest` in all.
+    /// Restarts the registration timeout, up to `limits.register_latest` in all.
     pub fn more_time(&mut self) {
         let more = Instant::now() + self.limits().register.0;
         self.clocks.register_by = more.min(self.clocks.register_latest);
     }
 
-    /// Queues a frame for the peer. It leaves with the next step.
+    /// Queues a text frame for the peer. The next call of [`next`](Self::next) writes the frame.
     pub fn queue(&mut self, frame: &str) {
         self.counts.went_out(frame.len());
-        // A socket that is closing takes no more; the line is over with its next step.
+        // A closing socket accepts no more frames; `next` is about to report the end.
         self.ws.queue_text(frame).ok();
     }
 
-    /// Whether the socket has enough to write for now, so that what rang stays where it is counted.
+    /// Returns whether the write queue is full. Ready sources then wait, so that their data stays in the
+    /// pipes that count it.
     pub fn is_busy(&self) -> bool {
         self.ws.queued_bytes() >= QUEUE_HIGH || self.ws.is_closing()
     }
 
-    /// What happens next, which `next` then tells once more. Cancel-safe.
+    /// Waits for the next event without consuming it: the following [`next`](Self::next) returns the same
+    /// [`Step`]. Cancel-safe.
     pub async fn peek(&mut self) -> &Step {
         let step = self.next().await;
         self.peeked.insert(Box::new(step))
     }
 
-    /// What happens next. Cancel-safe.
+    /// Waits for the next event. Cancel-safe.
     pub async fn next(&mut self) -> Step {
         loop {
             if let Some(step) = self.try_next() {
@@ -354,8 +364,9 @@ impl Line {
         }
     }
 
-    /// What needs no waiting: what rang, and the rest of a batch of frames. Nothing may also mean that it is time to
-    /// write, so the loop that asks here first goes on with [`next`](Self::next).
+    /// Returns an event that is available without waiting: a ready source, or the rest of a batch of frames.
+    /// `None` may also mean that queued frames must be written, so callers continue with
+    /// [`next`](Self::next).
     pub fn try_next(&mut self) -> Option<Step> {
         if let Some(step) = self.peeked.take() {
             return Some(*step);
@@ -374,7 +385,8 @@ impl Line {
         }
     }
 
-    /// Whether the line must end. If not, the end rings: no turn has to ask for it.
+    /// Returns why the connection must end. Otherwise registers the key `END`, which becomes ready with the
+    /// end, so that later turns skip the check.
     fn end(&mut self) -> Option<Leave> {
         self.rung.end = false;
         let waker = Waker::from(Arc::new(self.bell.rope(END)));
@@ -386,7 +398,7 @@ impl Line {
         is_revoked.then_some(Leave::Close(REVOKED, "token revoked"))
     }
 
-    /// A frame that is there already, while the batch lasts and everybody keeps up.
+    /// Returns a frame that has arrived already, while the batch lasts and all receivers keep up.
     fn next_of_batch(&mut self) -> Option<Step> {
         if self.batch.0 == 0 || self.batch.1 == 0 || self.gate.reading() != Reading::Free {
             return None;
@@ -417,12 +429,12 @@ impl Line {
                 () = gate.changed() => None,
             }
         };
-        // Rare, and in a box, so that an idle connection has no room for it.
+        // Rare. Boxed, so that an idle connection reserves no memory for the future.
         Box::pin(turn).await
     }
 
-    /// Waits for the bell, the socket and the clock. A peer that always has something to say cannot keep the other two
-    /// waiting: the bell is heard first, and the clock is read before each wait.
+    /// Waits for ready sources, the socket and the clock. A peer that sends without pause cannot starve the
+    /// other two: ready sources are polled first, and the clock is read before each wait.
     fn poll_turn(
         &mut self,
         cx: &mut Context<'_>,
@@ -431,13 +443,13 @@ impl Line {
         may_read: bool,
     ) -> Poll<Option<Step>> {
         let rang = self.rung.hear(&self.bell, cx).is_ready();
-        // What the hub has to say about frames of the peer comes before it is asked for more.
+        // Mail of the hub about earlier frames of the peer is handled before more frames are read.
         if self.rung.is_urgent() {
             return Poll::Ready(None);
         }
         while let Poll::Ready(turn) = self.ws.poll_turn(cx, may_read) {
             return Poll::Ready(match turn {
-                // Nobody waited for it: go on with what the peer says.
+                // No source waited for the flush: continue with the peer's frames.
                 Turn::Flushed if may_read && !rang && !self.rung.waits() => continue,
                 Turn::Flushed => None,
                 Turn::Closed => Some(Step::Over(match &self.goodbye {
@@ -455,7 +467,7 @@ impl Line {
         self.timer.as_mut().poll(cx).map(|()| None)
     }
 
-    /// A frame with which a batch begins.
+    /// Handles the first frame of a batch.
     fn on_first_frame(&mut self, frame: Incoming) -> Option<Step> {
         let now = Instant::now();
         self.clocks.heard(now);
@@ -472,7 +484,7 @@ impl Line {
                 (Step::Text(text), bytes)
             }
             Incoming::Ping(_) | Incoming::Pong(_) => return None,
-            // The peer closes: `turn` completes the handshake and then says so.
+            // The peer closes: `poll_turn` completes the closing handshake and then reports the end.
             Incoming::Close { code, reason } => {
                 let reason = reason.as_str().into();
                 self.goodbye = Some(Box::new(Goodbye { code, reason }));
@@ -493,11 +505,11 @@ impl Line {
         }
     }
 
-    /// Brings the connection to its end.
+    /// Ends the connection; for [`Leave::Close`] with a close frame and the closing handshake.
     pub async fn part(&mut self, leave: Leave) {
         if let Leave::Close(code, reason) = leave {
             self.ws.queue_close(code, reason);
-            // In a box, so that a connection that lives has no room for it.
+            // Boxed, so that a live connection reserves no memory for the future.
             Box::pin(self.ws.finish(FAREWELL)).await;
         }
     }

@@ -1,31 +1,32 @@
-//! What the hub puts into a connection: mail in order, and that the connection must end, which is seen before all
-//! mail. Nothing here waits or calls the hub, so that a link may use it under the agent's lock.
+//! The queue from the hub to the session of one connection: mail in order, and an order to close, which takes
+//! precedence over all mail. No function here waits or calls the hub, so a link may use a [`Mailbox`] under
+//! the agent's lock.
 
 use std::collections::VecDeque;
 
 use jackfield_core::{agent::Closing, bell::Rope};
 use parking_lot::Mutex;
 
-/// The key with which mailboxes ring on a line; all else that rings there has a key of its own.
+/// Key of the [`Mailbox`] in the ready set of a connection. Every other source has a key of its own.
 pub const MAILBOX: u32 = 0;
 
-/// A connection's mailbox. The session empties it when its bell rings.
+/// The mailbox of a connection. The session empties the mailbox when [`MAILBOX`] becomes ready.
 #[derive(Debug)]
 pub struct Mailbox<M> {
     rope: Rope,
-    /// Nothing once the session is gone.
+    /// `None` once the session is gone.
     contents: Mutex<Option<Contents<M>>>,
 }
 
 #[derive(Debug)]
 struct Contents<M> {
     mail: VecDeque<M>,
-    /// Seen before all mail, since a peer that does not read gets no mail either.
+    /// Order to close. Handled before all mail, because a peer that does not read receives no mail either.
     closing: Option<Closing>,
 }
 
 impl<M> Mailbox<M> {
-    /// An empty mailbox that rings this rope.
+    /// Creates an empty mailbox that notifies the session through `rope`.
     pub fn new(rope: Rope) -> Self {
         let contents = Contents {
             mail: VecDeque::new(),
@@ -37,7 +38,7 @@ impl<M> Mailbox<M> {
         }
     }
 
-    /// Puts something in; gives it back if the session is gone.
+    /// Appends `mail`, or returns it as the error if the session is gone.
     pub fn post(&self, mail: M) -> Result<(), M> {
         {
             let mut contents = self.contents.lock();
@@ -53,7 +54,7 @@ impl<M> Mailbox<M> {
         Ok(())
     }
 
-    /// Says that the connection must end; the first reason counts.
+    /// Orders the session to close the connection. The first reason counts.
     pub fn close(&self, why: Closing) {
         if let Some(contents) = self.contents.lock().as_mut() {
             contents.closing.get_or_insert(why);
@@ -61,31 +62,32 @@ impl<M> Mailbox<M> {
         self.rope.pull();
     }
 
-    /// Why the connection must end, if it must.
+    /// Returns the reason for which the connection must close, if there is an order to close.
     pub fn closing(&self) -> Option<Closing> {
         self.contents.lock().as_ref()?.closing
     }
 
-    /// Takes the oldest piece. Whoever does not take all comes back by itself: there is no second ring.
+    /// Removes and returns the oldest mail. A session that does not take all mail must come back on its own:
+    /// the mailbox notifies only once.
     pub fn take(&self) -> Option<M> {
         let mut contents = self.contents.lock();
         let queue = &mut contents.as_mut()?.mail;
         let mail = queue.pop_front();
         if queue.is_empty() {
-            // Mail is rare: an idle connection keeps no buffer for it.
+            // Mail is rare: an idle connection keeps no buffer.
             *queue = VecDeque::new();
         }
         mail
     }
 
-    /// Takes back the first piece that fits, which the session has not seen yet.
+    /// Removes and returns the first unread mail that matches `is_it`.
     pub fn take_back(&self, is_it: impl Fn(&M) -> bool) -> Option<M> {
         let mut contents = self.contents.lock();
         let queue = &mut contents.as_mut()?.mail;
         queue.remove(queue.iter().position(is_it)?)
     }
 
-    /// Closes the mailbox for good and returns what was left in it.
+    /// Closes the mailbox for good and returns the unread mail.
     pub fn shut(&self) -> VecDeque<M> {
         self.contents
             .lock()

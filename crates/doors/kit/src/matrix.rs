@@ -1,11 +1,12 @@
-//! The types of the table that says what passes between a caller of one protocol and an agent of another.
+//! Types of the feature matrix: the features that work between a caller of one protocol and an agent of
+//! another.
 //!
-//! Each door has one [`Column`] in its `matrix.rs`. The hub joins the columns: it prints the table, and the tests check the hub
-//! against it.
+//! Each door has one [`Column`] in its `matrix.rs`. The hub combines the columns and prints the table. Tests
+//! check the hub against the table.
 
 use std::borrow::Cow;
 
-/// Something that may pass between a caller and an agent, or happen to them.
+/// A feature or situation between a caller and an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Topic {
     /// The agent answers in one message.
@@ -54,7 +55,7 @@ impl Topic {
         Self::ForeignAgent,
     ];
 
-    /// The name of the topic in the table.
+    /// Returns the name of the topic in the table.
     pub fn name(self) -> &'static str {
         match self {
             Self::OneShot => "one-shot answer",
@@ -74,41 +75,42 @@ impl Topic {
     }
 }
 
-/// How well a protocol, or a pair of protocols, supports a [`Topic`]. The text says how it looks on the wire.
+/// How well a protocol, or a pair of protocols, supports a [`Topic`]. The text describes the result on the
+/// wire.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Support {
-    /// Nothing is lost.
+    /// Full support without loss.
     Full(Cow<'static, str>),
-    /// Something less arrives, which the text names.
+    /// Reduced support; the text names the remaining part.
     Converted(Cow<'static, str>),
-    /// Something else happens, which the text names.
+    /// No support; the text names the actual result.
     Unsupported(Cow<'static, str>),
 }
 
 impl Support {
-    /// Full support with a fixed text.
+    /// Creates [`Support::Full`] with a fixed text.
     pub const fn full(text: &'static str) -> Self {
         Self::Full(Cow::Borrowed(text))
     }
 
-    /// Converted support with a fixed text.
+    /// Creates [`Support::Converted`] with a fixed text.
     pub const fn converted(text: &'static str) -> Self {
         Self::Converted(Cow::Borrowed(text))
     }
 
-    /// No support, with a fixed text.
+    /// Creates [`Support::Unsupported`] with a fixed text.
     pub const fn unsupported(text: &'static str) -> Self {
         Self::Unsupported(Cow::Borrowed(text))
     }
 
-    /// The text for people.
+    /// Returns the text for people.
     pub fn text(&self) -> &str {
         match self {
             Self::Full(text) | Self::Converted(text) | Self::Unsupported(text) => text,
         }
     }
 
-    /// The support in one word.
+    /// Returns the support level as one word.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Full(_) => "full",
@@ -117,7 +119,8 @@ impl Support {
         }
     }
 
-    /// What a caller with the support `self` gets of an agent with the support `agent`: the lesser of the two.
+    /// Combines the support `self` of a caller's protocol with the support `agent` of an agent's protocol:
+    /// the lesser of the two.
     pub fn of(self, agent: Self) -> Self {
         match (agent, self) {
             (none @ Self::Unsupported(_), _) | (_, none @ Self::Unsupported(_)) => none,
@@ -130,26 +133,27 @@ impl Support {
     }
 }
 
-/// What one protocol supports: the column that a door adds to the table.
+/// The supported topics of one protocol: the column that a door adds to the table.
 #[derive(Debug)]
 pub struct Column {
-    /// The name of the protocol.
+    /// Name of the protocol.
     pub protocol: &'static str,
-    /// What an agent of this protocol can say, and what it is told.
+    /// Support for an agent of the protocol: messages the agent can send and receive.
     pub agent: fn(Topic) -> Support,
-    /// What a caller of this protocol receives, and what becomes of its calls.
+    /// Support for a caller of the protocol: messages the caller receives, and the fate of its calls.
     pub caller: fn(Topic) -> Support,
-    /// What a caller of this protocol gets of an agent of the named protocol where that is not the lesser of the two columns.
+    /// Support for a caller of the protocol with an agent of the named protocol, where the result is not the
+    /// lesser of the two columns.
     pub exception: fn(&str, Topic) -> Option<Support>,
 }
 
 impl Column {
-    /// No pair is an exception.
+    /// Returns `None` for every pair: a column without exceptions.
     pub fn no_exception(_agent: &str, _topic: Topic) -> Option<Support> {
         None
     }
 
-    /// What a caller of this protocol gets of an agent of another, or of the same.
+    /// Returns the support for a caller of this protocol and an agent of `agent`'s protocol.
     pub fn of(&self, agent: &Self, topic: Topic) -> Support {
         let exception = (self.exception)(agent.protocol, topic);
         exception.unwrap_or_else(|| (self.caller)(topic).of((agent.agent)(topic)))

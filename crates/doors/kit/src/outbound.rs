@@ -1,9 +1,11 @@
-//! The one way out: every HTTP request that the hub makes to an address it did not choose itself goes through here
-//! (docs/promises.md, The way out). No redirects, no proxies from the environment, a limit on time and on the size of the
-//! answer; only what is [`Outbound::open`]ed lasts as long as whoever reads it wants.
+//! The only client for outgoing HTTP requests: every request to an address that the hub did not choose itself
+//! goes through [`Outbound`] (docs/promises.md, The way out). It follows no redirects, uses no proxies from
+//! the environment, and limits time and answer size. Only a response from [`Outbound::open`] lasts as long as
+//! its reader wants.
 //!
-//! A host is looked up once, every address found is judged, and the connection goes to a judged one: between the look
-//! and the connect there is no second answer that could lead elsewhere. Origins that the operator typed are trusted.
+//! A host is looked up once, every address is checked, and the connection goes to a checked address: no
+//! second lookup between check and connect could lead elsewhere. Origins in the operator's configuration are
+//! trusted.
 
 use std::{
     collections::HashSet,
@@ -32,85 +34,86 @@ mod opened;
 #[cfg(test)]
 mod tests;
 
-/// How long a request may take in all, and the way to a server in any case.
+/// Timeout for a whole request, and for connecting to a server in any case.
 pub const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a connection is kept for the next request. Common servers close theirs after five seconds, and a request that
-/// meets the closing is lost.
+/// Idle time of a pooled connection. Common servers close idle connections after five seconds, and a request
+/// that meets the close is lost.
 const IDLE: Duration = Duration::from_secs(3);
 
-/// How long the host of a URL that is only to be judged may be looked up: somebody waits for the answer.
+/// Timeout for looking up a host in [`Outbound::admit`], where a caller waits for the answer.
 const LOOKUP: Duration = Duration::from_secs(3);
 
-/// How much of an answer is read: enough for any word of thanks or complaint.
+/// Maximum number of bytes read of an answer to [`Outbound::post`]: enough for any confirmation or error
+/// text.
 pub const MAX_ANSWER: usize = 64 << 10;
 
-/// How the TLS library says that what came is no TLS at all.
+/// Part of the TLS library's error text for a server that speaks no TLS.
 const NO_TLS: &str = "corrupt message";
 
-/// Whom the hub may talk to.
+/// Rules for the destinations of outgoing requests.
 #[derive(Debug, Clone, Default)]
 pub struct OutboundRules {
-    /// Whether addresses of this machine and of private networks are fine.
+    /// Whether addresses of this machine and of private networks are allowed.
     pub allow_private: bool,
-    /// Origins that the operator typed, such as `http://10.0.0.5:8080`: fine wherever they lead.
+    /// Origins in the operator's configuration, such as `http://10.0.0.5:8080`: allowed wherever they lead.
     pub trusted_origins: Vec<String>,
 }
 
-/// What came back.
+/// The answer to [`Outbound::post`].
 #[derive(Debug, Clone)]
 pub struct Answer {
-    /// The status.
+    /// HTTP status.
     pub status: StatusCode,
-    /// When to come again, if it said so in seconds.
+    /// Delay of the header `Retry-After`, if given in seconds.
     pub retry_after: Option<Duration>,
-    /// The body, or as much of it as is read.
+    /// Body, truncated at [`MAX_ANSWER`].
     pub body: Bytes,
-    /// Whether that is all of the body.
+    /// Whether `body` is complete.
     pub is_whole: bool,
 }
 
-/// What was fetched.
+/// The answer to [`Outbound::fetch`].
 #[derive(Debug, Clone)]
 pub struct Fetched {
-    /// The status.
+    /// HTTP status.
     pub status: StatusCode,
-    /// The headers.
+    /// Headers of the response.
     pub headers: HeaderMap,
-    /// The body, or as much of it as was wanted.
+    /// Body, truncated at the requested maximum.
     pub body: Bytes,
-    /// Whether that is all of the body.
+    /// Whether `body` is complete.
     pub is_whole: bool,
 }
 
-/// Why there is no answer.
+/// The reason why a request got no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum OutboundError {
-    /// The text is no URL.
+    /// The text is not a URL.
     #[error("{url:?} is not an absolute URL: {why}")]
     BadUrl {
-        /// The text.
+        /// Invalid URL.
         url: String,
-        /// What is wrong with it.
+        /// Error of the URL parser.
         why: String,
     },
-    /// It leads to a place that callers may not choose.
+    /// The address is not public, and callers may not choose private addresses.
     #[error(
         "{place} is not a public address; start the hub with --allow-private-outbound, or set \
          allow_private_outbound = true, to allow such addresses"
     )]
     Private {
-        /// The host, and the address behind it.
+        /// Host, and its address.
         place: String,
     },
-    /// The request could not be made, or nothing came back in time.
+    /// The request failed, or no answer arrived in time.
     #[error("cannot reach {origin}: {why}")]
     Unreachable {
-        /// Whom.
+        /// Origin of the request.
         origin: String,
-        /// Why, without the rest of the URL, which may hold a secret.
+        /// Reason, without the rest of the URL, which may hold a secret.
         why: String,
-        /// Whether there was no connection, so that nothing was said.
+        /// Whether no connection was made, so that no data was sent.
         is_unsaid: bool,
     },
     /// The client could not be made.
@@ -119,7 +122,7 @@ pub enum OutboundError {
 }
 
 impl OutboundError {
-    /// Whether it is refused by our own rules, so that trying again does not help.
+    /// Returns whether the hub's own rules refuse the request, so that a retry does not help.
     pub fn is_refusal(&self) -> bool {
         match self {
             Self::BadUrl { .. } | Self::Private { .. } => true,
@@ -128,13 +131,13 @@ impl OutboundError {
     }
 }
 
-/// How host names become addresses.
+/// A resolver for host names.
 pub trait Resolver: Send + Sync + 'static {
-    /// The addresses of a host.
+    /// Returns the addresses of a host.
     fn resolve(&self, host: String) -> Lookup;
 }
 
-/// A look-up on its way.
+/// A lookup in progress.
 pub type Lookup = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
 
 /// The resolver of the operating system.
@@ -150,12 +153,12 @@ impl Resolver for SystemResolver {
     }
 }
 
-/// The outbound client. Cheap to clone.
+/// The client for outgoing requests. Cheap to clone.
 #[derive(Clone)]
 pub struct Outbound {
-    /// For places that callers chose.
+    /// Client for destinations chosen by callers.
     guarded: Client,
-    /// For places that the operator chose.
+    /// Client for destinations chosen by the operator.
     trusting: Client,
     resolver: Arc<dyn Resolver>,
     allow_private: bool,
@@ -163,12 +166,12 @@ pub struct Outbound {
 }
 
 impl Outbound {
-    /// A client with these rules.
+    /// Creates a client with the given rules.
     pub fn new(rules: &OutboundRules) -> Result<Self, OutboundError> {
         Self::with_resolver(rules, Arc::new(SystemResolver))
     }
 
-    /// A client that looks up names elsewhere.
+    /// Creates a client with a custom [`Resolver`].
     pub fn with_resolver(
         rules: &OutboundRules,
         resolver: Arc<dyn Resolver>,
@@ -183,7 +186,7 @@ impl Outbound {
         nobody.trusting(rules.trusted_origins.iter().map(String::as_str))
     }
 
-    /// The same client, which also trusts these origins of the operator's.
+    /// Returns a client that also trusts the given origins of the operator.
     pub fn trusting<'a>(
         &self,
         origins: impl IntoIterator<Item = &'a str>,
@@ -198,7 +201,7 @@ impl Outbound {
         })
     }
 
-    /// Reads a URL that a caller gave and judges what can be judged without looking its host up.
+    /// Parses a URL from a caller, and checks it as far as possible without a lookup of its host.
     pub fn check(&self, url: &str) -> Result<Url, OutboundError> {
         let url = parse(url)?;
         if self.may_be_private(&url) {
@@ -216,8 +219,9 @@ impl Outbound {
         Ok(url)
     }
 
-    /// Like [`Outbound::check`], and looks the host up too: for a URL that is kept, so that whoever gives a bad one
-    /// learns it at once. A host that cannot be looked up now passes, since every request judges again.
+    /// Checks a URL like [`Outbound::check`], and looks up its host: for a stored URL, so that the caller
+    /// learns about a bad one at once. A host that cannot be looked up now is accepted, because every request
+    /// checks again.
     pub async fn admit(&self, url: &str) -> Result<Url, OutboundError> {
         let url = self.check(url)?;
         let host = url.host_str().unwrap_or_default();
@@ -249,7 +253,7 @@ impl Outbound {
         })
     }
 
-    /// Gets what is there, up to `max` bytes of it.
+    /// Fetches a URL, up to `max` bytes of its body.
     pub async fn fetch(
         &self,
         url: &str,
@@ -268,8 +272,8 @@ impl Outbound {
         })
     }
 
-    /// Makes a request whose answer is read bit by bit, for as long as it comes. Its head must come within `head`; with
-    /// none, whoever waits has a clock of their own.
+    /// Sends a request whose response is read piece by piece, without a time limit. The head of the response
+    /// must arrive within `head`; with `None`, the caller has a timeout of its own.
     pub async fn open(
         &self,
         method: Method,
@@ -296,7 +300,7 @@ impl Outbound {
         Ok(Opened::new(response))
     }
 
-    /// A request, by the client that may make it, and the origin that it goes to.
+    /// Creates a request with the client for its destination; returns the request and its origin.
     fn request(
         &self,
         method: Method,
@@ -327,7 +331,7 @@ fn client(resolver: Arc<dyn Resolver>, judges: bool) -> Result<Client, OutboundE
         .connect_timeout(TIMEOUT)
         .pool_idle_timeout(IDLE)
         .redirect(redirect::Policy::none())
-        // A proxy would look up names by itself, and where the hub does not see.
+        // A proxy would look up names itself, out of the hub's control.
         .no_proxy()
         .user_agent(concat!("jackfield/", env!("CARGO_PKG_VERSION")))
         .dns_resolver(Judge { resolver, judges })
@@ -344,12 +348,12 @@ impl fmt::Debug for Outbound {
     }
 }
 
-/// The origin of a URL, as one text: scheme, host and port.
+/// Returns the origin of a URL as text: scheme, host and port.
 pub fn origin_of(url: &Url) -> String {
     url.origin().ascii_serialization()
 }
 
-/// The address that a URL's host is, if it is no name. IPv6 addresses stand in brackets there.
+/// Returns the IP address of a URL's host, or `None` for a name. IPv6 addresses stand in brackets.
 fn literal(host: &str) -> Option<IpAddr> {
     let addr = host.trim_start_matches('[').trim_end_matches(']');
     addr.parse().ok()
@@ -357,11 +361,11 @@ fn literal(host: &str) -> Option<IpAddr> {
 
 fn parse(text: &str) -> Result<Url, OutboundError> {
     let bad = |why: &str| OutboundError::BadUrl {
-        // Whatever comes after the place may be a secret of the caller's.
+        // The query and fragment may hold a secret of the caller.
         url: text.split(['?', '#']).next().unwrap_or_default().to_owned(),
         why: why.to_owned(),
     };
-    // A host and its port, as people type it: the name of the host may even be read as a scheme.
+    // Host and port without a scheme, as people type them: the parser might take the host for a scheme.
     let is_place = !text.contains("://") && !text.starts_with('/') && !text.contains('@');
     if is_place && Url::parse(&format!("http://{text}")).is_ok() {
         let place = text.split(['?', '#']).next().unwrap_or_default();
@@ -380,7 +384,8 @@ fn parse(text: &str) -> Result<Url, OutboundError> {
     Ok(url)
 }
 
-/// Looks names up and, for places that callers chose, refuses a host any of whose addresses is not public.
+/// The lookup of the HTTP client. For destinations chosen by callers, refuses a host if any of its addresses
+/// is not public.
 struct Judge {
     resolver: Arc<dyn Resolver>,
     judges: bool,
@@ -402,7 +407,7 @@ impl reqwest::dns::Resolve for Judge {
     }
 }
 
-/// One address that is not public is enough: which of them is used is not ours to choose.
+/// Refuses a host if any of its addresses is not public, because the HTTP client picks the address.
 fn judge(host: &str, found: &[IpAddr]) -> Result<(), OutboundError> {
     match found.iter().find(|addr| !is_public(**addr)) {
         Some(addr) => Err(OutboundError::Private {
@@ -412,7 +417,7 @@ fn judge(host: &str, found: &[IpAddr]) -> Result<(), OutboundError> {
     }
 }
 
-/// What went wrong, in words that do not repeat the URL.
+/// Converts an error of the HTTP client, without repeating the URL.
 fn why(origin: String, error: &reqwest::Error) -> OutboundError {
     let mut cause: Option<&(dyn Error + 'static)> = error.source();
     let mut last = None;
@@ -457,7 +462,8 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     seconds.ok().map(Duration::from_secs)
 }
 
-/// Reads a body up to a limit, and whether that is all of it. What breaks off is not whole, but the status was said.
+/// Reads a body up to a limit; returns the body and whether it is complete. A body that ends early is
+/// incomplete, but the status is known.
 async fn read(response: &mut Response, max: usize) -> (Bytes, bool) {
     let mut body = BytesMut::new();
     let is_whole = loop {

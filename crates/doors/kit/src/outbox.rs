@@ -1,8 +1,7 @@
-//! What empties the hub's outbox, whichever door put something into it. A door says what a callback says
-//! ([`Composer`]); when and how it is posted, signed, repeated and given up is the same for all of them
-//! (docs/promises.md, Callbacks).
+//! Delivery of the hub's outbox for all doors. A door writes the content of its callbacks as a [`Composer`].
+//! Posting, signing, retrying and giving up are the same for every door (docs/promises.md, Callbacks).
 //!
-//! There is one [`Courier`] per hub, started when all doors are made.
+//! A hub has one [`Courier`], started after all doors are open.
 
 mod claims;
 mod courier;

@@ -1,6 +1,6 @@
-//! Whose the other end of a connection on this machine is. The gatekeeper asks for requests without a token, and commands
-//! ask before they trust a hub that nobody named. On Linux the kernel's table of sockets answers; elsewhere every user of the
-//! machine counts.
+//! The operating-system user at the other end of a local connection. The gatekeeper checks the user for
+//! requests without a token, and commands check the user before trusting a hub found on this machine. On
+//! Linux the kernel's table of sockets is the source. On other systems every user of the machine is accepted.
 
 use std::{
     net::SocketAddr,
@@ -12,8 +12,8 @@ mod kernel;
 #[cfg(all(test, target_os = "linux"))]
 mod tests;
 
-/// The user at the other end of one connection. Clones share what was found out, so that the kernel is asked at most
-/// once per connection, and only if a request needs to know.
+/// The user at the other end of a connection. Clones share the result, so the kernel is asked at most once
+/// per connection, and only if a request needs the answer.
 #[derive(Debug, Clone)]
 pub struct PeerUser(Arc<Ends>);
 
@@ -25,7 +25,7 @@ struct Ends {
 }
 
 impl PeerUser {
-    /// The user at the end `peer` of a connection whose end here is `ours`, if that is known.
+    /// Creates the user at the end `peer` of a connection; `ours` is the local address, if known.
     pub fn new(peer: SocketAddr, ours: Option<SocketAddr>) -> Self {
         Self(Arc::new(Ends {
             peer,
@@ -34,12 +34,13 @@ impl PeerUser {
         }))
     }
 
-    /// The address of the connection's end here.
+    /// Returns the local address of the connection.
     pub fn local_addr(&self) -> Option<SocketAddr> {
         self.0.ours
     }
 
-    /// Whether this process runs as the same user. A socket that is closed by now belongs to nobody.
+    /// Returns whether the peer runs as the same user as this process. Returns `false` for a socket that is
+    /// already closed.
     pub fn is_own(&self) -> bool {
         *self.0.is_own.get_or_init(|| self.0.look_up())
     }
@@ -60,13 +61,15 @@ impl Ends {
     }
 }
 
-/// The number of the user whose process holds the end `peer` of a connection between two sockets of this machine. `None` if
-/// no process has accepted the connection yet, if its process has closed it, and if the kernel does not know the socket.
+/// Returns the id of the user whose process holds the end `peer` of a connection between two sockets of this
+/// machine. Returns `None` if no process has accepted the connection yet, if its process has closed the
+/// connection, or if the kernel does not know the socket.
 #[cfg(target_os = "linux")]
 pub fn user_of(peer: SocketAddr, ours: SocketAddr) -> Option<u32> {
     let look = || kernel::find(peer, ours);
     let found = look().filter(|found| found.inode != 0)?;
-    // The kernel shows a socket without a process as root's, and reads user and inode one after the other. So a socket that
-    // is accepted or closed meanwhile may look like one that root holds. A second look shows what it is now.
+    // The kernel shows a socket without a process as owned by root, and reads user and inode one after the
+    // other. A socket that is accepted or closed meanwhile may look like one held by root. A second lookup
+    // shows its current state.
     (found.uid != 0 || look() == Some(found)).then_some(found.uid)
 }

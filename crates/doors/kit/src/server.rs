@@ -1,7 +1,8 @@
-//! The HTTP server below all doors: accepts on any number of listeners, speaks HTTP/1.1 and HTTP/2, with
-//! or without TLS, and hands every request to one axum router together with a [`Peer`]. It owns its
-//! connections and what they were upgraded to, through [`Tasks`], and ends them within a limit. What it holds for its
-//! peers is counted for each of them ([`Account`]): connections, input that is not complete, answers that are not sent.
+//! The HTTP server below all doors. [`Server`] accepts on any number of listeners, speaks HTTP/1.1 and
+//! HTTP/2, with or without TLS, and passes every request to one axum router together with a [`Peer`]. Through
+//! [`Tasks`] the server owns its connections and upgraded connections, and ends them within a time limit.
+//! Each [`Account`] counts the resources held for one peer: connections, incomplete input, and unsent
+//! answers.
 
 mod account;
 mod answer;
@@ -60,56 +61,56 @@ use crate::{
     tls::Tls,
 };
 
-/// The first pause after an accept that failed for want of resources; it doubles.
+/// First pause after an accept that failed for lack of resources; doubles with every failure.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
-/// The longest pause between two attempts to accept.
+/// Longest pause between two attempts to accept.
 const ACCEPT_PAUSE_MAX: Duration = Duration::from_secs(1);
 
-/// How much one HTTP/2 stream may have buffered for its peer. Twice a piece of an answer, so that there is always
-/// something to write.
+/// Bytes that one HTTP/2 stream may buffer for its peer. Twice a piece of an answer, so that data is always
+/// available for writing.
 const HTTP2_SEND_BUFFER: usize = 64 << 10;
 
-/// How much of the body of one HTTP/2 request may come before its handler reads it: 1 MB/s and more on any network.
+/// Bytes of an HTTP/2 request body that may arrive before the handler reads them: 1 MB/s and more on any
+/// network.
 const HTTP2_STREAM_WINDOW: u32 = 128 << 10;
 
-/// The same for all requests of one connection.
+/// Bytes of request bodies that may arrive unread on one HTTP/2 connection.
 const HTTP2_CONNECTION_WINDOW: u32 = 512 << 10;
 
-/// How much an HTTP/1.1 connection may have buffered in either direction, the head of a request included.
+/// Bytes that an HTTP/1.1 connection may buffer in either direction, the head of a request included.
 const HTTP1_BUFFER: usize = 64 << 10;
 
-/// What is answered on the places that are kept free, whoever asks.
+/// Paths served to every client on connections reserved for the operator.
 const OPERATORS_PATHS: [&str; 4] = ["/healthz", "/health", "/readyz", "/metrics"];
 
-/// What a peer without a place is told, if it speaks no TLS.
+/// Response to a connection beyond the limit, if the port speaks no TLS.
 const NO_PLACE: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nConnection: close\r\n\
     Content-Type: application/json\r\nContent-Length: 88\r\n\r\n\
     {\"error\":\"busy\",\"message\":\"the hub has no place for more connections from this address\"}";
 
-/// How often an HTTP/2 peer is asked whether it is still there, which HTTP/1.1 has no way to do.
+/// Interval of HTTP/2 pings, which check whether the peer is still connected. HTTP/1.1 has no equivalent.
 const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(30);
 
-/// The limits of a server.
+/// Limits of a [`Server`].
 #[derive(Debug, Clone, Copy)]
 pub struct ServerLimits {
-    /// How many connections may be open, upgraded ones included. Addresses and owners share them: each may hold twice as
-    /// many as are free. Further ones are refused.
+    /// Maximum number of open connections, upgraded ones included. Addresses and owners share this total:
+    /// each may hold twice as many as are free. Further connections are refused.
     pub max_connections: usize,
-    /// How many connections may be open besides, for health checks and administrators.
+    /// Connections reserved for health checks and administrators, beyond `max_connections`.
     pub operator_connections: usize,
-    /// How many requests one HTTP/2 connection may have open.
+    /// Maximum number of open requests on one HTTP/2 connection.
     pub http2_streams: u32,
-    /// How many bytes of bodies and frames may be held whose end has not come.
+    /// Maximum number of bytes held for incomplete bodies and frames.
     pub input_total: usize,
-    /// How many bytes of answers may be held that were not sent.
+    /// Maximum number of bytes held for unsent answers.
     pub answers_total: usize,
-    /// How long a peer may take to send the head of a request. An idle HTTP/1.1 connection is closed
-    /// after this time too.
+    /// Timeout for the head of a request. Also closes an idle HTTP/1.1 connection.
     pub header_read_timeout: Duration,
-    /// How long the TLS handshake may take.
+    /// Timeout for the TLS handshake.
     pub tls_handshake_timeout: Duration,
-    /// How long a peer may take nothing of what is written to it before the connection ends.
+    /// Time after which a connection ends when its peer takes none of the written bytes.
     pub write_timeout: Duration,
 }
 
@@ -134,16 +135,16 @@ impl From<&Limits> for ServerLimits {
     }
 }
 
-/// Who sent a request; found in the extensions of each of them.
+/// The sender of a request. Every request carries a [`Peer`] in its extensions.
 #[derive(Debug, Clone)]
 pub struct Peer {
-    /// The address of the peer, which may be a proxy's.
+    /// Network address of the peer, possibly of a proxy.
     pub addr: SocketAddr,
-    /// Tells whether the peer has gone.
+    /// Detector for a hang-up of the peer.
     pub hangup: Hangup,
-    /// Whom what the hub holds for this request is counted for.
+    /// Account that counts the resources held for the request.
     pub account: Account,
-    /// Whose program the peer is.
+    /// Operating-system user of the peer.
     pub user: PeerUser,
 }
 
@@ -159,7 +160,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server of `app` whose connections are among `tasks`.
+    /// Creates a server for `app`, whose connections run as part of `tasks`.
     pub fn new(listeners: Vec<TcpListener>, app: Router, tasks: Tasks) -> Self {
         Self {
             listeners,
@@ -171,26 +172,27 @@ impl Server {
         }
     }
 
-    /// Speaks TLS, and only TLS.
+    /// Serves TLS, and only TLS.
     pub fn with_tls(mut self, tls: Tls) -> Self {
         self.tls = Some(tls);
         self
     }
 
-    /// Sets other limits.
+    /// Replaces the default limits.
     pub fn with_limits(mut self, limits: ServerLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Counts requests for the owners that their tokens prove, and knows administrators. Without it, addresses count.
+    /// Counts requests for the owners of their tokens, and recognizes administrators. Without a
+    /// [`Gatekeeper`], requests count for network addresses.
     pub fn with_gatekeeper(mut self, gatekeeper: Gatekeeper) -> Self {
         self.gatekeeper = Some(gatekeeper);
         self
     }
 
-    /// Serves until the stop token of the tasks is cancelled, then lets requests and sessions end
-    /// within `stop_limit`. Returns how many tasks had to be dropped.
+    /// Serves until the stop token of the tasks is cancelled, then waits up to `stop_limit` for requests and
+    /// sessions to end. Returns the number of dropped tasks.
     pub async fn run(self, stop_limit: Duration) -> usize {
         let mut builder = auto::Builder::new(Streams {
             tasks: self.tasks.clone(),
@@ -220,7 +222,7 @@ impl Server {
         };
         let accepting = join_all(self.listeners.iter().map(|it| acceptor.accept_from(it)));
         self.tasks.stop_token().run_until_cancelled(accepting).await;
-        // Closes the ports before the wait, so that nobody new is kept hanging.
+        // Closes the ports before the wait, so that no new client is left hanging.
         drop(self.listeners);
         drop(acceptor);
         self.tasks.stop(stop_limit).await
@@ -253,7 +255,7 @@ impl Acceptor {
                     tracing::debug!(%error, "connection ended before it was accepted");
                 }
                 Err(error) => {
-                    // Most likely out of file descriptors: it gets better when a connection ends.
+                    // Most likely out of file descriptors, until a connection ends.
                     tracing::warn!(%error, ?pause, "cannot accept, trying again after a pause");
                     sleep(pause).await;
                     pause = (pause * 2).min(ACCEPT_PAUSE_MAX);
@@ -262,7 +264,7 @@ impl Acceptor {
         }
     }
 
-    /// Tells a peer that there is no place for it, if that can be said at once.
+    /// Refuses a connection beyond the limit, with a response if one can be written without waiting.
     fn refuse(&self, tcp: &TcpStream, addr: SocketAddr) {
         tracing::debug!(%addr, "connection refused: its address has its share of them");
         if self.tls.is_none() {
@@ -318,14 +320,15 @@ fn is_of_the_peer(error: &io::Error) -> bool {
     )
 }
 
-/// What answers the requests of one connection.
+/// Handler for the requests of one connection.
 struct Requests {
     peer: Peer,
     app: Router,
     gatekeeper: Option<Gatekeeper>,
-    /// Whether the connection has one of the places that are kept free.
+    /// Whether the connection uses a slot reserved for the operator.
     is_operators: bool,
-    /// Whether tokens of several owners came over the connection, as from a proxy: it counts for its address.
+    /// Whether the connection carried tokens of several owners, as from a proxy. Such a connection counts for
+    /// its address.
     has_several_owners: AtomicBool,
     has_begun: AtomicBool,
     begun: Notify,
@@ -335,7 +338,7 @@ impl Requests {
     async fn answer(&self, request: Request<Incoming>) -> Result<Response, Infallible> {
         self.has_begun.store(true, Ordering::Relaxed);
         let (mut head, body) = request.into_parts();
-        // Before anybody asks who sent it: without a peer it would pass for one of this process.
+        // Before authentication: a request without a `Peer` would pass as coming from this process.
         head.extensions.insert(self.peer.clone());
         if self.is_operators {
             self.begun.notify_one();
@@ -361,7 +364,7 @@ impl Requests {
         Ok(answer::counted(response, &account, version))
     }
 
-    /// Whom a request is counted for: the owner of its token, else everybody at its address.
+    /// Returns the account for a request: of the owner of its token, else of its network address.
     fn account_of(&self, headers: &HeaderMap) -> Account {
         let account = &self.peer.account;
         let gatekeeper = self.gatekeeper.as_ref();
@@ -371,8 +374,8 @@ impl Requests {
         }
     }
 
-    /// Counts the connection for the owner whose token the request shows, from its first request with a token on. Fails with
-    /// `busy` if the owner has more connections than its share.
+    /// Counts the connection for the owner of the request's token, from the first request with a token on.
+    /// Fails with `busy` if the owner has more connections than its share.
     fn count_for_owner(&self, account: &mut Account) -> Result<(), Failure> {
         let Holder::Owner(owner) = account.holder().clone() else {
             return Ok(());
@@ -391,7 +394,8 @@ impl Requests {
         }
     }
 
-    /// Whether a request may have a place that is kept free. A WebSocket would keep it.
+    /// Returns whether a request may use a slot reserved for the operator. WebSockets may not, because they
+    /// would occupy the slot for long.
     fn is_from_operator(&self, head: &Parts) -> bool {
         let is_admin = || {
             let gatekeeper = self.gatekeeper.as_ref();
@@ -408,7 +412,7 @@ fn no_place() -> Response {
     busy(Failure::new(Reason::Busy, text))
 }
 
-/// The answer to a request whose connection has no place.
+/// Returns the response for a connection beyond the limit.
 fn busy(failure: Failure) -> Response {
     let problem = Problem::from(failure);
     let mut response = problem
@@ -419,7 +423,7 @@ fn busy(failure: Failure) -> Response {
     response
 }
 
-/// One accepted connection, until it ends or is upgraded.
+/// An accepted connection, until its end or its upgrade.
 struct Connection {
     requests: Arc<Requests>,
     builder: auto::Builder<Streams>,
@@ -464,7 +468,7 @@ impl Connection {
             })
         };
         let mut serving = pin!(builder.serve_connection_with_upgrades(TokioIo::new(io), service));
-        // Hyper's own timeout starts only when the peer has shown which HTTP it speaks.
+        // The timeout of hyper starts only after the peer has shown its HTTP version.
         let mut silence = pin!(sleep(limits.header_read_timeout));
         let mut stop = pin!(tasks.stop_token().cancelled());
         let (mut watches_silence, mut is_stopping) = (true, false);
@@ -487,7 +491,7 @@ impl Connection {
                     is_stopping = true;
                     serving.as_mut().graceful_shutdown();
                 }
-                // A place that is kept free is for one request.
+                // A slot reserved for the operator serves one request.
                 () = requests.begun.notified(), if !is_stopping => {
                     is_stopping = true;
                     serving.as_mut().graceful_shutdown();

@@ -1,22 +1,24 @@
-//! Ids of agents that somebody may have meant.
+//! Suggestions for a mistyped agent id.
 //!
-//! A miss costs little, however many agents there are and however long the asked id is: ids are sorted out by length and
-//! letters, at most `COMPARED` are compared, and nothing is compared that is longer than an id can be.
+//! A miss costs little, independent of the number of agents and the length of the requested id: candidates
+//! are filtered by length and letters, at most `COMPARED` are compared, and an id longer than the maximum is
+//! not compared at all.
 
 use jackfield_core::{hub::Hub, principal::Principal};
 use jackfield_model::{AgentId, Failure, id::MAX_NAME};
 
-/// How many are named.
+/// Maximum number of suggestions.
 const NAMED: usize = 3;
-/// How many ids are compared letter by letter, those nearest in length first. Of two ids of 128 characters that takes some
-/// 16,000 steps, so that a miss takes 7 million at most, a few milliseconds: few enough for the thread that answers it.
+/// Maximum number of ids compared letter by letter, those nearest in length first. Two ids of 128 characters
+/// take some 16,000 steps, so a miss takes 7 million at most, a few milliseconds: few enough for the thread
+/// that answers the request.
 const COMPARED: usize = 200;
-/// The letters are counted in so many classes. Ids have 67 different characters; those that share a class are told apart
-/// by the comparison.
+/// Number of classes for counting letters. Ids have 67 different characters; the full comparison
+/// distinguishes characters of one class.
 const CLASSES: usize = 64;
 
-/// The failure of a call to an agent; one that there is not gets the ids of those that may have been meant, of those
-/// that the principal may see.
+/// Adds suggestions to the failure of a call to an unknown agent: similar ids that the [`Principal`] may see.
+/// Other failures stay unchanged.
 pub fn with_meant(failure: Failure, given: &str, hub: &Hub, principal: &Principal) -> Failure {
     if failure != Failure::no_such_agent(given) {
         return failure;
@@ -34,16 +36,16 @@ pub fn with_meant(failure: Failure, given: &str, hub: &Hub, principal: &Principa
     Failure::new(failure.reason, text)
 }
 
-/// An id that was asked for.
+/// A requested id.
 struct Asked {
-    /// In lower case.
+    /// Requested id in lower case.
     id: String,
-    /// How many characters may differ.
+    /// Maximum number of different characters.
     far: usize,
     letters: Letters,
 }
 
-/// How often letters of each class occur.
+/// Number of letters in each class.
 #[derive(Clone, Copy)]
 struct Letters([i16; CLASSES]);
 
@@ -56,7 +58,7 @@ impl Letters {
         Self(counts)
     }
 
-    /// At least how many letters must be added, taken away or changed to make one of the other.
+    /// Returns a lower bound for the number of letters to insert, delete or change between two texts.
     fn differ(&self, other: &Self) -> usize {
         let (mut more, mut less) = (0, 0);
         for (ours, theirs) in self.0.iter().zip(&other.0) {
@@ -72,7 +74,7 @@ impl Letters {
 }
 
 impl Asked {
-    /// Nothing for what can be no id, nor a slip of one.
+    /// Returns `None` for a text that cannot be an id, nor a typo of one.
     fn new(given: &str) -> Option<Self> {
         if given.is_empty() || given.len() > MAX_NAME {
             return None;
@@ -85,7 +87,7 @@ impl Asked {
         })
     }
 
-    /// Whether a name may be near enough. Cheap: a look at its length and its letters.
+    /// Returns whether a name may be similar enough. Cheap: compares only length and letters.
     fn may_mean(&self, name: &str) -> bool {
         self.is_part(name)
             || self.has_letters_of(name)
@@ -93,19 +95,19 @@ impl Asked {
     }
 
     fn has_letters_of(&self, name: &str) -> bool {
-        // Names are ASCII; what was asked for need not be, and has no more characters than bytes.
+        // Names are ASCII; the requested id may not be, and has no more characters than bytes.
         name.len() <= self.id.len() + self.far
             && name.len() + self.far >= self.id.chars().count()
             && self.letters.differ(&Letters::of(name)) <= self.slack()
     }
 
-    /// By how many bytes what was asked for may differ if `far` characters do.
+    /// Returns how many bytes of the requested id may differ if `far` characters do.
     fn slack(&self) -> usize {
         let beyond_ascii = self.id.len() - self.id.chars().count();
         self.far + beyond_ascii
     }
 
-    /// Whether one is a part of the other.
+    /// Returns whether one of the two names contains the other.
     fn is_part(&self, name: &str) -> bool {
         let lower = name.to_ascii_lowercase();
         if lower.len() >= self.id.len() {
@@ -115,7 +117,7 @@ impl Asked {
         }
     }
 
-    /// The names that are compared.
+    /// Selects the names to compare.
     fn shortlist<'a>(&self, mut names: Vec<&'a str>) -> Vec<&'a str> {
         if names.len() > COMPARED {
             let order = |name: &&'a str| (name.len().abs_diff(self.id.len()), *name);
@@ -125,7 +127,7 @@ impl Asked {
         names
     }
 
-    /// Those of the names that are like the one that was asked for, best first. What follows an `@` need not be known.
+    /// Returns the names similar to the requested id, best first. A match of the part before `@` is enough.
     fn nearest<'a>(&self, names: Vec<&'a str>) -> Vec<&'a str> {
         let names = self.shortlist(names);
         let mut found: Vec<_> = names
@@ -144,7 +146,7 @@ impl Asked {
     }
 }
 
-/// What stands before the `@` of a name that has one.
+/// Returns the part before the `@` of a name, if there is an `@`.
 fn stem(name: &str) -> Option<&str> {
     name.split_once('@').map(|(stem, _)| stem)
 }

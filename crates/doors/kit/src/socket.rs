@@ -1,7 +1,6 @@
-//! A TCP connection that can be asked whether its peer has hung up while it is not being read. A door
-//! that stops reading, because every pipe it writes into is full, would otherwise learn it only after
-//! having read all that came before. A peer that takes nothing for too long is given up here, below every
-//! protocol alike.
+//! A TCP connection that reports a hang-up of its peer while not being read. A door that stops reading,
+//! because every pipe it writes into is full, would otherwise notice the hang-up only after reading all
+//! earlier data. [`Socket`] also gives up a peer that takes no data for too long, below every protocol alike.
 
 use std::{
     io,
@@ -22,19 +21,19 @@ use tokio::{
 
 use crate::server::Place;
 
-/// A TCP connection whose peer can be watched apart from the reading.
+/// A TCP connection whose peer can be watched without reading.
 #[derive(Debug)]
 pub struct Socket {
     tcp: Arc<TcpStream>,
-    /// The connection's place at the server, given back when it is dropped.
+    /// Slot of the connection at the server, released on drop.
     _place: Option<Arc<Place>>,
     write_limit: Option<Duration>,
-    /// When to give the peer up; exists only while it takes nothing.
+    /// Deadline for a stalled write; exists only while the peer takes no data.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
 impl Socket {
-    /// Wraps a connection.
+    /// Wraps a TCP connection.
     pub fn new(tcp: TcpStream) -> Self {
         Self {
             tcp: Arc::new(tcp),
@@ -44,31 +43,31 @@ impl Socket {
         }
     }
 
-    /// Counts the connection as one until it is dropped.
+    /// Holds the connection's slot at the server until the socket is dropped.
     pub(crate) fn with_place(mut self, place: Arc<Place>) -> Self {
         self._place = Some(place);
         self
     }
 
-    /// Fails a write with `TimedOut` when the peer took not a single byte for so long.
+    /// Fails a write with `TimedOut` when the peer takes no byte for `limit`.
     pub fn with_write_limit(mut self, limit: Duration) -> Self {
         self.write_limit = Some(limit);
         self
     }
 
-    /// The address of the peer.
+    /// Returns the address of the peer.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.tcp.peer_addr()
     }
 
-    /// The first byte that the peer sends, which stays unread. Nothing at the end of what it sends.
+    /// Returns the first byte sent by the peer without consuming it, or `None` at the end of the stream.
     pub(crate) async fn peek(&self) -> io::Result<Option<u8>> {
         let mut first = [0];
         let count = self.tcp.peek(&mut first).await?;
         Ok((count > 0).then_some(first[0]))
     }
 
-    /// What tells whether the peer has hung up, for as long as it is wanted.
+    /// Returns a detector for a hang-up of the peer; the detector may outlive the socket.
     pub fn hangup(&self) -> Hangup {
         Hangup(Arc::downgrade(&self.tcp))
     }
@@ -87,8 +86,8 @@ impl AsyncRead for Socket {
             let result = self.tcp.try_io(Interest::READABLE, || {
                 let (read, _) = rustix::net::recv(&*self.tcp, &mut *unfilled, RecvFlags::empty())?;
                 count = Some(read);
-                // A short read empties the receive buffer: saying so here spares the system call that
-                // would find it out (tokio's own streams do the same).
+                // A short read empties the receive buffer. Reporting `WouldBlock` here saves the system call
+                // that would find out (tokio's own streams do the same).
                 if read > 0 && read < unfilled.len() {
                     return Err(io::ErrorKind::WouldBlock.into());
                 }
@@ -133,7 +132,7 @@ impl AsyncWrite for Socket {
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         match rustix::net::shutdown(&*self.tcp, Shutdown::Write) {
-            // The peer was faster.
+            // The peer closed first.
             Err(rustix::io::Errno::NOTCONN) => Poll::Ready(Ok(())),
             result => Poll::Ready(result.map_err(io::Error::from)),
         }
@@ -161,7 +160,7 @@ impl Socket {
         }
     }
 
-    /// Ready when the peer has taken nothing for too long.
+    /// Becomes ready when the peer has taken no data for too long.
     fn poll_stalled(&mut self, cx: &mut Context<'_>) -> Poll<io::Error> {
         let Some(limit) = self.write_limit else {
             return Poll::Pending;
@@ -182,28 +181,28 @@ fn is_temporary(error: &io::Error) -> bool {
     )
 }
 
-/// Tells whether the peer of a [`Socket`] has hung up, even while data that it sent before is unread.
+/// Detects whether the peer of a [`Socket`] has hung up, even while earlier data of the peer is unread.
 ///
-/// A peer that closed only its sending side counts as gone, as does a connection that we dropped. TCP
-/// delivers the end of a stream behind its data, so that the end of a peer that sent more than our
-/// kernel's receive buffer holds (some 64 KiB to begin with) is seen only when enough of it was read; a
-/// reset is seen at once.
+/// A peer that closed only its sending side counts as hung up, as does a connection that we dropped. TCP
+/// delivers the end of a stream behind its data. If a peer sent more than the kernel's receive buffer holds
+/// (some 64 KiB to begin with), its end is visible only after enough data was read; a reset is visible at
+/// once.
 #[derive(Debug, Clone)]
 pub struct Hangup(Weak<TcpStream>);
 
 impl Hangup {
-    /// A hang-up of a connection that does not exist any more.
+    /// Creates the detector of a connection that no longer exists.
     pub fn gone() -> Self {
         Self(Weak::new())
     }
 
-    /// Whether the peer has hung up.
+    /// Returns whether the peer has hung up.
     pub fn is_hung_up(&self) -> bool {
         let Some(tcp) = self.0.upgrade() else {
             return true;
         };
-        // Readiness is what the runtime's poller saw last: no system call. Unread data makes it ready
-        // without being closed, an idle connection leaves it pending.
+        // Readiness is the last state seen by the runtime's poller: no system call. Unread data is ready
+        // without being closed; an idle connection stays pending.
         match tcp.ready(Interest::READABLE).now_or_never() {
             Some(Ok(ready)) => ready.is_read_closed(),
             Some(Err(_)) => true,
@@ -211,7 +210,7 @@ impl Hangup {
         }
     }
 
-    /// Waits until the peer has hung up, looking `every` so often.
+    /// Waits until the peer has hung up, checking at the interval `every`.
     pub async fn wait(&self, every: Duration) {
         while !self.is_hung_up() {
             tokio::time::sleep(every).await;

@@ -1,6 +1,6 @@
-//! The body of an SSE response: frames of a stream or of a bounded channel, all that are ready in one
-//! write, and a comment when nothing was said for a while. The bytes of a frame are exactly the lines
-//! that it has, so that a frame of data alone is `data: …\n\n`.
+//! The body of an SSE response. Frames come from a stream or a bounded channel; all ready frames leave in one
+//! write, and a comment is sent after a period of silence. A frame is written with exactly its own lines, so
+//! a frame with data alone is `data: …\n\n`.
 
 use std::{
     borrow::Cow,
@@ -27,27 +27,27 @@ use tokio::{
 #[cfg(test)]
 mod tests;
 
-/// The silence after which a comment is sent.
+/// Default period of silence before a comment is sent.
 pub const KEEPALIVE: Duration = Duration::from_secs(15);
 
-/// How much is put into one write at most; a single larger frame still goes out whole.
+/// Maximum number of bytes in one write; a single larger frame still leaves whole.
 const BATCH: usize = 64 * 1024;
 
 /// One server-sent event, or a comment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SseFrame {
-    /// The line `event:`.
+    /// Value of the line `event:`.
     pub event: Option<Cow<'static, str>>,
-    /// The line `id:`.
+    /// Value of the line `id:`.
     pub id: Option<Cow<'static, str>>,
-    /// The lines `data:`, one for each line of it; UTF-8, as everything in an event stream.
+    /// Data, written as one line `data:` per line; UTF-8, as all content of an event stream.
     pub data: Option<Bytes>,
-    /// A comment, which clients ignore.
+    /// Comment, ignored by clients.
     pub comment: Option<Cow<'static, str>>,
 }
 
 impl SseFrame {
-    /// A frame of data alone.
+    /// Creates a frame with data alone.
     pub fn data(data: impl Into<Bytes>) -> Self {
         Self {
             data: Some(data.into()),
@@ -55,7 +55,7 @@ impl SseFrame {
         }
     }
 
-    /// A comment alone.
+    /// Creates a frame with a comment alone.
     pub fn comment(comment: impl Into<Cow<'static, str>>) -> Self {
         Self {
             comment: Some(comment.into()),
@@ -63,19 +63,19 @@ impl SseFrame {
         }
     }
 
-    /// Names the event.
+    /// Sets the name of the event.
     pub fn with_event(mut self, event: impl Into<Cow<'static, str>>) -> Self {
         self.event = Some(event.into());
         self
     }
 
-    /// Gives the event an id, from which a client that comes back goes on.
+    /// Sets the id of the event, from which a reconnecting client resumes.
     pub fn with_id(mut self, id: impl Into<Cow<'static, str>>) -> Self {
         self.id = Some(id.into());
         self
     }
 
-    /// Appends the bytes of the frame.
+    /// Appends the bytes of the frame to `out`.
     pub fn write_to(&self, out: &mut BytesMut) {
         if let Some(comment) = &self.comment {
             write_lines(out, b": ", comment.as_bytes());
@@ -93,7 +93,7 @@ impl SseFrame {
     }
 }
 
-/// A field that has one line: whatever would end the line early is left out.
+/// Writes a field of one line, without the characters that would end the line early.
 fn write_line(out: &mut BytesMut, name: &[u8], value: &str) {
     out.extend_from_slice(name);
     for part in value.split(['\n', '\r', '\0']) {
@@ -102,7 +102,7 @@ fn write_line(out: &mut BytesMut, name: &[u8], value: &str) {
     out.extend_from_slice(b"\n");
 }
 
-/// A field that has as many lines as its value, which may end in `\n`, `\r\n` or `\r`.
+/// Writes a field with one line per line of its value. Lines end in `\n`, `\r\n` or `\r`.
 fn write_lines(out: &mut BytesMut, name: &[u8], mut value: &[u8]) {
     out.reserve(name.len() + value.len() + 2);
     loop {
@@ -122,7 +122,7 @@ fn write_lines(out: &mut BytesMut, name: &[u8], mut value: &[u8]) {
     }
 }
 
-/// The body of a response that sends the frames of a stream as they come.
+/// The body of a response that sends the frames of a stream as they arrive.
 pub struct SseBody<S> {
     frames: Pin<Box<S>>,
     keepalive: Duration,
@@ -130,9 +130,9 @@ pub struct SseBody<S> {
     is_over: bool,
 }
 
-/// A channel of frames and the body that sends them; the body ends when all senders are gone.
+/// Creates a channel of frames, and the body that sends them. The body ends when all senders are dropped.
 ///
-/// A sender that finds the channel full waits, or decides what to drop: the client reads slowly.
+/// When the client reads slowly, the channel fills up: the sender waits or drops frames.
 pub fn channel(
     capacity: usize,
 ) -> (
@@ -145,7 +145,7 @@ pub fn channel(
 }
 
 impl<S: Stream<Item = SseFrame>> SseBody<S> {
-    /// A body that sends the frames of a stream.
+    /// Creates a body that sends the frames of a stream.
     pub fn new(frames: S) -> Self {
         Self {
             frames: Box::pin(frames),
@@ -155,7 +155,7 @@ impl<S: Stream<Item = SseFrame>> SseBody<S> {
         }
     }
 
-    /// Sends `: keepalive` after another time of silence.
+    /// Changes the period of silence before `: keepalive` is sent.
     pub fn with_keepalive(mut self, keepalive: Duration) -> Self {
         self.keepalive = keepalive;
         self.restart_silence();
@@ -166,7 +166,7 @@ impl<S: Stream<Item = SseFrame>> SseBody<S> {
         self.silence.as_mut().reset(Instant::now() + self.keepalive);
     }
 
-    /// All that is ready now, up to a batch.
+    /// Collects all frames that are ready, up to the size of a batch.
     fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let mut batch = BytesMut::new();
         while batch.len() < BATCH && !self.is_over {
@@ -215,7 +215,7 @@ impl<S: Stream<Item = SseFrame> + Send + 'static> IntoResponse for SseBody<S> {
             HeaderValue::from_static("text/event-stream"),
         );
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-        // Tells nginx, and what imitates it, to pass every write on at once.
+        // Makes nginx and compatible proxies forward every write at once.
         headers.insert(
             HeaderName::from_static("x-accel-buffering"),
             HeaderValue::from_static("no"),

@@ -1,12 +1,12 @@
-//! The tasks of a server: its connections, what they were upgraded to, and HTTP/2 streams. All of them
-//! are counted, told to stop by one token, and dropped by another when their time is up, so that none
+//! The tasks of a server: connections, upgraded connections and HTTP/2 streams. [`Tasks`] counts them, asks
+//! them to stop with one token, and drops them with a second token after a time limit, so that no task
 //! outlives the server.
 
 use std::{future::Future, time::Duration};
 
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-/// A set of tasks that stop together; clones are the same set.
+/// A set of tasks that stop together. Clones share one set.
 #[derive(Debug, Clone, Default)]
 pub struct Tasks {
     tracker: TaskTracker,
@@ -15,12 +15,12 @@ pub struct Tasks {
 }
 
 impl Tasks {
-    /// An empty set.
+    /// Creates an empty set.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// An empty set that is told to stop when `parent` is cancelled.
+    /// Creates an empty set that stops when `parent` is cancelled.
     pub fn below(parent: &CancellationToken) -> Self {
         Self {
             stop: parent.child_token(),
@@ -28,35 +28,35 @@ impl Tasks {
         }
     }
 
-    /// The token that tells a task to come to its end.
+    /// Returns the token that asks the tasks to stop.
     pub fn stop_token(&self) -> &CancellationToken {
         &self.stop
     }
 
-    /// How many tasks are running.
+    /// Returns the number of running tasks.
     pub fn len(&self) -> usize {
         self.tracker.len()
     }
 
-    /// Whether no task is running.
+    /// Returns whether no task is running.
     pub fn is_empty(&self) -> bool {
         self.tracker.is_empty()
     }
 
-    /// Runs a task until it ends, or until the set's time is up.
+    /// Runs a task until its end, or until [`stop`](Self::stop) drops the remaining tasks.
     pub fn spawn<F>(&self, task: F)
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        // In a box: what runs it until the kill holds it three times over.
+        // Boxed: `run_until_cancelled_owned` would hold the future three times.
         let task = Box::pin(task);
         let kill = self.kill.clone();
         self.tracker.spawn(kill.run_until_cancelled_owned(task));
     }
 
-    /// Tells all tasks to stop, waits up to `limit`, then drops those that are left. Returns how many
-    /// had to be dropped.
+    /// Asks all tasks to stop, waits up to `limit`, then drops the remaining ones. Returns the number of
+    /// dropped tasks.
     pub async fn stop(&self, limit: Duration) -> usize {
         self.stop.cancel();
         self.tracker.close();
@@ -73,7 +73,7 @@ impl Tasks {
     }
 }
 
-/// HTTP/2 runs each of its streams as a task of its own.
+/// Executor of HTTP/2 connections: each HTTP/2 stream runs as a separate task.
 impl<F> hyper::rt::Executor<F> for Tasks
 where
     F: Future + Send + 'static,

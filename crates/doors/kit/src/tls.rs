@@ -1,5 +1,5 @@
-//! The server's certificate: read from PEM files, swapped while running. Connections that are open keep
-//! the certificate they began with; a reload that fails leaves the old one in place.
+//! The certificate of the server: read from PEM files, replaceable while running. Open connections keep their
+//! certificate; a failed reload keeps the old one in use.
 
 use std::{
     net::IpAddr,
@@ -17,30 +17,30 @@ use rustls::{
 };
 use sha2::{Digest as _, Sha256};
 
-/// Why a certificate cannot be used.
+/// The reason why a certificate cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// A file cannot be read or holds nothing of the kind that was looked for.
+    /// A file is unreadable, or holds no item of the expected kind.
     #[error("cannot read {what} from {path}")]
     Pem {
-        /// What was looked for: a certificate or a private key.
+        /// Expected item: a certificate or a private key.
         what: &'static str,
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What went wrong.
+        /// Cause of the error.
         source: pem::Error,
     },
-    /// The certificate and the key do not fit, or are of a kind we cannot use.
+    /// Certificate and key do not match, or are of an unsupported kind.
     #[error("certificate {path} and its key cannot be used")]
     Unusable {
-        /// The certificate's file.
+        /// Path of the certificate file.
         path: PathBuf,
-        /// What went wrong.
+        /// Cause of the error.
         source: rustls::Error,
     },
 }
 
-/// A certificate with its key, for HTTP/2 and HTTP/1.1; clones share it.
+/// A certificate with its key, for HTTP/2 and HTTP/1.1. Clones share the certificate.
 #[derive(Debug, Clone)]
 pub struct Tls(Arc<Files>);
 
@@ -55,7 +55,7 @@ struct Files {
 struct Current {
     config: Arc<ServerConfig>,
     fingerprint: Option<String>,
-    /// The certificate and what is sent along with it.
+    /// Certificate, followed by the certificates sent with it.
     chain: Vec<CertificateDer<'static>>,
 }
 
@@ -74,7 +74,7 @@ impl Tls {
         })))
     }
 
-    /// Reads the files again; new connections get what they hold now.
+    /// Reads the files again; new connections use the new content.
     pub fn reload(&self) -> Result<(), TlsError> {
         let files = &self.0;
         let current = read(&files.certificate, &files.key)?;
@@ -82,16 +82,16 @@ impl Tls {
         Ok(())
     }
 
-    /// By what clients know a certificate that no public CA signed, as `sha256:HEX`: the fingerprint of the CA if it is sent
-    /// along with the certificate, else the certificate's own. Nothing for a certificate of a public CA, which clients
-    /// trust by themselves.
+    /// Returns the fingerprint that clients need to trust a certificate not signed by a public CA, as
+    /// `sha256:HEX`: of the CA if the chain contains the CA, else of the certificate itself. Returns `None`
+    /// for a certificate of a public CA, which clients trust without a fingerprint.
     pub fn fingerprint(&self) -> Option<String> {
         self.0.current.load().fingerprint.clone()
     }
 
-    /// By what a client that trusts nothing else knows this server at `host`, as `sha256:HEX`: the fingerprint of the CA that
-    /// is sent along, so that a renewed certificate is known too, or the certificate's own, if there is none or the
-    /// certificate is not for this host.
+    /// Returns the fingerprint by which a client without other trust anchors recognizes the server at `host`,
+    /// as `sha256:HEX`. Uses the CA in the chain, so that a renewed certificate is recognized too. Uses the
+    /// certificate itself if the chain has no CA, or if the certificate is not valid for `host`.
     pub fn fingerprint_at(&self, host: IpAddr) -> String {
         let current = self.0.current.load();
         let Some((leaf, others)) = current.chain.split_first() else {
@@ -105,13 +105,13 @@ impl Tls {
         })
     }
 
-    /// What a new connection gets.
+    /// Returns the configuration for a new connection.
     pub(crate) fn current(&self) -> Arc<ServerConfig> {
         self.0.current.load().config.clone()
     }
 }
 
-/// The fingerprint that clients need, if they need one.
+/// Returns the fingerprint that clients need, or `None` for a certificate of a public CA.
 fn fingerprint(chain: &[CertificateDer<'_>]) -> Option<String> {
     let (leaf, others) = chain.split_first()?;
     if is_public(leaf, others) {
@@ -120,7 +120,7 @@ fn fingerprint(chain: &[CertificateDer<'_>]) -> Option<String> {
     Some(sha256(others.last().unwrap_or(leaf)))
 }
 
-/// The fingerprint of a certificate.
+/// Returns the fingerprint of a certificate.
 fn sha256(certificate: &CertificateDer<'_>) -> String {
     let digest = Sha256::digest(certificate);
     let text = "sha256:".to_owned();
@@ -129,7 +129,7 @@ fn sha256(certificate: &CertificateDer<'_>) -> String {
         .fold(text, |text, byte| text + &format!("{byte:02x}"))
 }
 
-/// Whether a public CA signed the certificate.
+/// Returns whether a public CA signed the certificate.
 fn is_public(leaf: &CertificateDer<'_>, others: &[CertificateDer<'_>]) -> bool {
     let roots = RootCertStore::from_iter(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     let algorithms = aws_lc_rs::default_provider().signature_verification_algorithms;
@@ -159,7 +159,7 @@ fn read(certificate: &Path, key: &Path) -> Result<Current, TlsError> {
     })?;
     let fingerprint = fingerprint(&chain);
     let sent = chain.clone();
-    // The provider is named, because a program with two of them has no default.
+    // The provider is named, because a program with two providers has no default.
     let mut config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()
         .map(|config| config.with_no_client_auth())

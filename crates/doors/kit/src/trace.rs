@@ -1,13 +1,15 @@
-//! Where a request comes from, by its headers: the call that it is made for, and the caller's trace.
+//! The origin of a request according to its headers: the parent call and the caller's trace.
 
 use http::{HeaderMap, HeaderValue};
 use jackfield_core::hub::{Parent, Request};
 use jackfield_model::{CallId, Failure, Reason};
 
-/// The header that names a call: on a request the one it is made for, on a response the one it opened.
+/// Header with the id of a call: on a request the parent call, on a response the call that the request
+/// opened.
 pub const CALL_HEADER: &str = "jackfield-call";
 
-/// Tells the hub which call the request is made for, and to which trace it belongs.
+/// Sets the parent call and the trace of `request` from the headers. Fails if the header `Jackfield-Call`
+/// holds no call id.
 pub fn follow(request: &mut Request, headers: &HeaderMap) -> Result<(), Failure> {
     if let Some(value) = headers.get(CALL_HEADER) {
         let parent = value.to_str().ok().and_then(CallId::parse);
@@ -17,14 +19,14 @@ pub fn follow(request: &mut Request, headers: &HeaderMap) -> Result<(), Failure>
         })?;
         request.parent = Parent::Call(parent);
     }
-    // A trace that cannot be read is not passed on: the standard wants a new one begun instead.
+    // An unreadable trace is dropped: the W3C standard requires a new trace in that case.
     let trace = headers.get("traceparent");
     let trace = trace.and_then(|value| value.to_str().ok());
     request.traceparent = trace.filter(|text| is_traceparent(text)).map(str::to_owned);
     Ok(())
 }
 
-/// Tells the caller which call the response is about.
+/// Adds the header [`CALL_HEADER`] with the id of the call to a response.
 pub fn name(headers: &mut HeaderMap, call: CallId) {
     if let Ok(value) = HeaderValue::from_str(&call.to_string()) {
         headers.insert(CALL_HEADER, value);

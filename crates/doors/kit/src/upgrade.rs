@@ -1,6 +1,6 @@
-//! The server's side of the WebSocket handshake for an axum handler: an [`Upgrade`] is extracted from the
-//! request, and [`Upgrade::run`] answers `101` and runs the door's session as a tracked task once the
-//! connection is free. A bad handshake is answered with a clear JSON error and touches nothing.
+//! The server side of the WebSocket handshake for axum handlers. An [`Upgrade`] is extracted from the
+//! request. [`Upgrade::run`] answers `101` and runs the session of the door as a tracked task once the
+//! connection is free. A bad handshake is answered with a clear JSON error and has no side effects.
 
 use std::future::Future;
 
@@ -22,10 +22,10 @@ use crate::{
     ws::{Ws, WsConfig},
 };
 
-/// The only version of the protocol there is (RFC 6455).
+/// The only version of the WebSocket protocol (RFC 6455).
 const VERSION: HeaderValue = HeaderValue::from_static("13");
 
-/// A checked handshake that waits for its answer.
+/// A valid handshake that waits for its response.
 #[derive(Debug)]
 pub struct Upgrade {
     on_upgrade: OnUpgrade,
@@ -53,12 +53,12 @@ impl Upgrade {
         })
     }
 
-    /// The subprotocols that the client offers, best first.
+    /// Returns the subprotocols offered by the client, most preferred first.
     pub fn protocols(&self) -> &[String] {
         &self.protocols
     }
 
-    /// Answers with one of the subprotocols; one that was not offered is left out.
+    /// Selects a subprotocol for the response. A subprotocol that the client did not offer is ignored.
     pub fn with_protocol(mut self, protocol: &str) -> Self {
         if self.protocols.iter().any(|offered| offered == protocol) {
             self.chosen = HeaderValue::from_str(protocol).ok();
@@ -66,8 +66,8 @@ impl Upgrade {
         self
     }
 
-    /// Answers `101 Switching Protocols`; once the answer is written, `session` runs with the
-    /// WebSocket as one of `tasks`.
+    /// Answers `101 Switching Protocols`. Once the response is written, `session` runs with the [`Ws`] as one
+    /// of `tasks`.
     pub fn run<F>(
         self,
         tasks: &Tasks,
@@ -78,7 +78,7 @@ impl Upgrade {
         F: Future<Output = ()> + Send + 'static,
     {
         let on_upgrade = self.on_upgrade;
-        // Two steps, so that the task of an idle session does not carry the upgrade's state as well.
+        // Two tasks, so that the task of an idle session does not carry the state of the upgrade as well.
         let starter = tasks.clone();
         tasks.spawn(async move {
             match on_upgrade.await {
@@ -119,19 +119,19 @@ fn ws_from_upgraded(upgraded: Upgraded, config: WsConfig) -> Ws<Io> {
     }
 }
 
-/// Why a request is no WebSocket handshake.
+/// The error of a request that is not a valid WebSocket handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadHandshake {
     /// The method is not GET.
     #[error("a websocket handshake is a GET request")]
     Method,
-    /// It is HTTP/1.0 or HTTP/2.
+    /// The request uses HTTP/1.0 or HTTP/2.
     #[error("a websocket handshake needs HTTP/1.1")]
     HttpVersion,
-    /// `Connection` does not say `Upgrade`.
+    /// `Connection` does not contain `Upgrade`.
     #[error("header Connection must contain \"Upgrade\"")]
     Connection,
-    /// `Upgrade` does not say `websocket`.
+    /// `Upgrade` does not contain `websocket`.
     #[error("header Upgrade must contain \"websocket\"; this address speaks WebSocket only")]
     Upgrade,
     /// `Sec-WebSocket-Version` is not 13.
@@ -146,7 +146,7 @@ pub enum BadHandshake {
 }
 
 impl BadHandshake {
-    /// The HTTP status of the refusal.
+    /// Returns the HTTP status of the error response.
     pub fn status(&self) -> StatusCode {
         match self {
             Self::Version => StatusCode::UPGRADE_REQUIRED,
@@ -176,7 +176,7 @@ impl IntoResponse for BadHandshake {
     }
 }
 
-/// Checks a handshake and computes the answer to its key.
+/// Checks a handshake and computes the value of `Sec-WebSocket-Accept`.
 fn check(
     method: &Method,
     version: Version,
@@ -208,13 +208,13 @@ fn check(
     HeaderValue::try_from(derive_accept_key(key.as_bytes())).map_err(|_| BadHandshake::Key)
 }
 
-/// Whether it looks like 16 bytes in base64: 22 characters and two of padding.
+/// Returns whether `key` has the form of 16 bytes in base64: 22 characters and two of padding.
 fn is_key(key: &[u8]) -> bool {
     let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
     key.len() == 24 && key.ends_with(b"==") && key[..22].iter().all(is_digit)
 }
 
-/// The comma-separated words of a header that may be repeated.
+/// Returns the comma-separated tokens of a header that may be repeated.
 fn tokens<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
     headers
         .get_all(name)

@@ -1,9 +1,10 @@
-//! A WebSocket over any asynchronous stream, owned by one task and made for that task's `select!`: a door
-//! calls [`Ws::turn`] in one arm and its bell and timers in the others. Frames are queued without
-//! waiting and leave in one write per batch. Reading and the rules of RFC 6455 are tungstenite's; the
-//! codec and its buffers exist only while a message is half read, so an idle connection owns none.
+//! A WebSocket over any asynchronous stream, owned by one task and made for the `select!` of that task: a
+//! door calls [`Ws::turn`] in one arm, and waits for ready sources and timers in the others. Frames are
+//! queued without waiting and leave in one write per batch. Reading and the rules of RFC 6455 are handled by
+//! tungstenite. The codec and its buffers exist only while a message is half read, so an idle connection owns
+//! none.
 //!
-//! It never bounds what is queued: the caller looks at [`Ws::queued_bytes`] and stops in time.
+//! The write queue is unbounded: the caller checks [`Ws::queued_bytes`] and stops in time.
 
 mod adapter;
 mod boundary;
@@ -43,7 +44,7 @@ pub use self::{
 };
 pub use tungstenite::Utf8Bytes;
 
-/// How many bytes of pongs may wait before we stop reading a peer that pings but does not read.
+/// Bytes of unwritten pongs above which the hub stops reading a peer that pings but does not read.
 const MAX_REPLIES: usize = 16 * 1024;
 
 /// A WebSocket that one task reads and writes.
@@ -51,39 +52,40 @@ pub struct Ws<S> {
     io: S,
     role: Role,
     config: WsConfig,
-    /// Absent while nothing is half read and no close is under way.
+    /// `None` while no message is half read and no close is in progress.
     codec: Option<WebSocketContext>,
     boundary: Boundary,
     out: Out,
-    /// Whether the closing handshake has begun, on either side.
+    /// Whether either side has begun the closing handshake.
     is_closing: bool,
-    /// Whether there is nothing more to read.
+    /// Whether the reading side has ended.
     is_over: bool,
-    /// Whether both sides have said that they close.
+    /// Whether both sides have sent a close frame.
     is_complete: bool,
-    /// Whether the queue ran empty since something was put into it, and nobody was told.
+    /// Whether the write queue was emptied and [`Turn::Flushed`] is not yet reported.
     owes_flushed: bool,
-    /// Whether it is the reader's turn when both directions have news.
+    /// Whether the reader comes first when both directions are ready.
     reader_first: bool,
     blocked_since: Option<Instant>,
-    /// For whom messages whose end has not come are counted; nobody counts them if it is absent.
+    /// Account that incomplete messages are counted for; without an account they are not counted.
     account: Option<Box<Account>>,
-    /// What is counted; exists only while a message is half read.
+    /// Share of memory held by the incomplete message; exists only while a message is half read.
     unfinished: Option<Box<Share<Holder>>>,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
-    /// The server's end of a stream whose handshake is done.
+    /// Creates the server side of a stream after the handshake.
     pub fn server(io: S, config: WsConfig) -> Self {
         Self::new(io, Role::Server, Vec::new(), config)
     }
 
-    /// The server's end of a stream of which the handshake read more than its own bytes.
+    /// Creates the server side of a stream; `leftover` holds bytes that were read beyond the handshake.
     pub fn server_with_leftover(io: S, leftover: Vec<u8>, config: WsConfig) -> Self {
         Self::new(io, Role::Server, leftover, config)
     }
 
-    /// The client's end; `leftover` is what was read beyond the handshake's response.
+    /// Creates the client side of a stream; `leftover` holds bytes that were read beyond the response of the
+    /// handshake.
     pub fn client(io: S, leftover: Vec<u8>, config: WsConfig) -> Self {
         Self::new(io, Role::Client, leftover, config)
     }
@@ -111,38 +113,39 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
         ws
     }
 
-    /// The stream below.
+    /// Returns the underlying stream.
     pub fn get_ref(&self) -> &S {
         &self.io
     }
 
-    /// Counts messages whose end has not come for somebody from now on.
+    /// Counts incomplete messages for `account` from now on.
     pub fn set_account(&mut self, account: Account) {
         self.account = Some(Box::new(account));
     }
 
-    /// For whom messages whose end has not come are counted.
+    /// Returns the account that incomplete messages are counted for.
     pub fn account_mut(&mut self) -> Option<&mut Account> {
         self.account.as_deref_mut()
     }
 
-    /// How many bytes of frames are queued but not yet taken by the stream.
+    /// Returns the number of queued bytes not yet taken by the stream.
     pub fn queued_bytes(&self) -> usize {
         self.out.len()
     }
 
-    /// How long the stream has taken nothing although something is queued; zero while it moves.
+    /// Returns how long the stream has taken no bytes although frames are queued; zero while the stream makes
+    /// progress.
     pub fn blocked_for(&self) -> Duration {
         self.blocked_since
             .map_or(Duration::ZERO, |since| since.elapsed())
     }
 
-    /// Whether the closing handshake has begun, so that nothing more can be queued.
+    /// Returns whether the closing handshake has begun, after which no frame can be queued.
     pub fn is_closing(&self) -> bool {
         self.is_closing
     }
 
-    /// Changes the largest message that is accepted, from the next frame on.
+    /// Sets the maximum size of incoming messages, from the next frame on.
     pub fn set_max_message(&mut self, bytes: usize) {
         self.config.max_message = bytes;
         if let Some(codec) = &mut self.codec {
@@ -153,14 +156,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
         }
     }
 
-    /// Waits until the peer sends something or everything queued has left, whichever is first and by
-    /// turns when both go on: the one arm of a `select!` that belongs to this connection. With `read`
-    /// false the peer is left alone and its pings stay unanswered. Cancel-safe.
+    /// Waits until the peer sends a message or the write queue is empty, alternating when both are ready. A
+    /// `select!` needs only this arm per connection. With `read` false the peer is not read, and its pings
+    /// stay unanswered. Cancel-safe.
     pub async fn turn(&mut self, read: bool) -> Turn {
         poll_fn(|cx| self.poll_turn(cx, read)).await
     }
 
-    /// The next thing the peer sends, while queued frames are written; nothing once it is over.
+    /// Waits for the next message of the peer, while queued frames are written. Returns `None` after the end.
     /// Cancel-safe.
     pub async fn next(&mut self) -> Option<Result<Incoming, WsError>> {
         loop {
@@ -173,27 +176,28 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
         }
     }
 
-    /// What the peer sent that needs no waiting, so that a batch is handled before one flush. Bound
-    /// the batch: a fast peer has always more. Nothing may also mean the end, which `turn` tells.
+    /// Returns a message that is available without waiting, so that a batch is handled before one flush.
+    /// Callers limit the batch, because a fast peer always has more. `None` may also mean the end, which
+    /// [`turn`](Self::turn) reports.
     pub fn try_next(&mut self) -> Option<Result<Incoming, WsError>> {
         if self.is_over {
             return None;
         }
-        // The lost wake-up is none: whoever waits next polls the stream again.
+        // The waker is a no-op: the next caller that waits polls the stream again.
         match self.poll_next(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(next) => next,
             Poll::Pending => None,
         }
     }
 
-    /// Waits until everything queued has left. Cancel-safe.
+    /// Waits until the write queue is empty. Cancel-safe.
     pub async fn flush(&mut self) -> Result<(), WsError> {
         poll_fn(|cx| self.poll_flush(cx)).await
     }
 
-    /// Brings the connection to its end within `limit`: writes what is queued, completes the closing
-    /// handshake if one is under way, and reads off what the peer is still sending, since closing a
-    /// socket with unread data would destroy our last frames on their way.
+    /// Ends the connection within `limit`: writes the queued frames, completes a closing handshake in
+    /// progress, and discards the remaining data of the peer. Closing a socket with unread data would destroy
+    /// our last frames on their way.
     pub async fn finish(&mut self, limit: Duration) {
         let ended = tokio::time::timeout(limit, async {
             while self.is_closing && !self.is_over {
@@ -212,7 +216,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
         }
     }
 
-    /// The poll form of [`turn`](Self::turn).
+    /// Polls [`turn`](Self::turn).
     pub fn poll_turn(&mut self, cx: &mut Context<'_>, read: bool) -> Poll<Turn> {
         if self.out.is_dirty() {
             match self.poll_flush(cx) {
@@ -240,13 +244,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
         Poll::Pending
     }
 
-    /// The poll form of [`next`](Self::next), but for the writing: what is queued, pongs included,
-    /// leaves by [`poll_flush`](Self::poll_flush).
+    /// Polls [`next`](Self::next) without writing: queued frames, pongs included, leave by
+    /// [`poll_flush`](Self::poll_flush).
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Incoming, WsError>>> {
         loop {
             if self.is_over {
-                // Our answer to the close must be out before anybody drops the stream. If it cannot
-                // be written, the end is the same.
+                // Our close frame must be written before the stream is dropped. If writing fails, the end is
+                // the same.
                 ready!(self.poll_flush(cx)).ok();
                 return Poll::Ready(None);
             }
@@ -294,7 +298,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
         }
     }
 
-    /// The poll form of [`flush`](Self::flush).
+    /// Polls [`flush`](Self::flush).
     pub fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), WsError>> {
         let mut progressed = false;
         let polled = self.out.poll_write_out(&mut self.io, cx, &mut progressed);
@@ -319,7 +323,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
         Turn::Flushed
     }
 
-    /// Counts what was read of a message whose end has not come; `false` if there is no room for it.
+    /// Counts the bytes read of an incomplete message; returns `false` if the account has no room.
     fn count_unfinished(&mut self) -> bool {
         let Some(account) = &self.account else {
             return true;
@@ -330,7 +334,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
             return true;
         }
         let mut share = match self.unfinished.take() {
-            // Whom it is counted for may have changed since.
+            // The holder of the account may have changed since the last count.
             Some(share) if share.owner() == account.holder() => Some(share),
             _ => account.input(0).map(Box::new),
         };
@@ -343,7 +347,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
         is_counted
     }
 
-    /// Ends the reading; a broken stream ends the writing too.
+    /// Ends the reading side. A broken stream ends the writing side too.
     fn fail(&mut self, error: WsError) -> WsError {
         self.is_over = true;
         self.owes_flushed = false;
@@ -356,7 +360,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
         error
     }
 
-    /// Accounts for a message that the codec handed out, and lets the codec go if it holds no more.
+    /// Converts a message of the codec, and drops the codec if it holds no more data.
     fn take(&mut self, message: Message) -> Option<Incoming> {
         self.boundary.take();
         let incoming = match message {
@@ -364,7 +368,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
             Message::Binary(bytes) => Incoming::Binary(bytes),
             Message::Pong(payload) => Incoming::Pong(payload),
             Message::Ping(payload) => {
-                // The pong waits inside the codec until it is flushed into our buffer.
+                // The pong waits inside the codec until the codec flushes it into our buffer.
                 let (codec, mut adapter) = self.codec_and_adapter(None);
                 if let Some(Err(error)) = codec.map(|codec| codec.flush(&mut adapter)) {
                     tracing::trace!(%error, "pong was not queued");
@@ -384,7 +388,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
                     },
                 )
             }
-            // Never handed out by a reading codec.
+            // Never returned by a reading codec.
             Message::Frame(_) => return None,
         };
         if !self.is_closing && self.boundary.is_clean() {
@@ -398,7 +402,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
         self.boundary.feed(&read);
         let config = WebSocketConfig::default()
             .read_buffer_size(self.config.read_buffer)
-            // Whatever the codec writes goes to our own buffer at once.
+            // The codec writes into our own buffer at once.
             .write_buffer_size(0)
             .max_message_size(Some(self.config.max_message))
             .max_frame_size(Some(self.config.max_message));

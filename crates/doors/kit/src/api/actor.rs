@@ -1,5 +1,5 @@
-//! Who acts: the caller, or an agent of theirs that they name. A program that runs agents speaks for them so; it may as
-//! whatever agent it could attach as.
+//! The acting principal of a request: the caller, or an agent of the caller named in a header. A program that
+//! runs agents uses the header to act for them. The program may act as any agent that its token may register.
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
@@ -9,14 +9,14 @@ use utoipa::IntoParams;
 
 use super::{Api, Caller, Problem, header, invalid};
 
-/// The header that names the agent.
+/// Header that names the acting agent.
 pub const ACTS_AS: &str = "Jackfield-Agent";
 
-/// Who acts.
+/// Extractor for the acting principal.
 #[derive(Debug)]
 pub struct Actor(pub Principal);
 
-/// How one says it.
+/// Description of the header [`ACTS_AS`] for the API documentation.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Header)]
 #[allow(dead_code, reason = "describes the header")]

@@ -1,6 +1,6 @@
-//! What handlers take out of a request: who asks ([`Caller`]), the ids in the path ([`Id`], [`Ids`]), the query
-//! ([`Params`]) and the body ([`Body`], [`Text`]), each refused with a clear word. Bodies are counted while they are
-//! read, and JSON never nests deeper than the limit.
+//! Extractors for the handlers of the API: the caller ([`Caller`]), ids in the path ([`Id`], [`Ids`]), the
+//! query ([`Params`]) and the body ([`Body`], [`Text`]). Each refuses bad input with a clear message. Bodies
+//! are counted while reading, and JSON never nests deeper than the limit.
 
 use std::{convert::Infallible, fmt::Display, str::FromStr};
 
@@ -14,12 +14,12 @@ use serde::de::DeserializeOwned;
 use super::{Api, Problem, invalid};
 use crate::{body, json};
 
-/// How many things a page has, if not said.
+/// Default number of items on a page.
 const PAGE: usize = 50;
-/// How many things a page may have: some 100 KB.
+/// Maximum number of items on a page: some 100 KB.
 const PAGE_MAX: usize = 200;
 
-/// Who asks, as the connection proved it.
+/// Extractor for the authenticated caller.
 #[derive(Debug)]
 pub struct Caller(pub Principal);
 
@@ -31,7 +31,7 @@ impl<S: Api> FromRequestParts<S> for Caller {
     }
 }
 
-/// The id in the path; any text.
+/// Extractor for the id in the path; any text.
 #[derive(Debug)]
 pub struct Id(pub String);
 
@@ -46,7 +46,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Id {
     }
 }
 
-/// The two ids in the path; any texts.
+/// Extractor for two ids in the path; any texts.
 #[derive(Debug)]
 pub struct Ids(pub String, pub String);
 
@@ -61,7 +61,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Ids {
     }
 }
 
-/// The query. A parameter that nobody asked for is refused.
+/// Extractor for the query. [`finish`](Self::finish) refuses unknown parameters.
 #[derive(Debug)]
 pub struct Params(Vec<(String, String)>);
 
@@ -76,13 +76,13 @@ impl<S: Send + Sync> FromRequestParts<S> for Params {
 }
 
 impl Params {
-    /// All values of a parameter that may be repeated.
+    /// Removes and returns all values of a parameter that may be repeated.
     pub fn all(&mut self, name: &str) -> Vec<String> {
         let values = self.0.extract_if(.., |(key, _)| key == name);
         values.map(|(_, value)| value).collect()
     }
 
-    /// A parameter that may be given once.
+    /// Removes and returns a parameter that may be given once.
     pub fn one<T: FromStr<Err: Display>>(&mut self, name: &str) -> Result<Option<T>, Failure> {
         let mut values = self.all(name);
         let value = values.pop();
@@ -98,7 +98,7 @@ impl Params {
             .transpose()
     }
 
-    /// How many things a page may have: the parameter `limit`.
+    /// Removes and returns the page size: the parameter `limit`.
     pub fn limit(&mut self) -> Result<usize, Failure> {
         let limit = self.one("limit")?.unwrap_or(PAGE);
         if !(1..=PAGE_MAX).contains(&limit) {
@@ -109,7 +109,7 @@ impl Params {
         Ok(limit)
     }
 
-    /// Refuses what is left over.
+    /// Refuses the remaining parameters.
     pub fn finish(self) -> Result<(), Failure> {
         match self.0.first() {
             None => Ok(()),
@@ -120,7 +120,7 @@ impl Params {
     }
 }
 
-/// A header as text, if it is given.
+/// Returns a header as text, if present.
 pub fn header<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Failure> {
     headers
         .get(name)
@@ -132,7 +132,7 @@ pub fn header<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>,
         .transpose()
 }
 
-/// A body of JSON.
+/// Extractor for a JSON body.
 #[derive(Debug)]
 pub struct Body<T>(pub T);
 
@@ -145,7 +145,7 @@ impl<S: Api, T: DeserializeOwned> FromRequest<S> for Body<T> {
     }
 }
 
-/// A body that is read when the handler knows that its sender may do what it asks for.
+/// Extractor for a body that the handler reads later, after checking the sender's permission.
 #[derive(Debug)]
 pub struct Unread(Request);
 
@@ -158,20 +158,20 @@ impl<S: Send + Sync> FromRequest<S> for Unread {
 }
 
 impl Unread {
-    /// Reads it as JSON.
+    /// Reads the body as JSON.
     pub async fn read<T: DeserializeOwned>(self, state: &impl Api) -> Result<T, Problem> {
         let body = <Body<T> as FromRequest<_>>::from_request(self.0, state);
         Ok(body.await?.0)
     }
 
-    /// Reads it as text.
+    /// Reads the body as text.
     pub async fn read_text(self, state: &impl Api) -> Result<String, Problem> {
         let Text(text) = Text::from_request(self.0, state).await?;
         Ok(text)
     }
 }
 
-/// A body that may be left out.
+/// Extractor for an optional JSON body.
 impl<S: Api, T: DeserializeOwned> OptionalFromRequest<S> for Body<T> {
     type Rejection = Problem;
 
@@ -190,7 +190,7 @@ async fn read(request: Request, state: &impl Api) -> Result<Bytes, Failure> {
     body::read(request.into_body(), limits.message, limits.write_stuck).await
 }
 
-/// A body that is text.
+/// Extractor for a text body.
 #[derive(Debug)]
 pub struct Text(pub String);
 

@@ -1,4 +1,5 @@
-//! What ends a stream before its time: its token is revoked, or the hub stops. Either is said as the stream's last event.
+//! Early end of a stream, when its token is revoked or the hub stops. The last event of the stream states the
+//! reason.
 
 use std::{
     future::Future,
@@ -14,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::sse::{SseBody, SseFrame};
 
-/// What ends a request before its time: its token is revoked, or the hub stops.
+/// The conditions that end a request early: a revoked token, or the shutdown of the hub.
 #[derive(Debug)]
 pub struct Leash {
     revoked: CancellationToken,
@@ -22,7 +23,7 @@ pub struct Leash {
 }
 
 impl Leash {
-    /// Of something that the hub itself ends when it stops.
+    /// Creates a leash for a request that the hub itself ends on shutdown.
     pub fn of(principal: &Principal) -> Self {
         Self {
             revoked: principal.grant.revoked.clone(),
@@ -30,7 +31,7 @@ impl Leash {
         }
     }
 
-    /// Of something that would go on while the hub stops, which `stop` tells.
+    /// Creates a leash for a request that would outlive the shutdown of the hub, announced by `stop`.
     pub fn until_stop(principal: &Principal, stop: &CancellationToken) -> Self {
         Self {
             stop: Some(stop.clone()),
@@ -38,7 +39,7 @@ impl Leash {
         }
     }
 
-    /// Resolves when it is over, with the reason.
+    /// Waits until the request must end, and returns the reason.
     pub async fn broken(self) -> Failure {
         let stop = async {
             match &self.stop {
@@ -59,9 +60,9 @@ impl Leash {
     }
 }
 
-/// A stream on a leash.
+/// A stream that ends early with its [`Leash`].
 struct Leashed {
-    /// Gone when the leash broke, so that what it held is let go at once.
+    /// `None` once the leash is broken, so that the resources of the stream are released at once.
     frames: Option<Pin<Box<dyn Stream<Item = SseFrame> + Send>>>,
     revoked: CancellationToken,
     broken: Pin<Box<dyn Future<Output = Failure> + Send>>,
@@ -77,7 +78,7 @@ impl Stream for Leashed {
         let Some(frames) = &mut this.frames else {
             return Poll::Ready(None);
         };
-        // A stream that always has something to say must not outrun the revocation.
+        // A stream that always has a frame ready must not outrun the revocation.
         if !this.revoked.is_cancelled()
             && let Poll::Ready(frame) = frames.as_mut().poll_next(cx)
         {
@@ -90,8 +91,8 @@ impl Stream for Leashed {
     }
 }
 
-/// A response that sends the frames of a stream, and ends with what `say` makes of the failure when the leash breaks. It
-/// is counted as a connection of the door.
+/// Returns a response that sends the frames of a stream. When the [`Leash`] breaks, the last frame is `say`
+/// applied to the failure. The response counts as a connection of the door.
 pub fn respond(
     hub: &Hub,
     door: &'static str,

@@ -1,5 +1,5 @@
-//! What a caller of an API is told when something goes wrong: always `{"error", "message"}` and the HTTP code in
-//! docs/promises.md, Failures. The one exhaustive match of these routes is [`status`].
+//! Error responses of the API: always `{"error", "message"}` with the HTTP code of docs/promises.md,
+//! Failures. [`status`] is the only exhaustive match over failures for these routes.
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
@@ -8,7 +8,7 @@ use jackfield_model::{Failure, Reason};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// The HTTP code of a failure.
+/// Returns the HTTP code for a failure.
 pub fn status(reason: &Reason) -> StatusCode {
     match reason {
         Reason::Invalid | Reason::Unsupported => StatusCode::BAD_REQUEST,
@@ -19,14 +19,14 @@ pub fn status(reason: &Reason) -> StatusCode {
             StatusCode::BAD_GATEWAY
         }
         Reason::Busy | Reason::RateLimited | Reason::Loop => StatusCode::TOO_MANY_REQUESTS,
-        // A call that somebody cancelled is answered with its state; nothing else fails like this.
+        // A cancelled call is answered with its state; no other request fails with `Cancelled`.
         Reason::Conflict | Reason::Cancelled => StatusCode::CONFLICT,
         Reason::Timeout => StatusCode::GATEWAY_TIMEOUT,
         Reason::SlowReader | Reason::Internal => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
 
-/// The body of every answer that is an error.
+/// The body of every error response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = Error)]
 pub struct ErrorView {
@@ -45,7 +45,7 @@ impl From<&Failure> for ErrorView {
     }
 }
 
-/// A failure on its way out as an HTTP response.
+/// A [`Failure`] as an HTTP response.
 #[derive(Debug)]
 pub struct Problem {
     status: StatusCode,
@@ -53,7 +53,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// The same failure under another code, where HTTP has a more precise one.
+    /// Replaces the HTTP code, where HTTP has a more precise one.
     pub fn with_status(mut self, status: StatusCode) -> Self {
         self.status = status;
         self
@@ -88,12 +88,12 @@ impl IntoResponse for Problem {
     }
 }
 
-/// The request is malformed; the text names the field.
+/// Creates a failure for a malformed request; the text names the field.
 pub fn invalid(text: impl Into<String>) -> Failure {
     Failure::new(Reason::Invalid, text.into())
 }
 
-/// The store failed; the operator finds the details in the log.
+/// Creates a failure for an error of the store; the operator finds the details in the log.
 pub fn store_failure(error: &StoreError) -> Failure {
     tracing::error!(%error, "the store failed");
     Failure::new(

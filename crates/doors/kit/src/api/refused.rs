@@ -1,4 +1,4 @@
-//! The refusals of [`Problem`](super::Problem) for the description of an API.
+//! Descriptions of the error responses of [`Problem`](super::Problem) for OpenAPI.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +7,18 @@ use utoipa::{
     openapi::{Content, RefOr, ResponseBuilder, ResponsesBuilder},
 };
 
-/// What every route may answer, whatever it does.
+/// The error responses of every route.
 #[derive(Debug)]
 pub struct Refused;
 
-/// What every route may answer that reads a body or makes an agent work.
+/// The error responses of a route that reads a body or gives work to an agent.
 #[derive(Debug)]
 pub struct CallRefused;
 
-/// Answers by their HTTP codes.
+/// Responses by HTTP status code.
 pub type Responses = BTreeMap<String, RefOr<utoipa::openapi::response::Response>>;
 
-/// Describes answers that are errors of this schema, each by its code and what it means.
+/// Describes error responses with the given schema, each by its status code and meaning.
 pub fn errors<'a>(
     schema: &str,
     list: impl IntoIterator<Item = &'a (&'a str, &'a str)>,

@@ -1,4 +1,5 @@
-//! The clocks of a line: how much of it may be read, whether its peer is alive, whether it takes what we write.
+//! Clocks of a [`Line`]: the allowed reading rate, the liveness of the peer, and the detection of stuck
+//! writes.
 
 use std::time::Duration;
 
@@ -8,25 +9,25 @@ use tokio::time::Instant;
 use super::{Leave, Line, Step};
 use crate::socket::Hangup;
 
-/// How often a connection that cannot write or may not be read is looked at.
+/// Interval of the checks while queued frames cannot be written or the peer is not read freely.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// What a line remembers of the time.
+/// Times and byte counts behind the timeouts and rate limits of a connection.
 #[derive(Debug)]
 pub(super) struct Clocks {
     last_heard: Instant,
-    /// Whether a ping was sent since then.
+    /// Whether a ping was sent since `last_heard`.
     is_pinged: bool,
-    /// Whether the peer has said who it is.
+    /// Whether the peer is authenticated.
     pub(super) is_known: bool,
-    /// By when it must have.
+    /// Deadline for the registration of the peer.
     pub(super) register_by: Instant,
-    /// Beyond which it gets no more time.
+    /// Latest time to which `register_by` may be moved.
     pub(super) register_latest: Instant,
-    /// Bytes read since `window`, less what was allowed; counts while some pipes are full.
+    /// Bytes read since `window`, minus the allowed bytes. Counts while some pipes are full.
     pub(super) read: usize,
     window: Instant,
-    /// Bytes of answers that were queued since the queue was last empty.
+    /// Bytes of answers queued since the write queue was last empty.
     answered: usize,
     last_look: Instant,
 }
@@ -46,13 +47,14 @@ impl Clocks {
         }
     }
 
-    /// The peer sent something.
+    /// Notes that the peer sent a frame.
     pub(super) fn heard(&mut self, now: Instant) {
         self.last_heard = now;
         self.is_pinged = false;
     }
 
-    /// Whether a paced connection may be read now. One large frame is paid for by several windows.
+    /// Returns whether a paced connection may be read now. A large frame uses up the allowance of several
+    /// windows.
     fn may_read_paced(&mut self, now: Instant, limits: &Limits) -> bool {
         let every = limits.paced_every.0.max(Duration::from_millis(1));
         let windows = now.duration_since(self.window).as_nanos() / every.as_nanos();
@@ -66,20 +68,22 @@ impl Clocks {
     }
 }
 
-/// How long a peer may say nothing before it is pinged: not longer than half of what ends the connection.
+/// Returns how long a peer may be silent before a ping is sent: at most half of the time after which silence
+/// ends the connection.
 fn probe(limits: &Limits) -> Duration {
     limits.probe.0.min(limits.ping.0)
 }
 
 impl Line {
-    /// What the session queued when it was given something of the peer's is an answer.
+    /// Counts as answers the bytes that the session queued since it received a frame of the peer.
     pub(super) fn note_answers(&mut self) {
         if let Some(queued) = self.answering.take() {
             self.clocks.answered += self.ws.queued_bytes().saturating_sub(queued);
         }
     }
 
-    /// Whether the peer may be read now: freely, a little at a time, or not at all (docs/promises.md, Flow control).
+    /// Returns whether the peer may be read now: freely, at a limited rate, or not at all (docs/promises.md,
+    /// Flow control).
     pub(super) fn may_read(&mut self, now: Instant, reading: Reading) -> bool {
         if self.ws.queued_bytes() == 0 {
             self.clocks.answered = 0;
@@ -97,8 +101,8 @@ impl Line {
         }
     }
 
-    /// Whether so many answers of ours are unread that the peer may ask for no more. Frames of others do not count:
-    /// two peers that write before they read must not wait for each other.
+    /// Returns whether too many answers are unread by the peer to accept more requests. Frames from other
+    /// agents do not count: two peers that write before reading must not wait for each other.
     fn owes_much(&self) -> bool {
         let unread = self.clocks.answered.min(self.ws.queued_bytes());
         unread >= self.limits().pipe_full.0
@@ -118,14 +122,14 @@ impl Line {
         if reading == Reading::Paced && !may_read {
             at = at.min(clocks.window + limits.paced_every.0);
         }
-        // Moving a timer costs; most turns leave it where it is.
+        // Moving a timer has a cost; most turns leave the deadline unchanged.
         let set = self.timer.deadline();
         if set <= now || at < set || at > set + LOOK {
             self.timer.as_mut().reset(at);
         }
     }
 
-    /// Looks at the clocks, whichever of them the timer was set for.
+    /// Checks all clocks, whichever of them the timer was set for.
     pub(super) fn on_timer(&mut self, now: Instant, reading: Reading) -> Option<Step> {
         if self.ws.blocked_for() >= self.limits().write_stuck.0 {
             return Some(Step::Over(Leave::Gone));
@@ -134,7 +138,7 @@ impl Line {
             return Some(Step::Over(Leave::Close(1008, "register timeout")));
         }
         if reading == Reading::Shut || self.owes_much() {
-            // Not being read, it cannot show signs of life; but that it hung up can be seen.
+            // A peer that is not read cannot show signs of life, but a hang-up is still visible.
             self.clocks.heard(now);
             self.signs.set_silent(false);
             if self.hangup.as_ref().is_some_and(Hangup::is_hung_up) {
@@ -151,7 +155,7 @@ impl Line {
             }
             if silent >= probe && !self.clocks.is_pinged {
                 self.clocks.is_pinged = true;
-                // A socket that is closing needs no ping.
+                // A closing socket needs no ping.
                 self.ws.queue_ping(b"").ok();
             }
         }

@@ -1,15 +1,16 @@
-//! What a line counts for its door. Frames are counted here and written down once per batch, so that the shared counters
-//! are not touched for each of them.
+//! Traffic counters of one connection. Frames are counted locally and added to the shared metrics of the door
+//! once per batch, so that the shared counters are not touched for each frame.
 
 use jackfield_core::metrics::{Connected, Metrics, Traffic};
 
-/// The counters of a line.
+/// Counters of one connection.
 #[derive(Debug)]
 pub(super) struct Counts {
     door: &'static str,
     traffic: Traffic,
     _connected: Connected,
-    /// Frames and bytes that were not written down yet.
+    /// Frames and bytes received, not yet added to the shared metrics. `went_out` holds the same for sent
+    /// frames.
     came_in: (u64, u64),
     went_out: (u64, u64),
 }
@@ -25,7 +26,7 @@ impl Counts {
         }
     }
 
-    /// Counts for another door from what was not written down yet.
+    /// Counts for a different door from now on, including the traffic not yet added.
     pub(super) fn move_to(&mut self, metrics: &Metrics, door: &'static str) {
         if self.door != door {
             self.door = door;
@@ -55,7 +56,7 @@ impl Counts {
 }
 
 impl Drop for Counts {
-    /// The last words count too.
+    /// Adds the last frames to the shared metrics.
     fn drop(&mut self) {
         self.write_down();
     }

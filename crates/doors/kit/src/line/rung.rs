@@ -1,4 +1,4 @@
-//! What rang on a line and was not yet served.
+//! The sources of a connection that are ready and not yet served.
 
 use std::{
     collections::VecDeque,
@@ -9,26 +9,26 @@ use jackfield_core::bell::Bell;
 
 use crate::mailbox::MAILBOX;
 
-/// The key under which the end of a line rings: its hub stops, or its peer's token was revoked.
+/// Key of the end of a connection: the hub stops, or the peer's token is revoked.
 pub(super) const END: u32 = u32::MAX;
 
-/// What rang and was not yet served.
+/// Keys that are ready and not yet served.
 #[derive(Debug)]
 pub(super) struct Rung {
     keys: VecDeque<u32>,
     mail: Mail,
-    /// Whether the end rang, or was never looked for.
+    /// Whether the end of the connection must be checked: `END` became ready, or the end was never checked.
     pub(super) end: bool,
 }
 
-/// How far the session is with its mailbox.
+/// Progress of the session with its mailbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mail {
-    /// Nothing was put into it.
+    /// The mailbox is empty.
     Quiet,
-    /// The session does not know yet that there is something.
+    /// The mailbox has mail that the session does not know about.
     Rang,
-    /// The session takes its mail, all of it unless the socket gets busy.
+    /// The session is taking mail: all of it, unless the socket becomes busy.
     BeingTaken,
 }
 
@@ -41,7 +41,8 @@ impl Rung {
         }
     }
 
-    /// Hears what rang since the last time, or lets the reader be woken by the next ring.
+    /// Collects the keys that became ready since the last call. If there are none, registers the task to be
+    /// woken by the next one.
     pub(super) fn hear(&mut self, bell: &Bell, cx: &mut Context<'_>) -> Poll<()> {
         bell.poll_each(cx, |key| match key {
             MAILBOX => self.mail = Mail::Rang,
@@ -50,18 +51,20 @@ impl Rung {
         })
     }
 
-    /// Whether something rang that does not wait for the socket.
+    /// Returns whether a source is ready that does not wait for the socket: mail, or the end of the
+    /// connection.
     pub(super) fn is_urgent(&self) -> bool {
         self.end || self.mail == Mail::Rang
     }
 
-    /// Whether somebody waits for a socket that is not busy any more.
+    /// Returns whether ready sources wait until the socket is no longer busy.
     pub(super) fn waits(&self) -> bool {
         !self.keys.is_empty()
     }
 
-    /// What is to be served next. For a busy socket that is only the mailbox, and that once per ring: it may say that
-    /// the connection must end. What is left in it then has its turn like everybody else.
+    /// Returns the key to serve next. A busy socket serves only the mailbox, and only once per notification,
+    /// because the mail may be an order to close the connection. The remaining mail then queues behind the
+    /// other keys.
     pub(super) fn next(&mut self, is_busy: bool) -> Option<u32> {
         if self.mail == Mail::BeingTaken {
             self.mail = Mail::Quiet;

@@ -1,4 +1,4 @@
-//! When the peer of a line last showed a sign of life.
+//! The time of the peer's last sign of life.
 
 use std::{
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
@@ -7,16 +7,17 @@ use std::{
 
 use tokio::time::Instant;
 
-/// A sign of life counts for the sweeper if it is not older than this: a little over one look.
+/// Maximum age of a sign of life for [`Signs::are_fresh`]: a little over the interval of the sweeper.
 const FRESH: Duration = Duration::from_millis(1500);
 
-/// When the peer last showed a sign of life; a link answers the sweeper from it.
+/// The time of the last frame from the peer. The link of an agent answers the sweeper's liveness check from
+/// here.
 #[derive(Debug)]
 pub struct Signs {
     born: Instant,
-    /// In ms after `born`.
+    /// Milliseconds between `born` and the last sign of life.
     last: AtomicU64,
-    /// Whether a ping has gone unanswered for too long.
+    /// Whether a ping has been unanswered for too long.
     silent: AtomicBool,
 }
 
@@ -42,12 +43,12 @@ impl Signs {
         self.silent.store(is_silent, Ordering::Relaxed);
     }
 
-    /// Whether the peer has not answered a ping for so long that the connection may be dead.
+    /// Returns whether a ping has been unanswered for so long that the connection may be dead.
     pub fn is_silent(&self) -> bool {
         self.silent.load(Ordering::Relaxed)
     }
 
-    /// Whether there was one since about the sweeper's last look.
+    /// Returns whether the peer sent a frame since about the sweeper's last check.
     pub fn are_fresh(&self) -> bool {
         let last = Duration::from_millis(self.last.load(Ordering::Relaxed));
         self.born.elapsed().saturating_sub(last) <= FRESH

@@ -1,9 +1,9 @@
-//! Which addresses are out in the open. Pure, so that the whole table can be tested.
+//! Classification of public addresses. A pure function, so that tests cover the whole table.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Whether an address is one that anybody on the Internet could reach: not this machine, not a private network, not
-/// something reserved, nor an IPv6 address that stands for an IPv4 address of that kind.
+/// Returns whether any host on the Internet could reach the address. Excludes this machine, private networks,
+/// reserved ranges, and IPv6 addresses that embed a non-public IPv4 address.
 pub fn is_public(addr: IpAddr) -> bool {
     match addr {
         IpAddr::V4(addr) => is_public_v4(addr),
@@ -33,8 +33,8 @@ fn is_public_v6(addr: Ipv6Addr) -> bool {
         return is_public_v4(inside);
     }
     let [a, b, ..] = addr.segments();
-    // Only 2000::/3 is given out; what is outside of it is loopback, unspecified, unique local, link-local, multicast
-    // or reserved.
+    // Only 2000::/3 is assigned; the rest is loopback, unspecified, unique local, link-local, multicast or
+    // reserved.
     let is_global = a & 0xe000 == 0x2000;
     let is_special = match (a, b) {
         // Protocol assignments with Teredo, ORCHID and benchmarks; documentation, twice.
@@ -44,12 +44,12 @@ fn is_public_v6(addr: Ipv6Addr) -> bool {
     is_global && !is_special
 }
 
-/// The IPv4 address that an IPv6 address leads to: mapped, compatible, NAT64 (also local) or 6to4.
+/// Returns the IPv4 address embedded in an IPv6 address: mapped, compatible, NAT64 (also local) or 6to4.
 fn embedded_v4(addr: Ipv6Addr) -> Option<Ipv4Addr> {
     let segments = addr.segments();
     let low = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
     match segments {
-        // `::` and `::1` are not meant: they are no IPv4 addresses, and not public either way.
+        // `::` and `::1` match too: they hold no IPv4 address, but are not public either way.
         [0, 0, 0, 0, 0, 0 | 0xffff, high, end] => Some(low(high, end)),
         [0, 0, 0, 0, 0xffff, 0, high, end] => Some(low(high, end)),
         [0x64, 0xff9b, 0 | 1, _, _, _, high, end] => Some(low(high, end)),

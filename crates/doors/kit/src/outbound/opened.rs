@@ -1,4 +1,4 @@
-//! An answer that is read while it comes.
+//! A response whose body is read while it arrives.
 
 use std::{error::Error, fmt};
 
@@ -6,21 +6,21 @@ use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, StatusCode};
 use reqwest::Response;
 
-/// An answer whose head has come, and whose body is still to be read.
+/// A response with its head received and its body still unread.
 pub struct Opened {
     response: Response,
 }
 
-/// Why a body could not be read to its end.
+/// The reason why a body could not be read to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum BodyError {
-    /// It broke off.
+    /// The body ended early.
     #[error("the answer broke off: {0}")]
     Cut(String),
-    /// It is larger than wanted.
+    /// The body is larger than allowed.
     #[error("the answer is larger than {max} bytes")]
     TooLarge {
-        /// How much was wanted.
+        /// Maximum size in bytes.
         max: usize,
     },
 }
@@ -30,22 +30,22 @@ impl Opened {
         Self { response }
     }
 
-    /// The status.
+    /// Returns the HTTP status.
     pub fn status(&self) -> StatusCode {
         self.response.status()
     }
 
-    /// The headers.
+    /// Returns the headers.
     pub fn headers(&self) -> &HeaderMap {
         self.response.headers()
     }
 
-    /// The next bytes of the body; `None` at its end. A call that is dropped loses nothing.
+    /// Waits for the next bytes of the body; returns `None` at its end. Cancel-safe.
     pub async fn next(&mut self) -> Result<Option<Bytes>, BodyError> {
         self.response.chunk().await.map_err(|error| cut(&error))
     }
 
-    /// The whole body, which may not be larger than `max`.
+    /// Reads the whole body, up to `max` bytes.
     pub async fn whole(mut self, max: usize) -> Result<Bytes, BodyError> {
         let mut body = BytesMut::new();
         while let Some(bytes) = self.next().await? {
@@ -58,7 +58,7 @@ impl Opened {
     }
 }
 
-/// What went wrong, in words that do not repeat the URL.
+/// Converts an error of the HTTP client, without repeating the URL.
 fn cut(error: &reqwest::Error) -> BodyError {
     let mut why: Option<&(dyn Error + 'static)> = error.source();
     while let Some(deeper) = why.and_then(Error::source) {

@@ -1,4 +1,4 @@
-//! What is under way, so that no destination and no lane has two tries at once.
+//! Deliveries in progress, so that no destination and no ordered lane has two attempts at once.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use jackfield_core::outbox::OutboxRow;
 use jackfield_model::CallbackId;
 use tokio::task::Id;
 
-/// What one try keeps from others.
+/// The destination and lane that one attempt locks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Claim {
     id: CallbackId,
@@ -23,7 +23,8 @@ impl Claim {
         }
     }
 
-    /// A lane may have two destinations for a moment, when its follower moved.
+    /// Returns whether two attempts conflict. A lane may have two destinations for a moment, when its
+    /// subscriber moved.
     fn excludes(&self, other: &Self) -> bool {
         self.id == other.id
             || self.origin == other.origin
@@ -31,22 +32,22 @@ impl Claim {
     }
 }
 
-/// The claims of the tries that are under way. They are few, so that looking through all is quick.
+/// Claims of the attempts in progress. They are few, so a linear search is quick.
 #[derive(Debug, Default)]
 pub(super) struct Claims(HashMap<Id, Claim>);
 
 impl Claims {
-    /// Whether nothing that is under way stands against it.
+    /// Returns whether no attempt in progress conflicts with `claim`.
     pub(super) fn allow(&self, claim: &Claim) -> bool {
         !self.0.values().any(|taken| taken.excludes(claim))
     }
 
-    /// The claim holds until that task is over.
+    /// Holds the claim until the task ends.
     pub(super) fn take(&mut self, task: Id, claim: Claim) {
         self.0.insert(task, claim);
     }
 
-    /// The task is over. Returns what it had claimed.
+    /// Releases and returns the claim of a finished task.
     pub(super) fn release(&mut self, task: Id) -> Option<Claim> {
         self.0.remove(&task)
     }

@@ -1,5 +1,5 @@
-//! The loop that empties the outbox: one try at a time to each destination and in each lane, a few in all. A try that
-//! a stop cuts off is repeated after the next start, with the same `Idempotency-Key`.
+//! The loop that delivers the outbox: one attempt at a time per destination and per lane, with a limit on the
+//! total. An attempt cut off by a shutdown is repeated after the next start, with the same `Idempotency-Key`.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -21,14 +21,15 @@ use crate::{
     tasks::Tasks,
 };
 
-/// How many callbacks are on their way at once, to different destinations. Each that takes and says nothing holds a place
-/// for its whole time limit, so that there must be many more than a few.
+/// Maximum number of simultaneous deliveries, to different destinations. Each destination that accepts and
+/// never answers holds a slot for the whole timeout, so the limit must be well above a few.
 pub(super) const AT_ONCE: usize = 64;
 
-/// How many are looked at: with some to each destination, enough to find others than those that are busy.
+/// Number of due callbacks read at once: with several per destination, enough to find destinations that are
+/// not busy.
 const LOOKED_AT: usize = 256;
 
-/// How long to leave a store alone that failed, and a callback whose delivery broke off.
+/// Pause after a failure of the store, and after a delivery that panicked.
 const PAUSE: Duration = Duration::from_secs(5);
 
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
@@ -43,7 +44,7 @@ pub struct Courier {
 }
 
 impl Courier {
-    /// A courier that knows no door yet. Its outbound client judges every URL once more.
+    /// Creates a courier without doors. Its [`Outbound`] client checks every URL again.
     pub fn new(hub: Hub, outbound: Outbound, key: CallbackKey) -> Self {
         Self {
             hub,
@@ -53,14 +54,14 @@ impl Courier {
         }
     }
 
-    /// Delivers what this door puts into the outbox too.
+    /// Adds the [`Composer`] of a door, whose callbacks are then delivered too.
     #[must_use]
     pub fn with(mut self, composer: Arc<dyn Composer>) -> Self {
         self.composers.insert(composer.kind(), composer);
         self
     }
 
-    /// Delivers as long as the tasks run, of which it is one. One courier per hub: two would post everything twice.
+    /// Starts delivering as one of `tasks`. A hub needs exactly one courier: two would post everything twice.
     pub fn start(self, tasks: &Tasks) {
         let stop = tasks.stop_token().clone();
         let deliveries = Deliveries {
@@ -71,7 +72,7 @@ impl Courier {
         tasks.spawn(async move { stop.run_until_cancelled(deliveries.run()).await });
     }
 
-    /// Tries one callback and writes down what became of it.
+    /// Attempts one callback and records the result.
     async fn attempt(&self, row: OutboxRow) {
         let origin = row.callback.origin();
         let settled = self.deliver(&row).await;
@@ -86,7 +87,7 @@ impl Courier {
         }
         if let Err(error) = self.hub.callbacks().settle(row.id, settled).await {
             tracing::error!(task = %row.task, %error, "what became of a callback could not be written");
-            // It is still due: not at once, so that a broken disk does not become a flood of posts.
+            // The callback is still due. The pause keeps a broken disk from causing a flood of posts.
             tokio::time::sleep(PAUSE).await;
         }
     }
@@ -128,14 +129,15 @@ impl Courier {
         let kind = row.callback.kind.as_str();
         match self.composers.get(kind) {
             Some(composer) => composer.compose(row).await,
-            // It may have been put there by a hub that had more doors, and may be found by one again.
+            // A hub with more doors may have queued the callback, and may run again later.
             None => Err(Undelivered::for_now(format!(
                 "this hub does not know callbacks of the kind {kind:?}"
             ))),
         }
     }
 
-    /// The first letter of a callback bears its id, each further one its number besides.
+    /// Builds the headers of a letter. The first letter of a callback carries the callback's id, each further
+    /// one appends its index.
     fn headers(&self, row: &OutboxRow, place: usize, letter: &Letter) -> HeaderMap {
         let id = match place {
             0 => row.id.to_string(),
@@ -154,14 +156,14 @@ impl Courier {
     }
 }
 
-/// What our own rules refuse stays refused.
+/// Gives up a callback refused by the hub's own rules, which do not change.
 fn dead(error: &OutboundError) -> Settled {
     Settled::Dead {
         error: error.to_string(),
     }
 }
 
-/// The callbacks that are on their way.
+/// Deliveries in progress.
 struct Deliveries {
     courier: Arc<Courier>,
     posting: JoinSet<()>,
@@ -173,7 +175,7 @@ impl Deliveries {
         let callbacks = self.courier.hub.callbacks().clone();
         loop {
             let looked = callbacks.due(LOOKED_AT).await.map(|due| self.send(due));
-            // What is delivered may have had another behind it: then the next look comes at once.
+            // A delivered callback may have had a successor: then the outbox is read again at once.
             let waited = tokio::select! {
                 Some(posted) = self.posting.join_next_with_id(), if !self.posting.is_empty() => {
                     self.forget(posted);
@@ -188,7 +190,7 @@ impl Deliveries {
         }
     }
 
-    /// Sends what may be sent now. The rest is found again when something has come back.
+    /// Starts the deliveries that are possible now. The rest is found again when a delivery ends.
     fn send(&mut self, due: Vec<OutboxRow>) {
         for row in due {
             if self.posting.len() >= AT_ONCE {
@@ -211,7 +213,8 @@ impl Deliveries {
             Err(error) => {
                 tracing::error!(%error, "a delivery broke off");
                 if let Some(claim) = self.claims.release(error.id()) {
-                    // It is still due, and would most likely break off again: not at once.
+                    // The callback is still due and would most likely panic again: hold its claim for a
+                    // pause.
                     let pause = self.posting.spawn(tokio::time::sleep(PAUSE));
                     self.claims.take(pause.id(), claim);
                 }

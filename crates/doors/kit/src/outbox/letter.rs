@@ -1,4 +1,4 @@
-//! What a door gives to the courier: the words, and whatever its protocol puts beside them.
+//! The interface between a door and the [`Courier`](super::Courier): content and headers of a callback.
 
 use std::fmt;
 
@@ -7,17 +7,17 @@ use futures_util::future::BoxFuture;
 use http::{HeaderMap, HeaderValue, header::CONTENT_TYPE};
 use jackfield_core::outbox::OutboxRow;
 
-/// What is posted to the callback's URL. The courier adds the `Idempotency-Key` and the signature.
+/// One request to the URL of a callback. The courier adds the `Idempotency-Key` and the signature.
 #[derive(Debug, Clone)]
 pub struct Letter {
-    /// The headers: at least the type of the body. Those that are secret are marked sensitive.
+    /// Headers, at least the content type. Secret values are marked sensitive.
     pub headers: HeaderMap,
-    /// The body, which is signed as it is.
+    /// Body, signed as is.
     pub body: Bytes,
 }
 
 impl Letter {
-    /// A letter whose body is plain JSON.
+    /// Creates a letter with a plain JSON body.
     pub fn json(body: impl Into<Bytes>) -> Self {
         let json = HeaderValue::from_static("application/json");
         Self {
@@ -27,34 +27,35 @@ impl Letter {
     }
 }
 
-/// Why there is no letter.
+/// The reason why a callback has no letter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Undelivered {
-    /// It cannot be composed now; it is tried again like one that nobody took.
+    /// Temporary error; the callback is retried like one that its receiver refused.
     ForNow(String),
-    /// It cannot be composed, ever; it is given up.
+    /// Permanent error; the callback is given up.
     ForGood(String),
 }
 
 impl Undelivered {
-    /// Something that may be over at the next try.
+    /// Creates a temporary error.
     pub fn for_now(why: impl fmt::Display) -> Self {
         Self::ForNow(why.to_string())
     }
 
-    /// Something that stays so.
+    /// Creates a permanent error.
     pub fn for_good(why: impl fmt::Display) -> Self {
         Self::ForGood(why.to_string())
     }
 }
 
-/// A door that calls back.
+/// The writer of a door's callbacks.
 pub trait Composer: fmt::Debug + Send + Sync + 'static {
-    /// How its callbacks are marked in the outbox: see [`jackfield_core::outbox::Callback::kind`].
+    /// Returns the kind of the door's callbacks in the outbox: see
+    /// [`jackfield_core::outbox::Callback::kind`].
     fn kind(&self) -> &'static str;
 
-    /// What a callback of this kind says, from the task and its log. Asked again at every try. Several letters go
-    /// out one after another, all of them again if one fails; none at all counts as delivered.
+    /// Writes the letters of a callback from the task and its log. Called for every attempt. Several letters
+    /// are sent one after another, and all of them again if one fails. An empty list counts as delivered.
     fn compose<'a>(&'a self, row: &'a OutboxRow)
     -> BoxFuture<'a, Result<Vec<Letter>, Undelivered>>;
 }

@@ -1,25 +1,26 @@
-//! The signature of a callback: `t=SECONDS,v1=HEX`, the HMAC-SHA256 of `SECONDS.ID.BODY` under the callback key, where
-//! ID is the `Idempotency-Key`. Receivers compute the same, and refuse a time that is long past.
+//! The signature of a callback: `t=SECONDS,v1=HEX`, the HMAC-SHA256 of `SECONDS.ID.BODY` under the
+//! [`CallbackKey`], where ID is the `Idempotency-Key`. A receiver computes the same value, and refuses an old
+//! time.
 
 use std::{fmt, sync::Arc};
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
-/// The header that carries it.
+/// Header with the signature.
 pub(super) const HEADER: &str = "jackfield-signature";
 
-/// The key that signs callbacks. `Debug` does not show it.
+/// The key that signs callbacks. `Debug` hides the key.
 #[derive(Clone)]
 pub struct CallbackKey(Arc<[u8]>);
 
 impl CallbackKey {
-    /// A key out of its text, as `jackfield token show callback` prints it.
+    /// Creates a key from its text, as printed by `jackfield token show callback`.
     pub fn new(text: &str) -> Self {
         Self(text.as_bytes().into())
     }
 
-    /// Signs a body for the time in seconds since 1970.
+    /// Signs a body for a time in seconds since 1970.
     pub(super) fn sign(&self, seconds: i64, id: &str, body: &[u8]) -> String {
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("an HMAC takes any key");
         mac.update(format!("{seconds}.{id}.").as_bytes());

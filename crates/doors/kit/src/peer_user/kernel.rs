@@ -1,5 +1,6 @@
-//! The kernel's table of TCP sockets: one socket by its two addresses. `sock_diag` answers at once, however many sockets
-//! there are; where a sandbox has none, the files below `/proc/net` are read.
+//! The kernel's table of TCP sockets: lookup of one socket by its two addresses. `sock_diag` answers at once,
+//! independent of the number of sockets. In a sandbox without `sock_diag`, the files below `/proc/net` are
+//! read.
 
 use std::{
     fs::File,
@@ -17,18 +18,18 @@ use rustix::{
     },
 };
 
-/// Whose a socket is.
+/// The owner of a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) uid: u32,
-    /// 0 once no process holds the socket.
+    /// Inode of the socket; 0 once no process holds it.
     pub(super) inode: u64,
 }
 
-/// Whether `sock_diag` has found a socket: from then on, what it does not find is not there.
+/// Whether `sock_diag` has ever found a socket. From then on, its negative answers are trusted.
 static DIAG_WORKS: AtomicBool = AtomicBool::new(false);
 
-/// The socket with this address that is connected to `remote`, if there is one.
+/// Returns the owner of the socket at `local` that is connected to `remote`.
 pub(super) fn find(local: SocketAddr, remote: SocketAddr) -> Option<Found> {
     let (local, remote) = (canonical(local), canonical(remote));
     match ask(local, remote) {
@@ -37,12 +38,12 @@ pub(super) fn find(local: SocketAddr, remote: SocketAddr) -> Option<Found> {
             Some(found)
         }
         Ok(None) if DIAG_WORKS.load(Ordering::Relaxed) => None,
-        // A kernel without the module for TCP says the same as one without such a socket.
+        // A kernel without the module for TCP gives the same answer as one without a matching socket.
         Ok(None) | Err(_) => read_tables(local, remote),
     }
 }
 
-/// Address and port, in which an IPv4 address that is written as an IPv6 one is IPv4.
+/// Returns address and port, with an IPv4-mapped IPv6 address converted to IPv4.
 fn canonical(addr: SocketAddr) -> (IpAddr, u16) {
     (addr.ip().to_canonical(), addr.port())
 }
@@ -52,20 +53,20 @@ const INET: u8 = 2;
 const INET6: u8 = 10;
 /// `IPPROTO_TCP`.
 const TCP: u8 = 6;
-/// `SOCK_DIAG_BY_FAMILY`, the kind of the request and of its answer.
+/// `SOCK_DIAG_BY_FAMILY`, the type of the request and of its answer.
 const BY_FAMILY: u16 = 20;
 /// `NLM_F_REQUEST`.
 const REQUEST: u16 = 1;
-/// `NLMSG_ERROR`, the kind of an answer that is an error.
+/// `NLMSG_ERROR`, the type of an error answer.
 const ERROR: u16 = 2;
-/// The length of a netlink header.
+/// Length of a netlink header.
 const HEADER: usize = 16;
-/// The length of a request: header and `inet_diag_req_v2`.
+/// Length of a request: header and `inet_diag_req_v2`.
 const ASKED: usize = HEADER + 56;
-/// The length of an answer: header and `inet_diag_msg`.
+/// Length of an answer: header and `inet_diag_msg`.
 const TOLD: usize = HEADER + 72;
 
-/// Asks `sock_diag` for exactly this socket.
+/// Asks `sock_diag` for exactly one socket.
 fn ask(local: (IpAddr, u16), remote: (IpAddr, u16)) -> io::Result<Option<Found>> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(
@@ -74,7 +75,7 @@ fn ask(local: (IpAddr, u16), remote: (IpAddr, u16)) -> io::Result<Option<Found>>
         flags,
         Some(SOCK_DIAG),
     )?;
-    // Connected to the kernel, it takes messages from nobody else.
+    // A socket connected to the kernel receives messages from no other sender.
     connect(&socket, &SocketAddrNetlink::new(0, 0))?;
     send(&socket, &request(local, remote), SendFlags::empty())?;
     // The kernel answers while the request is being sent.
@@ -88,23 +89,23 @@ fn request(local: (IpAddr, u16), remote: (IpAddr, u16)) -> Vec<u8> {
     bytes.extend(u32::try_from(ASKED).unwrap_or_default().to_ne_bytes());
     bytes.extend(BY_FAMILY.to_ne_bytes());
     bytes.extend(REQUEST.to_ne_bytes());
-    // Sequence and port: one request on a socket of its own needs neither.
+    // Sequence and port: a single request on a separate socket needs neither.
     bytes.extend([0; 8]);
     let family = if local.0.is_ipv4() { INET } else { INET6 };
     bytes.extend([family, TCP, 0, 0]);
-    // In any state.
+    // Any state.
     bytes.extend([0xff; 4]);
     bytes.extend(local.1.to_be_bytes());
     bytes.extend(remote.1.to_be_bytes());
     bytes.extend(words(local.0));
     bytes.extend(words(remote.0));
-    // On any interface, and any socket of these addresses.
+    // Any interface, and any socket with these addresses.
     bytes.extend([0; 4]);
     bytes.extend([0xff; 8]);
     bytes
 }
 
-/// An address as the kernel writes it: IPv4 in the first of four words.
+/// Returns an address in the kernel's format: IPv4 in the first of four words.
 fn words(ip: IpAddr) -> [u8; 16] {
     match ip {
         IpAddr::V4(ip) => {
@@ -148,7 +149,7 @@ fn read_answer(
         Ok::<_, io::Error>((ip, port))
     };
     let ids = HEADER + 4;
-    // Where no socket is connected like this, the kernel tells of one that listens on the port.
+    // Without a connected socket, the kernel returns one that listens on the port.
     if (end(ids, ids + 4)?, end(ids + 2, ids + 20)?) != (local, remote) {
         return Ok(None);
     }
@@ -158,14 +159,14 @@ fn read_answer(
     }))
 }
 
-/// The bytes of a slice that has as many.
+/// Copies a slice of exactly `N` bytes into an array.
 fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
     let mut array = [0; N];
     array.copy_from_slice(bytes);
     array
 }
 
-/// Reads the tables of both families: a socket of IPv6 may have a connection of IPv4.
+/// Reads the tables of both families: an IPv6 socket may have an IPv4 connection.
 pub(super) fn read_tables(local: (IpAddr, u16), remote: (IpAddr, u16)) -> Option<Found> {
     let tables = ["/proc/net/tcp", "/proc/net/tcp6"];
     tables
@@ -181,7 +182,7 @@ pub(super) fn read_tables(local: (IpAddr, u16), remote: (IpAddr, u16)) -> Option
 /// One end of a connection: address and port.
 type End = (IpAddr, u16);
 
-/// A line of `/proc/net/tcp`: the two addresses, and whose the socket is.
+/// Parses a line of `/proc/net/tcp`: the two addresses, and the owner of the socket.
 fn read_line(line: &str) -> Option<(End, End, Found)> {
     let mut fields = line.split_ascii_whitespace().skip(1);
     let local = read_end(fields.next()?)?;
@@ -191,7 +192,8 @@ fn read_line(line: &str) -> Option<(End, End, Found)> {
     Some((local, remote, Found { uid, inode }))
 }
 
-/// `0100007F:1CF3`: every word of the address as the machine's own number, then the port.
+/// Parses an address such as `0100007F:1CF3`: every word of the IP address in native byte order, then the
+/// port.
 fn read_end(text: &str) -> Option<(IpAddr, u16)> {
     let (ip, port) = text.split_once(':')?;
     let port = u16::from_str_radix(port, 16).ok()?;

@@ -1,5 +1,5 @@
-//! For whom the server counts: connections, input that is not complete, and answers that are not sent. Each has one
-//! total, which owners and addresses share by the rule of [`Shares`].
+//! Accounting of the server's resources: connections, incomplete input, and unsent answers. Each resource has
+//! one total that owners and network addresses divide by the rule of [`Shares`].
 
 use std::{
     net::{IpAddr, Ipv6Addr, SocketAddr},
@@ -12,21 +12,22 @@ use parking_lot::Mutex;
 
 use super::ServerLimits;
 
-/// How many times the free places one owner or address may hold. Two: one address alone, be it a proxy or a machine that
-/// runs 10,000 agents, gets two thirds of the default 18,000.
+/// Factor for the number of connections of one owner or address, relative to the free ones. With two, a
+/// single address, be it a proxy or a machine that runs 10,000 agents, gets two thirds of the default 18,000.
 const PLACES_APPETITE: usize = 2;
 
-/// Who holds a share of a total.
+/// The holder of a share of a total.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Holder {
-    /// An owner that proved itself by a token.
+    /// An owner who authenticated with a token.
     Owner(Owner),
-    /// Everybody at an address who did not.
+    /// All clients of a network address without a token.
     Address(IpAddr),
 }
 
 impl Holder {
-    /// Everybody at this address. The addresses of an IPv6 network of 64 bits are one: whoever has one of them has all.
+    /// Returns the holder for a network address. The addresses of an IPv6 /64 network count as one, because a
+    /// client with one of them has all of them.
     pub fn at(addr: SocketAddr) -> Self {
         Self::Address(match addr.ip().to_canonical() {
             IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() & !u128::from(u64::MAX)).into(),
@@ -35,16 +36,16 @@ impl Holder {
     }
 }
 
-/// The totals of one server.
+/// Totals of one server.
 #[derive(Debug)]
 pub(crate) struct Budgets {
     /// Connections.
     places: Arc<Shares<Holder>>,
-    /// Connections of the operator, when there is no other place.
+    /// Connections reserved for the operator.
     operator: Arc<Shares<Holder>>,
-    /// Bytes of bodies and frames whose end has not come.
+    /// Bytes of incomplete bodies and frames.
     input: Arc<Shares<Holder>>,
-    /// Bytes of answers that were not sent.
+    /// Bytes of unsent answers.
     pub(crate) answers: Arc<Shares<Holder>>,
 }
 
@@ -58,7 +59,7 @@ impl Budgets {
         })
     }
 
-    /// A place for a connection from this address, if there is one.
+    /// Reserves a slot for a connection from `addr`, or returns `None` if no slot is free.
     pub(crate) fn admit(self: &Arc<Self>, addr: SocketAddr) -> Option<Admitted> {
         let holder = Holder::at(addr);
         let (share, is_operators) = match self.places.take(holder.clone(), 1) {
@@ -79,34 +80,34 @@ impl Budgets {
     }
 }
 
-/// A connection that has a place.
+/// A connection with a reserved slot.
 pub(crate) struct Admitted {
     pub(crate) place: Arc<Place>,
     pub(crate) account: Account,
-    /// Whether the place is one of those that are kept free for the operator.
+    /// Whether the slot is one of those reserved for the operator.
     pub(crate) is_operators: bool,
 }
 
-/// The place of one connection, given back when the connection is dropped.
+/// The slot of one connection, released on drop.
 #[derive(Debug)]
 pub(crate) struct Place(Mutex<Share<Holder>>);
 
-/// What one connection or request is counted for.
+/// The account that a connection or request is counted for.
 #[derive(Debug, Clone)]
 pub struct Account {
     holder: Holder,
     budgets: Arc<Budgets>,
-    /// The connection has it, and nobody else keeps it.
+    /// Slot of the connection; the connection alone keeps the slot alive.
     place: Weak<Place>,
 }
 
 impl Account {
-    /// Who it is counted for.
+    /// Returns the holder of the account.
     pub fn holder(&self) -> &Holder {
         &self.holder
     }
 
-    /// The same for somebody else.
+    /// Returns the same account for a different holder.
     pub(crate) fn of(&self, holder: Holder) -> Self {
         Self {
             holder,
@@ -114,8 +115,8 @@ impl Account {
         }
     }
 
-    /// Counts the connection for `owner` from now on instead of for its address. Fails with `busy` if the owner has more
-    /// connections than its share.
+    /// Counts the connection for `owner` instead of for its network address. Fails with `busy` if the owner
+    /// has more connections than its share.
     pub fn move_to(&mut self, owner: &Owner) -> Result<(), Failure> {
         let holder = Holder::Owner(owner.clone());
         if let Some(place) = self.place.upgrade() {
@@ -129,14 +130,14 @@ impl Account {
         Ok(())
     }
 
-    /// Who the connection is counted for. None once it is gone.
+    /// Returns the holder that the connection is counted for, or `None` once the connection is gone.
     pub(crate) fn place_holder(&self) -> Option<Holder> {
         let place = self.place.upgrade()?;
         let holder = place.0.lock().owner().clone();
         Some(holder)
     }
 
-    /// Counts the connection for `address` again, if that has a place for it.
+    /// Counts the connection for `address` again, if the address has a free slot.
     pub(crate) fn move_back(&self, address: &Holder) {
         if let Some(place) = self.place.upgrade()
             && let Some(share) = self.budgets.places.take(address.clone(), 1)
@@ -145,40 +146,42 @@ impl Account {
         }
     }
 
-    /// Counts `bytes` of a body or frame that is not complete; `None` if that is more than the holder's share.
+    /// Counts `bytes` of an incomplete body or frame; returns `None` beyond the holder's share.
     pub(crate) fn input(&self, bytes: usize) -> Option<Share<Holder>> {
         self.budgets.input.take(self.holder.clone(), bytes)
     }
 
-    /// Room for an answer that is being made and may be large: its handler counts it while it gathers it.
+    /// Returns the [`Room`] for an answer under construction that may be large. The handler counts the answer
+    /// while collecting its parts.
     pub fn room(&self) -> Room {
         Room(Arc::new(Mutex::new(self.answer(0))))
     }
 
-    /// Counts `bytes` of an answer that is not sent; `None` if that is more than the holder's share.
+    /// Counts `bytes` of an unsent answer; returns `None` beyond the holder's share.
     pub(crate) fn answer(&self, bytes: usize) -> Option<Share<Holder>> {
         self.budgets.answers.take(self.holder.clone(), bytes)
     }
 }
 
-/// Room for one answer. The handler puts it among the extensions of its response, from where the server takes it over.
+/// Reserved memory for one answer. The handler adds the [`Room`] to the extensions of its response, where the
+/// server takes it over.
 #[derive(Debug, Clone)]
 pub struct Room(Arc<Mutex<Option<Share<Holder>>>>);
 
 impl Room {
-    /// Counts `bytes` more. Fails with `busy` if that is more than the asker's share.
+    /// Reserves `bytes` more. Fails with `busy` beyond the caller's share.
     pub fn grow(&self, bytes: usize) -> Result<(), Failure> {
         let mut share = self.0.lock();
         let is_counted = share.as_mut().is_some_and(|share| share.grow(bytes));
         is_counted.then_some(()).ok_or_else(too_many_answers)
     }
 
-    /// How much is counted.
+    /// Returns the number of reserved bytes.
     pub fn taken(&self) -> usize {
         self.0.lock().as_ref().map_or(0, Share::amount)
     }
 
-    /// Gives back all but `bytes`.
+    /// Releases all but `bytes`.
     pub fn shrink_to(&self, bytes: usize) {
         if let Some(share) = &mut *self.0.lock() {
             share.shrink_to(bytes);
@@ -197,7 +200,7 @@ fn too_many_connections(owner: &Owner) -> Failure {
     Failure::new(Reason::Busy, text)
 }
 
-/// Why an answer is not given.
+/// Returns the failure for an answer beyond the caller's share.
 pub(crate) fn too_many_answers() -> Failure {
     Failure::new(
         Reason::Busy,

@@ -1,6 +1,7 @@
-//! The body of every answer: it leaves in pieces, is counted until it was written, and a peer that takes nothing of it
-//! for too long loses it. HTTP/1.1 has its connection for that, and the limit is the socket's. An HTTP/2 stream has a
-//! window of its own: while it is shut, hyper asks the body for nothing, so that the task of the stream is watched.
+//! Response bodies. A body leaves in pieces, counts until written, and is dropped when its peer takes no data
+//! for too long. For HTTP/1.1 the write limit of the socket applies. An HTTP/2 stream has a window of its
+//! own: while the window is closed, hyper does not poll the body, so [`Streams`] watches the task of the
+//! stream.
 
 use std::{
     pin::Pin,
@@ -22,17 +23,18 @@ use tokio::time::{Instant, sleep};
 use super::account::{Account, Holder, Room, too_many_answers};
 use crate::{api::Problem, tasks::Tasks};
 
-/// How much of an HTTP/2 stream is handed to hyper at once. A peer that takes less than this in the time in which it must
-/// take something is given up.
+/// Bytes of an HTTP/2 stream passed to hyper at once. A peer that takes less than one piece within the write
+/// timeout loses the stream.
 const PIECE: usize = 32 << 10;
 
-/// Answers of at most so much are always given, be it the word that there is no room for more.
+/// Answers up to this size are always sent, for example the error that the account has no room.
 const SMALL: usize = 4 << 10;
 
-/// How much may be unwritten when a stream is ended: its task ends then, and nobody watches it any longer.
+/// Unwritten bytes allowed at the end of a stream: its task ends then, and no watcher remains.
 const LAST: usize = 16 << 10;
 
-/// Counts the body of a response. One that is more than its asker's share of what may be unsent is not given.
+/// Wraps the body of a response, so that its unsent bytes are counted for `account`. Replaces the response by
+/// an error if the body exceeds the account's share of unsent bytes.
 pub(super) fn counted(mut response: Response, account: &Account, version: Version) -> Response {
     let is_http2 = version == Version::HTTP_2;
     if response.body().is_end_stream() {
@@ -90,14 +92,14 @@ fn refused() -> Response {
     response
 }
 
-/// An answer on its way.
+/// An answer in transit.
 struct Answer {
     inner: Body,
-    /// What was counted of the answer before `inner` gave it.
+    /// Bytes counted before `inner` returned them.
     prepaid: usize,
-    /// Whether it is so small that it is not counted.
+    /// Whether the answer is too small to be counted.
     is_small: bool,
-    /// What is left of the last frame of `inner`, and whether it is followed until it is written.
+    /// Rest of the last frame of `inner`; `is_tracked` says whether the rest is counted until written.
     rest: Bytes,
     is_tracked: bool,
     is_over: bool,
@@ -106,17 +108,17 @@ struct Answer {
     sending: Arc<Sending>,
 }
 
-/// The total has no room for the next piece of a stream.
+/// The account has no room for the next piece of a stream.
 #[derive(Debug, thiserror::Error)]
 #[error("too much of what the peer asked for is unread")]
 struct Unread;
 
 impl Answer {
-    /// Counts a frame; `false` if there is no room for it.
+    /// Counts a frame of `size` bytes; returns `false` if the account has no room.
     fn count(&mut self, size: usize) -> bool {
         let prepaid = self.prepaid.min(size);
         self.prepaid -= prepaid;
-        // What HTTP/1.1 has buffered is little, and its connection is watched.
+        // HTTP/1.1 buffers little, and its connection is watched.
         self.is_tracked = prepaid > 0 || self.is_http2 || size > SMALL;
         let is_free = self.is_small || !self.is_tracked;
         is_free || self.sending.0.lock().share.grow(size - prepaid)
@@ -195,16 +197,16 @@ impl Drop for Answer {
     }
 }
 
-/// What of an answer was handed to hyper and is not written yet.
+/// The part of an answer passed to hyper and not written yet.
 struct Sending(Mutex<Unsent>);
 
 struct Unsent {
-    /// What is counted of the answer, here and in its body.
+    /// Share that counts the answer, here and in its body.
     share: Share<Holder>,
     bytes: usize,
-    /// When the peer last took something, or the first piece was handed out.
+    /// Time when the peer last took data, or when the first piece was passed to hyper.
     since: Instant,
-    /// Who waits for the pieces to be written.
+    /// Task that waits until the pieces are written.
     settled: Option<Waker>,
 }
 
@@ -235,7 +237,7 @@ impl Sending {
         Poll::Pending
     }
 
-    /// How long the peer has taken nothing, if there is something to take.
+    /// Returns how long the peer has taken no data, or `None` if no data waits.
     fn stuck_for(&self) -> Option<Duration> {
         let unsent = self.0.lock();
         (unsent.bytes > 0).then(|| unsent.since.elapsed())
@@ -273,12 +275,12 @@ impl Drop for Piece {
 }
 
 tokio::task_local! {
-    /// Where the answer of an HTTP/2 stream is put for whoever watches its task.
+    /// Slot in which an HTTP/2 stream publishes its answer for the watcher of its task.
     static WATCHED: Arc<OnceLock<Arc<Sending>>>;
 }
 
-/// Runs the HTTP/2 streams of a connection, each as a task of its own, and ends those whose peer takes nothing of the
-/// answer for `limit`: a task that is dropped resets its stream.
+/// Executor for the HTTP/2 streams of a connection. Runs each stream as a separate task, and ends a stream
+/// whose peer takes none of the answer for `limit`: dropping the task resets the stream.
 #[derive(Debug, Clone)]
 pub(super) struct Streams {
     pub(super) tasks: Tasks,

@@ -1,5 +1,5 @@
-//! The body of every request: what was read of it is counted until its end has come, and what a handler left unread is
-//! read off, so that the connection can go on and its peer sees the answer.
+//! Request bodies. The bytes read count for the sender until the body is complete. The server discards the
+//! rest that a handler leaves unread, so that the connection stays usable and the peer sees the answer.
 
 use std::{
     pin::Pin,
@@ -23,12 +23,12 @@ use parking_lot::Mutex;
 use super::account::{Account, Holder};
 use crate::body::discard;
 
-/// Says of a request that its body is passed on and not kept, so that only its piece in hand counts.
+/// Marks a request whose body is passed on instead of kept, so that only the piece in hand counts.
 #[derive(Debug, Clone, Default)]
 pub struct Passing(Arc<AtomicBool>);
 
 impl Passing {
-    /// The body of `request` is passed on as it comes.
+    /// Marks the body of `request` as passed on while it arrives.
     pub fn say<B>(request: &Request<B>) {
         if let Some(Self(is_passing)) = request.extensions().get() {
             is_passing.store(true, Ordering::Relaxed);
@@ -36,24 +36,24 @@ impl Passing {
     }
 }
 
-/// There is no room for more of a body.
+/// The account has no room for more of a body.
 #[derive(Debug, thiserror::Error)]
 #[error("too much that you send at once is not complete; send less at a time")]
 pub(crate) struct NoRoom;
 
 /// The body of a request.
 struct Input {
-    /// Absent only while it is dropped.
+    /// `None` only during drop.
     inner: Option<Incoming>,
     account: Account,
-    /// What is counted; absent before the first piece and after the last.
+    /// Share that counts the body; `None` before the first piece and after the last.
     share: Option<Share<Holder>>,
     passing: Passing,
     rest: Arc<Mutex<Option<Incoming>>>,
 }
 
 impl Input {
-    /// Counts a piece; `false` if there is no room for it.
+    /// Counts a piece of `size` bytes; returns `false` if the account has no room.
     fn count(&mut self, size: usize) -> bool {
         if self.passing.0.load(Ordering::Relaxed) {
             self.share = None;
@@ -114,15 +114,15 @@ impl Drop for Input {
     }
 }
 
-/// What a handler left unread of a request.
+/// The part of a request body that the handler left unread.
 pub(super) struct Leftover {
     rest: Arc<Mutex<Option<Incoming>>>,
-    /// Whether the peer sends the body only when it is asked for it.
+    /// Whether the peer sends the body only after `100 Continue`.
     waits: bool,
     version: Version,
 }
 
-/// Counts the body of a request.
+/// Wraps the body of a request, so that its bytes are counted for `account`.
 pub(super) fn counted(
     mut request: Request<Incoming>,
     account: &Account,
@@ -151,8 +151,8 @@ pub(super) fn counted(
 }
 
 impl Leftover {
-    /// Reads off what is left of a request to HTTP/1.1, within limits. If more is left, the response says that the
-    /// connection ends with it.
+    /// Discards the rest of an HTTP/1.1 request, within limits. If more is left, the response closes the
+    /// connection.
     pub(super) async fn settle(self, response: &mut Response) {
         let rest = self.rest.lock().take();
         let Some(rest) = rest.filter(|_| self.version != Version::HTTP_2) else {

@@ -1,4 +1,5 @@
-//! Plain HTTP on a port that speaks TLS: whoever speaks it is told so, instead of getting an alert that no HTTP client reads.
+//! Plain HTTP on a TLS port: the client gets a readable error instead of a TLS alert that no HTTP client
+//! understands.
 
 use std::io;
 
@@ -6,18 +7,19 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::socket::Socket;
 
-/// How much of a request is read before the connection is closed. What is unread then resets the connection, and the
-/// answer may be lost with it.
+/// Bytes of a request that are read before the connection closes. Unread data would reset the connection, and
+/// the answer might be lost with it.
 const READ: u64 = 64 << 10;
 
 const BODY: &str = r#"{"error":"invalid","message":"this port speaks TLS: use https:// instead of http:// (wss:// instead of ws://)"}"#;
 
-/// Whether a connection begins as HTTP does: with a method or HTTP/2's `PRI`. TLS begins with 0x16.
+/// Returns whether the first byte of a connection looks like HTTP: a method, or HTTP/2's `PRI`. TLS begins
+/// with 0x16.
 pub(super) fn is_http(first: u8) -> bool {
     first.is_ascii_uppercase()
 }
 
-/// Answers the request and closes the connection.
+/// Answers the request with an error and closes the connection.
 pub(super) async fn refuse(mut socket: Socket) -> io::Result<()> {
     let length = BODY.len();
     let answer = format!(

@@ -1,6 +1,6 @@
-//! The synchronous face that tungstenite's codec sees of an asynchronous stream: reads that would wait
-//! become `WouldBlock`, writes go to our own buffer and never fail. Also the buffer from which batches
-//! of frames are written, and the reading of a first chunk for a connection that owns no buffer.
+//! The synchronous view of an asynchronous stream for the codec of tungstenite: a read that would wait
+//! becomes `WouldBlock`, and writes go to our own buffer and never fail. This module also holds the write
+//! buffer, and the function that reads the first chunk for a connection without a buffer.
 
 use std::{
     cell::RefCell,
@@ -13,19 +13,19 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::boundary::Boundary;
 
-/// How much an idle connection reads at once: a burst of some 70 short frames in one system call.
+/// Bytes that an idle connection reads at once: a burst of some 70 short frames in one system call.
 const CHUNK: usize = 16 * 1024;
 
-/// What an empty write buffer may keep allocated, so that an idle connection stays small.
+/// Capacity that an empty write buffer may keep, so that an idle connection stays small.
 const KEEP: usize = 1024;
 
-/// How much written data may lie in front of the unwritten before it is cut off.
+/// Written bytes in front of the unwritten ones above which the buffer is compacted.
 const COMPACT_AT: usize = 64 * 1024;
 
-/// What the codec reads from and writes to during one call.
+/// Source and destination of the codec during one call.
 pub(super) struct Adapter<'a, 'c, S> {
     pub(super) io: &'a mut S,
-    /// Absent when the codec is called to write only.
+    /// `None` when the codec is called only for writing.
     pub(super) cx: Option<&'a mut Context<'c>>,
     pub(super) boundary: &'a mut Boundary,
     pub(super) out: &'a mut Out,
@@ -49,7 +49,7 @@ impl<S: AsyncRead + Unpin> Read for Adapter<'_, '_, S> {
 }
 
 impl<S> Write for Adapter<'_, '_, S> {
-    /// Only pongs and close frames come this way; data frames are queued by `Ws` itself.
+    /// Receives only pongs and close frames; [`Ws`](super::Ws) queues data frames itself.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.out.push(&[bytes]);
         self.out.replies += bytes.len();
@@ -62,11 +62,11 @@ impl<S> Write for Adapter<'_, '_, S> {
 }
 
 thread_local! {
-    // One per worker thread instead of one per connection; it is only borrowed inside one poll.
+    // One buffer per worker thread instead of one per connection, borrowed only within one poll.
     static SHARED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Reads what the peer sent, up to 16 KiB, and returns it with the capacity asked for.
+/// Reads the available data of the peer, up to 16 KiB, into a vector with at least `min_capacity`.
 pub(super) fn poll_chunk<S: AsyncRead + Unpin>(
     io: &mut S,
     cx: &mut Context<'_>,
@@ -85,29 +85,29 @@ pub(super) fn poll_chunk<S: AsyncRead + Unpin>(
     chunk
 }
 
-/// Frames that wait to be written.
+/// Frames waiting to be written.
 #[derive(Debug, Default)]
 pub(super) struct Out {
     bytes: Vec<u8>,
     written: usize,
-    /// Whether the stream itself may still hold bytes back (TLS does).
+    /// Whether the stream itself may still hold bytes back, as TLS does.
     unflushed: bool,
-    /// How many of the bytes are answers to pings and closes, which nobody but the peer asked for.
+    /// Bytes that answer pings and closes, queued at the request of the peer alone.
     pub(super) replies: usize,
 }
 
 impl Out {
-    /// How many bytes wait.
+    /// Returns the number of waiting bytes.
     pub(super) fn len(&self) -> usize {
         self.bytes.len() - self.written
     }
 
-    /// Whether a flush has anything to do.
+    /// Returns whether a flush has work to do.
     pub(super) fn is_dirty(&self) -> bool {
         self.len() > 0 || self.unflushed
     }
 
-    /// Appends one frame, given in parts, and returns where its first byte now stands.
+    /// Appends one frame, given in parts, and returns the position of its first byte.
     pub(super) fn push(&mut self, parts: &[&[u8]]) -> usize {
         if self.written > COMPACT_AT && self.written > self.len() {
             self.bytes.drain(..self.written);
@@ -122,7 +122,7 @@ impl Out {
         start
     }
 
-    /// Everything from a position that [`push`](Self::push) returned.
+    /// Returns the bytes from a position that [`push`](Self::push) returned.
     pub(super) fn tail(&mut self, start: usize) -> &mut [u8] {
         &mut self.bytes[start..]
     }
@@ -132,13 +132,13 @@ impl Out {
         self.bytes.capacity()
     }
 
-    /// Forgets everything: the stream is broken.
+    /// Discards all bytes: the stream is broken.
     pub(super) fn discard(&mut self) {
         *self = Self::default();
     }
 
-    /// Writes as much as the stream takes; ready when all of it has left. `progressed` is set when
-    /// any byte was written.
+    /// Writes as much as the stream takes; ready when all bytes have left. Sets `progressed` when any byte
+    /// was written.
     pub(super) fn poll_write_out<S: AsyncWrite + Unpin>(
         &mut self,
         io: &mut S,

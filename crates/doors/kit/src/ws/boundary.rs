@@ -1,28 +1,29 @@
-//! Follows the frame boundaries of an incoming byte stream without decoding anything: it tells when
-//! everything that was read has been handed out, which is when [`Ws`](super::Ws) may drop its codec and
-//! with it the read buffer. Validity is the codec's business; a wrong frame only makes us never idle.
+//! Tracks the frame boundaries of an incoming byte stream without decoding. [`Boundary::is_clean`] reports
+//! when all bytes read belong to delivered messages: then [`Ws`](super::Ws) drops its codec and with it the
+//! read buffer. The codec checks validity; an invalid frame only keeps the connection from ever becoming
+//! clean.
 
-/// The longest frame header: 2 bytes, 8 of length, 4 of mask.
+/// Longest frame header: 2 bytes, 8 of length, 4 of mask.
 const HEADER_MAX: usize = 14;
 
-/// Where in the stream of frames the last byte that was read lies.
+/// Position of the last byte read within the stream of frames.
 #[derive(Debug, Default)]
 pub(super) struct Boundary {
     header: [u8; HEADER_MAX],
     header_len: usize,
     payload_left: u64,
-    /// Whether the frame being read ends a message (control frames do, fragments but the last do not).
+    /// Whether the current frame ends a message: true for control frames and last fragments.
     ends_message: bool,
-    /// Whether a fragmented message has begun and its last fragment is still to come.
+    /// Whether a fragmented message is still missing its last fragment.
     in_message: bool,
-    /// Whole messages that were read but not yet taken.
+    /// Complete messages that were read but not yet delivered.
     ready: u64,
-    /// How many bytes were read of a message whose end has not come.
+    /// Bytes read of an incomplete message.
     unfinished: usize,
 }
 
 impl Boundary {
-    /// Notes bytes that were read from the peer.
+    /// Processes bytes read from the peer.
     pub(super) fn feed(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             if self.payload_left > 0 {
@@ -37,7 +38,7 @@ impl Boundary {
                     .copy_from_slice(&bytes[..taken]);
                 self.header_len += taken;
                 bytes = &bytes[taken..];
-                // The second byte may just have told that the header is longer.
+                // The second byte may have shown that the header is longer.
                 if self.header_len < 2 || self.header_len < self.header_size() {
                     continue;
                 }
@@ -49,17 +50,17 @@ impl Boundary {
         }
     }
 
-    /// Notes that the codec handed one message out.
+    /// Notes that the codec delivered one message.
     pub(super) fn take(&mut self) {
         self.ready = self.ready.saturating_sub(1);
     }
 
-    /// Whether every byte that was read belongs to a message that was handed out.
+    /// Returns whether every byte read belongs to a delivered message.
     pub(super) fn is_clean(&self) -> bool {
         self.ready == 0 && self.payload_left == 0 && self.header_len == 0 && !self.in_message
     }
 
-    /// How many bytes are held of a message whose end has not come.
+    /// Returns the number of bytes read of an incomplete message.
     pub(super) fn unfinished(&self) -> usize {
         self.unfinished
     }

@@ -1,22 +1,22 @@
-//! Why a WebSocket stopped working, in the few ways a door has to tell apart, and the close code that
-//! belongs to each of them.
+//! Errors of a WebSocket, as far as a door has to distinguish them, and the close code of each.
 
 use std::io;
 
 use tungstenite::error::{CapacityError, Error as Tungstenite, ProtocolError};
 
-/// Why a WebSocket cannot be read or written any further.
+/// The reason why a [`Ws`](super::Ws) can no longer be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum WsError {
     /// A message of the peer is larger than [`Ws::set_max_message`](super::Ws::set_max_message) allows.
     #[error("message of {size} bytes is larger than the {limit} allowed")]
     TooLarge {
-        /// How large the message is, as far as it is known.
+        /// Size of the message, as far as known.
         size: usize,
-        /// What was allowed.
+        /// Maximum size of a message.
         limit: usize,
     },
-    /// The peer, and who else it is counted with, has more unfinished messages under way than its share.
+    /// The holder of the connection, with all its connections, has more bytes of incomplete messages than its
+    /// share.
     #[error("too much that you send at once is not complete")]
     NoRoom,
     /// A text message or a close reason of the peer is not UTF-8.
@@ -25,10 +25,10 @@ pub enum WsError {
     /// The peer broke the WebSocket protocol.
     #[error("websocket protocol error: {0}")]
     Protocol(#[source] ProtocolError),
-    /// The peer went away without the closing handshake.
+    /// The peer disconnected without the closing handshake.
     #[error("connection ended without a closing handshake")]
     Disconnected,
-    /// Something was queued after the closing handshake had begun.
+    /// A frame was queued after the start of the closing handshake.
     #[error("websocket is closed")]
     Closed,
     /// The socket failed.
@@ -37,7 +37,7 @@ pub enum WsError {
 }
 
 impl WsError {
-    /// The code to close with, or nothing where no peer is left to be told.
+    /// Returns the close code for the error, or `None` if the peer is gone.
     pub fn close_code(&self) -> Option<u16> {
         match self {
             Self::TooLarge { .. } => Some(1009),
@@ -48,7 +48,7 @@ impl WsError {
         }
     }
 
-    /// What an error of the codec means; `WouldBlock` and the normal end are handled before.
+    /// Converts an error of the codec. The caller handles `WouldBlock` and the normal end before.
     pub(super) fn from_codec(error: Tungstenite) -> Self {
         match error {
             Tungstenite::Capacity(CapacityError::MessageTooLong { size, max_size }) => {
@@ -64,7 +64,7 @@ impl WsError {
             Tungstenite::Protocol(error) => Self::Protocol(error),
             Tungstenite::Io(error) => Self::Io(error),
             Tungstenite::ConnectionClosed | Tungstenite::AlreadyClosed => Self::Closed,
-            // The rest belongs to handshakes, TLS and URLs, none of which the codec does.
+            // The remaining errors concern handshakes, TLS and URLs, none of which the codec does.
             other => Self::Io(io::Error::other(other)),
         }
     }

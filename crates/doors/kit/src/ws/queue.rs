@@ -1,5 +1,5 @@
-//! The writing half of a WebSocket: queueing, which never waits and never fails but after the close. A
-//! frame is formatted right into the buffer that the next flush writes.
+//! The writing side of a [`Ws`]. Queueing never waits, and fails only after the close. A frame is formatted
+//! directly into the buffer that the next flush writes.
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tungstenite::protocol::{
@@ -12,7 +12,7 @@ use tungstenite::protocol::{
 
 use super::{Ws, WsError};
 
-/// The longest reason that fits into a close frame beside its code.
+/// Longest reason that fits into a close frame beside its code.
 const MAX_REASON: usize = 123;
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
@@ -26,14 +26,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
         self.queue(OpCode::Data(Data::Binary), &[bytes])
     }
 
-    /// Queues a ping; of a longer payload the first 125 bytes are sent.
+    /// Queues a ping. A payload of more than 125 bytes is truncated.
     pub fn queue_ping(&mut self, payload: &[u8]) -> Result<(), WsError> {
         let payload = &payload[..payload.len().min(125)];
         self.queue(OpCode::Control(Control::Ping), &[payload])
     }
 
-    /// Queues the close frame and ends the writing side; the first call counts. A reason that does
-    /// not fit is cut.
+    /// Queues the close frame and ends the writing side. The first call counts. A reason that does not fit is
+    /// truncated.
     pub fn queue_close(&mut self, code: u16, reason: &str) {
         if self.is_closing {
             return;

@@ -1,22 +1,24 @@
-//! What goes into a WebSocket and what comes out of it: its settings, what a peer sends, and what a turn
-//! of the owner's loop brings.
+//! Types at the interface of a [`Ws`](super::Ws): settings, incoming messages, and the events for the loop of
+//! its owner.
 
 use bytes::Bytes;
 use tungstenite::Utf8Bytes;
 
 use super::WsError;
 
-/// The settings of one WebSocket.
+/// Settings of a [`Ws`](super::Ws).
 #[derive(Debug, Clone, Copy)]
 pub struct WsConfig {
-    /// The largest message that is accepted, in bytes; it can be changed later.
+    /// Maximum size of an incoming message in bytes; [`Ws::set_max_message`](super::Ws::set_max_message)
+    /// changes it later.
     pub max_message: usize,
-    /// The buffer of a message that did not come in one piece; it exists only while one is half read.
+    /// Size of the buffer for a message that arrives in several pieces; the buffer exists only while a
+    /// message is half read.
     pub read_buffer: usize,
 }
 
 impl Default for WsConfig {
-    /// What an unknown peer gets: 64 KiB until it has registered.
+    /// Returns the settings for an unregistered peer: messages of up to 64 KiB.
     fn default() -> Self {
         Self {
             max_message: 64 * 1024,
@@ -25,38 +27,41 @@ impl Default for WsConfig {
     }
 }
 
-/// What a peer sends.
+/// A message of the peer.
 ///
-/// A short message shares the buffer it was read into (up to 16 KiB) with its neighbours: copy what is
-/// to be kept for long.
+/// A short message shares its read buffer (up to 16 KiB) with neighbouring messages: copy data that is kept
+/// for long.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Incoming {
-    /// A whole text message.
+    /// A complete text message.
     Text(Utf8Bytes),
-    /// A whole binary message.
+    /// A complete binary message.
     Binary(Bytes),
     /// A ping; the pong is already queued.
     Ping(Bytes),
     /// A pong.
     Pong(Bytes),
-    /// The peer closes; the answer is sent by the next [`Ws::turn`](super::Ws::turn) or by [`Ws::finish`](super::Ws::finish).
+    /// A close frame of the peer. The next [`Ws::turn`](super::Ws::turn) or [`Ws::finish`](super::Ws::finish)
+    /// sends the answer.
     Close {
-        /// The peer's code; 1005 when it gave none.
+        /// Code of the peer; 1005 when the frame has none.
         code: u16,
-        /// The peer's reason, often empty.
+        /// Reason of the peer, often empty.
         reason: Utf8Bytes,
     },
 }
 
-/// What one call of [`Ws::turn`](super::Ws::turn) brought.
+/// The result of [`Ws::turn`](super::Ws::turn).
 #[derive(Debug)]
 pub enum Turn {
-    /// The peer sent something. Take what else is there with [`Ws::try_next`](super::Ws::try_next).
+    /// The peer sent a message. [`Ws::try_next`](super::Ws::try_next) returns further messages that have
+    /// arrived.
     Frame(Incoming),
-    /// Everything queued has left: time to queue more.
+    /// The write queue is empty: time to queue more.
     Flushed,
-    /// The closing handshake is done, or a failure was told before: drop the connection.
+    /// The closing handshake is complete, or a failure was reported before: drop the connection.
     Closed,
-    /// The peer or the socket failed. Close with [`WsError::close_code`] and [`Ws::finish`](super::Ws::finish).
+    /// The peer or the socket failed. Close with [`WsError::close_code`] and
+    /// [`Ws::finish`](super::Ws::finish).
     Failed(WsError),
 }
