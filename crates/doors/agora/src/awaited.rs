@@ -1,5 +1,6 @@
-//! Answers to messages that name neither a request nor a stream. Such a message is kept as a task, whatever becomes of the
-//! connection; as long as that lasts, its sender gets one `reply` or `error` when the task's turn is over.
+//! Answers to messages that name neither a request nor a stream. Such a message becomes a durable [`Task`],
+//! independent of the connection. While the connection lasts, its sender gets one `reply` or `error` when the
+//! task has answered.
 
 use std::sync::Arc;
 
@@ -19,15 +20,16 @@ use crate::{
     translate::Thread,
 };
 
-/// How many answers one connection may wait for. Each holds the tail of its task, up to 256 KiB, until the peer has read it.
+/// Maximum number of awaited answers per connection. Each holds the tail of its task, up to 256 KiB, until
+/// the peer has read the answer.
 const MAX_AWAITED: usize = 256;
 
-/// The answers that one connection waits for; it waits no more when this is dropped.
+/// The answers that one connection waits for. Dropping [`Awaited`] stops the waiting.
 #[derive(Debug)]
 pub(crate) struct Awaited {
     waiting: JoinSet<()>,
-    /// One answer at a time is put together, and the next when the socket has taken it: a peer that does not read fills no
-    /// memory.
+    /// Permit for building an answer: one at a time, and the next after the socket has taken the previous
+    /// one. A peer that does not read fills no memory.
     turn: Arc<Semaphore>,
 }
 
@@ -41,7 +43,7 @@ impl Default for Awaited {
 }
 
 impl Awaited {
-    /// Refuses one more if there are too many.
+    /// Refuses a further message if too many answers are awaited.
     pub(crate) fn check(&mut self) -> Result<(), Failure> {
         while self.waiting.try_join_next().is_some() {}
         if self.waiting.len() < MAX_AWAITED {
@@ -51,7 +53,7 @@ impl Awaited {
         Err(Failure::new(Reason::Busy, text))
     }
 
-    /// Waits for one more: the task, once it has begun, and then its answer.
+    /// Waits in the background for a task to start, and then for its answer.
     pub(crate) fn wait(
         &mut self,
         task: oneshot::Receiver<Arc<Task>>,
@@ -61,21 +63,22 @@ impl Awaited {
     ) {
         let turn = self.turn.clone();
         self.waiting.spawn(async move {
-            // Whoever could not begin it has said why.
+            // A dropped sender means that the task did not start; the failure was reported there.
             let Ok(task) = task.await else { return };
             task.over().await;
             let Ok(turn) = turn.acquire_owned().await else {
                 return;
             };
             if let Some(frame) = frame_of(&task, &thread, &hub).await {
-                // A sender that is gone does not want to know.
+                // The answer of a closed connection is dropped.
                 drop(link.mailbox.post(Mail::Answer(frame, turn)));
             }
         });
     }
 }
 
-/// What the sender gets; nothing if the turn is not over after all, since the hub stops and the next one goes on with it.
+/// Returns the frame for the sender, or `None` if the task has not answered because the hub stops; the task
+/// continues after the restart.
 async fn frame_of(task: &Arc<Task>, thread: &Thread, hub: &Hub) -> Option<String> {
     let max = hub.limits().message.0;
     let turn = match LastTurn::read(task, max).await {

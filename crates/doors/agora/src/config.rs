@@ -1,4 +1,4 @@
-//! Opens the door. It has no settings of its own.
+//! Opens the door, which has no settings of its own.
 
 use std::sync::Arc;
 
@@ -42,7 +42,8 @@ impl Socket for Agora {
         Ok(false)
     }
 
-    /// Agora has an answer to nonsense, so it takes every connection that no other protocol wants.
+    /// Claims every connection that no other protocol claims, because Agora defines an answer to invalid
+    /// frames.
     fn claims_first(&self, _: &Step) -> bool {
         true
     }

@@ -1,5 +1,5 @@
-//! The way of frames from one Agora connection to another: one pipe of raw frames, and the streams that are open on
-//! it, so that the other side is told when one of them leaves.
+//! The direct route of frames from one Agora connection to another: one pipe of raw frames, and the open
+//! streams, so that the other side is notified when one side leaves.
 
 use std::{
     collections::HashSet,
@@ -23,10 +23,11 @@ use crate::{
     wire::{ErrorFrame, Relay, RelayKind, downlink},
 };
 
-/// How many streams one agent may have open towards another; far beyond what one does, and it bounds what we keep.
+/// Maximum number of open streams from one agent to another: far beyond practical use, and a bound for
+/// memory.
 pub(crate) const MAX_STREAMS: usize = 1024;
 
-/// A frame as it goes out.
+/// A frame in its outgoing form.
 #[derive(Debug)]
 pub(crate) struct RawFrame(pub(crate) String);
 
@@ -35,45 +36,46 @@ impl Item for RawFrame {
         self.0.len() + 48
     }
 
-    /// Relayed frames are never merged: each is the peer's own.
+    /// Keeps relayed frames apart: the hub never merges frames of a peer.
     fn merge(&mut self, next: Self) -> Option<Self> {
         Some(next)
     }
 }
 
-/// One end of a lane.
+/// One end of a [`Lane`].
 #[derive(Debug, Clone)]
 pub(crate) struct LaneEnd {
-    /// The agent.
+    /// Agent at this end.
     pub(crate) entry: Arc<Entry>,
-    /// Its connection.
+    /// Connection of the agent.
     pub(crate) link: Weak<AgoraLink>,
 }
 
-/// One way from a sender to a receiver.
+/// A route from a sender to a receiver.
 #[derive(Debug)]
 pub(crate) struct Lane {
-    /// The frames; then, in the end, what the receiver is told about the streams that will not go on.
+    /// Frames in order. At the end: error frames for the receiver about streams that do not continue.
     pub(crate) pipe: Pipe<RawFrame, Vec<String>>,
     pub(crate) sender: LaneEnd,
     pub(crate) receiver: LaneEnd,
-    /// The receiver's connection by number; under another number this way is stale.
+    /// Generation of the receiver's connection; after a reconnect the route is stale.
     generation: u64,
-    /// Whether it was opened only because the receiver wrote first: then it carries answers and nothing else.
+    /// Whether the route exists only because the receiver wrote first. Then it carries answers only.
     answers_only: bool,
     streams: Mutex<Streams>,
-    /// Whether there are broken streams; saves a look at them for every chunk.
+    /// Whether any stream is broken; saves locking `streams` for every chunk.
     has_broken: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 struct Streams {
     open: HashSet<StreamKey>,
-    /// Those that lost frames to a slow reader: both sides know, and what the sender still sends is dropped.
+    /// Streams that lost frames to a slow reader. Both sides know, and further frames of the sender are
+    /// dropped.
     broken: HashSet<StreamKey>,
 }
 
-/// A stream by its direction and its id.
+/// A stream by direction and id.
 type StreamKey = (Direction, Box<str>);
 
 /// Whether a stream carries a message or a reply.
@@ -91,7 +93,7 @@ fn direction(kind: RelayKind) -> Direction {
     }
 }
 
-/// Whether a frame is about something that its receiver sent, rather than something new.
+/// Returns whether a frame answers a frame of its receiver, in contrast to a new message.
 pub(crate) fn is_answer(kind: RelayKind) -> bool {
     match kind {
         RelayKind::Send | RelayKind::SendChunk | RelayKind::SendEnd => false,
@@ -103,23 +105,24 @@ pub(crate) fn is_answer(kind: RelayKind) -> bool {
     }
 }
 
-/// Why a frame did not get on the lane.
+/// The reason why a frame was not relayed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NoWay {
-    /// The receiver is gone, or was given up: look for a new way.
+    /// The receiver is gone or was given up: look for a new route.
     Ended,
-    /// The receiver does not read; this lane is over.
+    /// The receiver does not read; this route is over.
     Overrun,
     /// Too many streams are open.
     Busy,
-    /// Only answers may go this way.
+    /// The route carries answers only.
     AnswersOnly,
-    /// It belongs to a stream that lost frames, which its sender was told.
+    /// The frame belongs to a broken stream, of which its sender was notified.
     Late,
 }
 
 impl Lane {
-    /// Opens a lane, `after` one that is over, and tells the receiver. Nothing if its session is gone.
+    /// Opens a route and notifies the receiver. `after` is the previous route to the same agent. Returns
+    /// `None` if the receiver's session is gone.
     pub(crate) fn open(
         sender: LaneEnd,
         receiver: LaneEnd,
@@ -152,12 +155,12 @@ impl Lane {
         Some(lane)
     }
 
-    /// Whether it still leads to the receiver's newest connection.
+    /// Returns whether the route still leads to the receiver's newest connection.
     pub(crate) fn is_current(&self) -> bool {
         self.receiver.entry.generation() == self.generation
     }
 
-    /// Passes a frame on and keeps track of the streams.
+    /// Passes on a [`Relay`] and tracks its stream.
     pub(crate) fn relay(&self, relay: &Relay<'_>) -> Result<(), NoWay> {
         if self.answers_only && !is_answer(relay.kind) {
             return Err(NoWay::AnswersOnly);
@@ -196,14 +199,14 @@ impl Lane {
                 }
                 open.insert(key);
             }
-            // A cancel speaks of what its sender wants no more of: its own message has no end then.
+            // A cancel concerns a reply that its sender no longer wants: its own message then has no end.
             RelayKind::SendEnd | RelayKind::Cancel => {
                 self.streams.lock().open.remove(&key(Direction::Message));
             }
             RelayKind::ReplyEnd => {
                 self.streams.lock().open.remove(&key(Direction::Reply));
             }
-            // It does not say which of the two failed.
+            // An error does not tell which of the two streams failed.
             RelayKind::Error => {
                 let mut streams = self.streams.lock();
                 streams.open.remove(&key(Direction::Message));
@@ -214,7 +217,7 @@ impl Lane {
         Ok(())
     }
 
-    /// Whether a frame goes on with a stream that is broken.
+    /// Returns whether a frame continues a broken stream.
     fn is_late(&self, relay: &Relay<'_>, stream_id: &str) -> bool {
         let key = (direction(relay.kind), Box::from(stream_id));
         let broken = &mut self.streams.lock().broken;
@@ -227,7 +230,7 @@ impl Lane {
         }
     }
 
-    /// To be called under the lock of the streams, whenever these have changed.
+    /// Updates `has_broken`. Called under the lock of `streams` after every change of the broken ones.
     fn note_broken(&self, broken: &HashSet<StreamKey>) {
         self.has_broken.store(!broken.is_empty(), Ordering::Relaxed);
     }
@@ -239,7 +242,8 @@ impl Lane {
             .collect()
     }
 
-    /// The sender leaves: the receiver gets what is under way, then hears which streams will not go on.
+    /// Ends the route after its sender left. The receiver gets the frames in transit, then an error for each
+    /// stream that does not continue.
     pub(crate) fn sender_left(&self) {
         let from = Some(self.sender.entry.id.as_str());
         let told = self
@@ -250,7 +254,8 @@ impl Lane {
         self.pipe.end(told, false);
     }
 
-    /// The receiver leaves: the sender hears which streams break, and how many frames did not arrive.
+    /// Ends the route after its receiver left. The sender gets an error for each broken stream, and the
+    /// number of undelivered frames.
     pub(crate) fn receiver_left(&self) {
         self.pipe.end(Vec::new(), false);
         let mut unread = Vec::new();
@@ -265,7 +270,8 @@ impl Lane {
         }
     }
 
-    /// One look at the clock: whether it has been full for `looks` in a row with nothing taken. Then it is given up.
+    /// Checks the route once: returns whether it was full without progress for `looks` checks in a row. A
+    /// stalled route is given up.
     pub(crate) fn is_stalled(&self, looks: u32) -> bool {
         let stalled = self.pipe.stalled() >= looks;
         if stalled && self.give_up(None) == 0 {
@@ -274,8 +280,9 @@ impl Lane {
         stalled
     }
 
-    /// The receiver does not keep up: what is unread is dropped, and both sides are told. The sender hears of the
-    /// stream `answered` in another way. Returns of how many streams it was told here.
+    /// Gives up a receiver that does not keep up: drops the unread frames and notifies both sides. The caller
+    /// of `give_up` notifies the sender about the stream `answered`. Returns the number of streams reported
+    /// to the sender here.
     fn give_up(&self, answered: Option<&str>) -> usize {
         self.pipe.end(Vec::new(), true);
         let streams = {
@@ -298,7 +305,7 @@ impl Lane {
             let from = Some(self.sender.entry.id.as_str());
             let tell = |stream_id: Option<&str>| {
                 let frame = broken(&Reason::SlowReader, YOU_DID_NOT_READ, from, None, stream_id);
-                // One that is gone as well needs no word.
+                // A receiver that is gone needs no notice.
                 drop(receiver.mailbox.post(Mail::Frame(frame)));
             };
             if streams.is_empty() {
@@ -312,7 +319,7 @@ impl Lane {
     fn tell_sender(&self, reason: &Reason, text: &str, stream_id: Option<&str>) {
         let to = Some(self.receiver.entry.id.as_str());
         if let Some(sender) = self.sender.link.upgrade() {
-            // One that is gone as well needs no word.
+            // A sender that is gone needs no notice.
             drop(
                 sender
                     .mailbox

@@ -1,16 +1,18 @@
-//! The Agora door: agents that meet over one WebSocket relay (`GET /ws`, JSON text frames).
+//! The Agora door: agents connected through one WebSocket relay (`GET /ws`, JSON text frames).
 //!
-//! Between two Agora agents it is a plain relay: `send*` arrives as `message*`, `reply*` as `reply*`, with `from`
-//! stamped by the hub in place of `to` and everything else untouched. Towards agents of other doors the same frames
-//! become calls of the core. What the seed leaves open, and where we differ, is in `docs/protocols/agora.md`.
+//! Between two Agora agents the hub is a plain relay: `send*` arrives as `message*`, `reply*` as `reply*`,
+//! with `from` set by the hub in place of `to` and all other fields unchanged. For agents of other doors the
+//! same frames become calls of the core. `docs/protocols/agora.md` lists the points left open by the original
+//! protocol (the seed), and our differences.
 //!
-//! - `config.rs` opens the door, `matrix.rs` says what it supports, `serve.rs` makes a line a session
+//! - `config.rs` opens the door ([`Config`]), `matrix.rs` lists its features ([`MATRIX`]), `serve.rs` starts
+//!   a session for a connection ([`Agora`])
 //! - `session.rs` is the loop of one connection, both ways
-//! - `link.rs` is the hub's way into a connection: its mailbox
-//! - `lane.rs` is the way of frames from one Agora connection to another
-//! - `outgoing.rs` calls of this connection to other doors, `awaited.rs` those that it gave no name;
-//!   `served.rs` calls of other doors to this connection
-//! - `translate.rs` pure functions between wire and core; `wire.rs` the frames
+//! - `link.rs` is the link of the hub to a connection, with its mailbox
+//! - `lane.rs` is the direct route of frames from one Agora connection to another
+//! - `outgoing.rs` handles calls of the connection to other doors, `awaited.rs` those without an id;
+//!   `served.rs` handles calls of other doors to the connection
+//! - `translate.rs` holds pure functions between wire and core; [`wire`] holds the frames
 
 mod awaited;
 mod config;
@@ -26,5 +28,5 @@ pub mod wire;
 
 pub use self::{config::Config, matrix::MATRIX, serve::Agora};
 
-/// The door's name, for people and metrics.
+/// Name of the door, for display and metrics.
 pub const DOOR: &str = "agora";

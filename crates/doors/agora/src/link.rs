@@ -1,4 +1,4 @@
-//! The hub's way into a connection: a mailbox that the session empties when its bell rings.
+//! The hub's [`Link`] to an Agora connection: a [`Mailbox`] that the session empties when notified.
 
 use std::{
     any::Any,
@@ -16,22 +16,22 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::{DOOR, lane::Lane};
 
-/// What is put into a connection's mailbox.
+/// One item in the mailbox of a connection.
 #[derive(Debug)]
 pub(crate) enum Mail {
-    /// Another door's call for this agent.
+    /// A call from a different door for the agent.
     Call(Serving),
     /// A call was cancelled or failed.
     Cancel(Arc<Call>),
-    /// Somebody starts to relay frames to this agent.
+    /// A new route of frames from a different Agora agent to this one.
     Lane(Arc<Lane>),
-    /// A frame of the hub for this agent: what became of something it sent.
+    /// A frame of the hub for the agent: the result of an earlier frame.
     Frame(String),
-    /// The answer to a message without a name; the next one is put together when this one is taken.
+    /// The answer to a message without an id. The permit delays the next answer until this one is taken.
     Answer(String, OwnedSemaphorePermit),
 }
 
-/// The way into one connection.
+/// The link to one Agora connection.
 #[derive(Debug)]
 pub(crate) struct AgoraLink {
     pub(crate) id: AgentId,
@@ -50,7 +50,7 @@ impl AgoraLink {
         })
     }
 
-    /// The Agora connection behind a link, if it is one.
+    /// Returns the Agora connection behind a link, or `None` for a link of a different door.
     pub(crate) fn behind(link: &dyn Link) -> Option<Arc<Self>> {
         let any: &dyn Any = link;
         any.downcast_ref::<Self>()?.me.upgrade()
@@ -70,10 +70,11 @@ impl Link for AgoraLink {
     }
 
     fn cancel(&self, call: &Arc<Call>) {
-        // One that the peer never saw needs no cancel; kept, callers in a hurry could fill the mailbox with them.
+        // A call that the agent never saw needs no cancel. Leaving it in the mailbox would let impatient
+        // callers fill the mailbox.
         let is_it = |mail: &Mail| matches!(mail, Mail::Call(unseen) if unseen.call().id == call.id);
         if self.mailbox.take_back(is_it).is_none() {
-            // Nor does a session that is gone.
+            // Neither does a session that is gone.
             drop(self.mailbox.post(Mail::Cancel(call.clone())));
         }
     }

@@ -1,4 +1,4 @@
-//! What Agora supports: this door's column of the table of all pairs of protocols.
+//! Feature matrix of Agora: the [`Column`] of this door in the table of all pairs of protocols.
 
 use jackfield_kit::matrix::{Column, Support, Topic};
 
@@ -10,7 +10,7 @@ pub const MATRIX: Column = Column {
     exception,
 };
 
-/// What an agent can say, and what it is told.
+/// Returns the support for an Agora agent: messages the agent can send and receive.
 fn agent(topic: Topic) -> Support {
     Support::full(match topic {
         Topic::OneShot => "`reply`",
@@ -27,7 +27,7 @@ fn agent(topic: Topic) -> Support {
     })
 }
 
-/// What a caller receives, and what becomes of its calls.
+/// Returns the support for an Agora caller: messages the caller receives, and the fate of its calls.
 fn caller(topic: Topic) -> Support {
     match topic {
         Topic::OneShot => Support::full("`reply`, or a stream of one chunk"),
@@ -45,7 +45,8 @@ fn caller(topic: Topic) -> Support {
     }
 }
 
-/// The hub relays frames between two Agora agents unread. An A2A agent's files fit Agora's `artifacts`.
+/// Returns the exceptions: the hub relays frames between two Agora agents unread, and the files of an A2A
+/// agent fit Agora's `artifacts`.
 fn exception(agent: &str, topic: Topic) -> Option<Support> {
     match agent {
         crate::DOOR => relay(topic),
@@ -57,7 +58,7 @@ fn exception(agent: &str, topic: Topic) -> Option<Support> {
     }
 }
 
-/// Between two Agora agents.
+/// Returns the support between two Agora agents.
 fn relay(topic: Topic) -> Option<Support> {
     Some(match topic {
         Topic::Attachment => Support::full("the payload as it is, bytes too"),

@@ -1,5 +1,5 @@
-//! Calls of this connection to agents of other doors: a `send` becomes a call, its reply becomes `reply*` frames.
-//! A message that comes in pieces is joined first where the agent takes only whole ones.
+//! Calls of this connection to agents of other doors: a `send` becomes a call, its reply becomes `reply*`
+//! frames. A streamed message is joined first if the agent accepts only whole messages.
 
 use jackfield_core::{call::Asking, hub::Request, pipe::Pushed, principal::Principal};
 use jackfield_model::{
@@ -8,38 +8,38 @@ use jackfield_model::{
 
 use crate::translate::Thread;
 
-/// A call that was made, as this connection's agent knows it.
+/// A call made by the agent of this connection.
 #[derive(Debug)]
 pub(crate) struct Outgoing {
     pub(crate) thread: Thread,
     pub(crate) state: State,
-    /// Whether the reply is being streamed.
+    /// Whether the reply is streamed.
     opened: bool,
-    /// The text that was streamed so far.
+    /// Text streamed up to now.
     streamed: StreamedText,
-    /// The artifacts, which Agora has no frame for before the end; its text stays empty.
+    /// Artifacts, which Agora can carry only at the end; the text of the [`Transcript`] stays empty.
     transcript: Transcript,
 }
 
-/// The field that names a message which comes in pieces.
+/// Field with the id of a streamed message.
 const STREAM: &str = "stream_id";
 
-/// What a message that is being joined weighs besides its words.
+/// Bytes that a message being joined counts beyond its text.
 const JOINING_OVERHEAD: usize = 512;
-/// How much of a reply is taken before the next flow has its turn.
+/// Bytes of a reply taken before the next flow is served.
 const BATCH: usize = 16 << 10;
 
-/// How far it is.
+/// Progress of a call.
 #[derive(Debug)]
 pub(crate) enum State {
-    /// The message is still coming, and the agent takes only whole ones.
+    /// The message is incomplete, and the agent accepts only whole messages.
     Joining(Box<Request>, String),
-    /// The call is open; the flag says whether more of the message may come.
+    /// The call is open; the flag tells whether more of the message may arrive.
     Open(Asking, bool),
 }
 
 impl Outgoing {
-    /// A call whose artifacts may have `max` bytes together.
+    /// Creates a call whose artifacts may have `max` bytes together.
     pub(crate) fn new(thread: Thread, state: State, max: usize) -> Self {
         Self {
             thread,
@@ -50,7 +50,7 @@ impl Outgoing {
         }
     }
 
-    /// What it weighs while its message is being joined; nothing afterwards.
+    /// Returns the bytes counted while the message is being joined; zero afterwards.
     pub(crate) fn joining_weight(&self) -> usize {
         match &self.state {
             State::Joining(request, joined) => {
@@ -60,7 +60,7 @@ impl Outgoing {
         }
     }
 
-    /// The question that waits for an answer of the caller, if one does.
+    /// Returns the id of a question that waits for an answer of the [`Principal`] `caller`.
     pub(crate) fn open_ask(&self, caller: &Principal) -> Option<String> {
         let State::Open(asking, _) = &self.state else {
             return None;
@@ -69,7 +69,7 @@ impl Outgoing {
         asks.map(|ask| ask.id).min()
     }
 
-    /// More of the message.
+    /// Appends text to the message.
     pub(crate) fn say(&mut self, text: &str, max: usize) -> Result<(), Failure> {
         match &mut self.state {
             State::Joining(_, joined) => {
@@ -84,14 +84,14 @@ impl Outgoing {
             }
             State::Open(asking, true) => match asking.say(Input::Chunk(text.to_owned())) {
                 Pushed::Room | Pushed::Full => Ok(()),
-                // The end of the call tells why.
+                // The end of the call reports the reason.
                 Pushed::Overrun | Pushed::Ended => Ok(()),
             },
             State::Open(_, false) => Err(ended(STREAM)),
         }
     }
 
-    /// The message is complete. Returns the request that is to be called now, if it was being joined.
+    /// Completes the message. Returns the [`Request`] to call now, if the message was being joined.
     pub(crate) fn complete(&mut self) -> Result<Option<Request>, Failure> {
         match &mut self.state {
             State::Joining(request, joined) => {
@@ -113,7 +113,7 @@ impl Outgoing {
         }
     }
 
-    /// Frames for what the agent said. True once the call is over.
+    /// Appends the frames for the agent's reply. Returns `true` once the call is over.
     pub(crate) fn reply_frames(&mut self, frames: &mut Vec<String>) -> bool {
         let State::Open(asking, _) = &self.state else {
             return false;
@@ -166,7 +166,8 @@ impl Outgoing {
     }
 }
 
-/// The call that a frame goes on with, by what stands in this field, is not open.
+/// Returns the [`Failure`] for a frame that continues a call which is not open; `field` holds the id of the
+/// call.
 pub(crate) fn ended(field: &str) -> Failure {
     let what = if field == STREAM { "stream" } else { "request" };
     let text = format!("field {field:?}: this {what} was never started or has already ended");

@@ -1,4 +1,4 @@
-//! The way in: a line becomes a session.
+//! The entry point for connections: starts a session for each [`Line`].
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use jackfield_kit::{auth::Gatekeeper, line::Line, tasks::Tasks};
 
 use crate::{DOOR, session::Session, wire};
 
-/// What the sessions of this door share.
+/// State shared by the sessions of the door.
 #[derive(Debug)]
 pub struct Agora {
     pub(crate) hub: Hub,
@@ -17,7 +17,7 @@ pub struct Agora {
 }
 
 impl Agora {
-    /// The door of a hub. What its sessions leave to be done is among `tasks`.
+    /// Creates the door of a hub. Work that outlives a session runs as part of `tasks`.
     pub fn new(hub: Hub, gatekeeper: Gatekeeper, tasks: Tasks) -> Arc<Self> {
         let limits = hub.limits();
         let wire_limits = wire::Limits {
@@ -32,7 +32,7 @@ impl Agora {
         })
     }
 
-    /// Runs a line as a connection of this door until it ends.
+    /// Runs a connection with the Agora protocol until its end.
     pub fn run(self: &Arc<Self>, mut line: Line) -> impl Future<Output = ()> + Send + use<> {
         line.belongs_to(DOOR);
         let mut session = Session::new(self.clone(), line);

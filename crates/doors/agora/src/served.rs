@@ -1,5 +1,5 @@
-//! Calls of other doors that this connection's agent works on: the agent sees a `message` from the address of the
-//! call, and its `reply*` frames to that address become events.
+//! Calls from other doors to the agent of this connection. The agent receives a `message` from the address of
+//! the call, and its `reply*` frames to that address become events.
 
 use std::sync::Arc;
 
@@ -14,17 +14,17 @@ use crate::{
     wire::{Relay, RelayKind, answer_of, downlink},
 };
 
-/// One call that the agent works on.
+/// A [`Call`] that the agent works on.
 #[derive(Debug)]
 pub(crate) struct Served {
     serving: Serving,
     address: String,
-    /// Whether text came in chunks; then the end may repeat it, but it is not said twice.
+    /// Whether text arrived in chunks. The end may then repeat the text, which is not passed on twice.
     spoke: bool,
 }
 
 impl Served {
-    /// Takes a call; the frame brings it to the agent.
+    /// Accepts a call ([`Serving`]); returns the call and the frame that delivers it to the agent.
     pub(crate) fn new(serving: Serving) -> (Self, String) {
         let address = call_address(serving.call().id);
         let frame = frame_from_call(serving.call(), &address);
@@ -46,7 +46,7 @@ impl Served {
         &self.serving
     }
 
-    /// Frames for what the caller said after its message.
+    /// Appends the frames for the caller's [`Input`] after the first message.
     pub(crate) fn input_frames(&self, frames: &mut Vec<String>) {
         let mut inputs = Vec::new();
         self.serving.input().take(&mut inputs, 64 << 10);
@@ -61,7 +61,8 @@ impl Served {
         }));
     }
 
-    /// Takes a frame of the agent about this call. Returns how it ends, once it does; or which field is wrong, and why.
+    /// Handles a frame of the agent about the call. Returns the [`End`] once the call ends, or the wrong
+    /// field with a [`Failure`].
     pub(crate) fn take(
         &mut self,
         relay: &Relay<'_>,
@@ -75,7 +76,8 @@ impl Served {
                 Ok(None)
             }
             RelayKind::Reply if opens_stream(relay) => {
-                // The opening of a stream may already say or ask something; the end comes with another frame.
+                // The opening of a stream may already contain text or a question; the end follows in a later
+                // frame.
                 let said = said_in_opening(relay.payload);
                 for event in said.events {
                     self.spoke |= matches!(event, Event::Chunk(_));
@@ -115,7 +117,8 @@ impl Served {
         }
     }
 
-    /// An answer that stands where nobody looks for it would be an empty one, which looks like a success.
+    /// Refuses an answer at an unknown place of the frame: it would be read as an empty one, which looks like
+    /// a success.
     fn check_answer(&self, relay: &Relay<'_>) -> Result<(), (&'static str, Failure)> {
         if self.spoke || !matches!(relay.kind, RelayKind::Reply | RelayKind::ReplyEnd) {
             return Ok(());
@@ -136,20 +139,20 @@ impl Served {
         Err((field, Failure::new(Reason::Invalid, text)))
     }
 
-    /// Ends the call as the agent said.
+    /// Ends the call with the [`End`] given by the agent.
     pub(crate) fn finish(self, end: End) {
         self.serving.finish(end);
     }
 }
 
-/// Whether the reply is the first frame of a streamed one. One that names a stream and says nothing is too: whoever left
-/// out `stream` would see its pieces vanish.
+/// Returns whether the reply is the first frame of a stream. A reply that names a stream and carries no
+/// content counts too: otherwise the chunks of an agent that omits `stream` would be lost.
 fn opens_stream(relay: &Relay<'_>) -> bool {
     let says_something = |payload| answer_of(payload).says_something();
     relay.stream || (relay.stream_id.is_some() && !relay.payload.is_some_and(says_something))
 }
 
-/// The frame that tells the agent to stop.
+/// Returns the frame that asks the agent to stop.
 pub(crate) fn cancel_frame(call: &Arc<Call>) -> String {
     let address = call_address(call.id);
     let stream_id = call.streamed.then_some(address.as_str());

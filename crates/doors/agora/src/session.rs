@@ -1,5 +1,5 @@
-//! The loop of one connection, both ways: frames in, frames out, the mailbox, the pipes it reads. The line below owns the
-//! socket and its clocks.
+//! The loop of one connection, both ways: frames in, frames out, the mailbox, and the pipes that the
+//! connection reads. The [`Line`] below owns the socket and its clocks.
 
 mod calls;
 mod frames;
@@ -32,28 +32,28 @@ use crate::{
     translate::failure_from_goodbye,
 };
 
-/// How much one flow may put out before the next one has its turn.
+/// Bytes that one flow may write before the next one is served.
 const FLOW_BATCH: usize = 16 << 10;
 
-/// Something that this connection reads and writes out to its peer.
+/// A source whose data the connection writes to its peer.
 #[derive(Debug)]
 enum Flow {
-    /// Frames of another Agora connection.
+    /// Frames of a different Agora connection.
     Lane(Arc<Lane>),
-    /// Further input of a call that the agent works on, by its address.
+    /// Further input of a call that the agent works on, by the address of the call.
     Input(String),
     /// The reply to a call that the agent made.
     Reply(Box<Outgoing>),
 }
 
-/// A connection that has registered.
+/// The state of a registered connection.
 #[derive(Debug)]
 struct Registered {
     attached: Attached,
     link: Arc<AgoraLink>,
-    /// The connection, acting as its agent.
+    /// [`Principal`] of the connection, acting as its agent.
     principal: Principal,
-    /// What its owner's calls and messages under way hold.
+    /// [`Budget`] of the owner's open calls and messages.
     account: Arc<Budget>,
 }
 
@@ -63,21 +63,21 @@ impl Registered {
     }
 }
 
-/// One connection.
+/// One Agora connection.
 pub(crate) struct Session {
     agora: Arc<Agora>,
     line: Line,
     registered: Option<Box<Registered>>,
     flows: FxHashMap<u32, Flow>,
-    /// Ways to other Agora agents, by their id.
+    /// Routes ([`Lane`]) to other Agora agents, by agent id.
     lanes: HashMap<Box<str>, Arc<Lane>>,
     /// Calls that the agent works on, by address, with the key of their input.
     served: HashMap<String, (Served, u32)>,
-    /// Open calls of the agent to other doors: the flow, by agent and stream or request.
+    /// Open calls of the agent to other doors: the key of the flow, by agent and id of the stream or request.
     outgoing: HashMap<(AgentId, Box<str>), u32>,
-    /// Answers to messages of the agent that have no name.
+    /// Answers to messages of the agent without an id, see [`Awaited`].
     awaited: Option<Box<Awaited>>,
-    /// What the messages weigh that are being joined for agents of other doors.
+    /// Bytes of the messages being joined for agents of other doors.
     joining: usize,
 }
 
@@ -96,7 +96,8 @@ impl Session {
         }
     }
 
-    /// Runs the connection until it ends. By reference: a task that takes a session by value holds it twice.
+    /// Runs the connection until its end. By reference, because a task that takes a session by value holds it
+    /// twice.
     pub(crate) async fn run(&mut self) {
         let leave = self.turn_until_over().await;
         self.part();
@@ -105,7 +106,7 @@ impl Session {
 
     async fn turn_until_over(&mut self) -> Leave {
         loop {
-            // Most frames of a batch need no waiting, and are spared the price of it.
+            // Most frames of a batch need no waiting, and skip its cost.
             let step = match self.line.try_next() {
                 Some(step) => step,
                 None => self.line.next().await,
@@ -164,11 +165,11 @@ impl Session {
         }
     }
 
-    /// Writes out what a flow has, up to its share.
+    /// Writes the data of a flow, up to its share.
     fn pump(&mut self, key: u32) {
         let mut frames = Vec::new();
         let over = match self.flows.get_mut(&key) {
-            // It ended before its ring was heard.
+            // The flow ended before its notification was handled.
             None => return,
             Some(Flow::Lane(lane)) => {
                 let mut raw = Vec::new();
@@ -203,7 +204,7 @@ impl Session {
         }
     }
 
-    /// Takes mail as long as the socket takes frames: what a peer does not read stays where it is counted.
+    /// Takes mail while the socket accepts frames: the rest stays in the mailbox, where it is counted.
     fn take_mail(&mut self) -> Option<Leave> {
         loop {
             let mailbox = &self.registered.as_ref()?.link.mailbox;
@@ -251,20 +252,20 @@ impl Session {
         }
     }
 
-    /// Leaves: whoever had something open with this connection is told.
+    /// Leaves the hub, and notifies all callers and agents with open calls or streams to this connection.
     fn part(&mut self) {
         let Some(registered) = self.registered.take() else {
             return;
         };
         tracing::info!(agent = %registered.link.id, "agent left");
-        // Whoever waits for it is told why, if it said so.
+        // Waiting callers get the reason of the close frame, if it has one.
         if let Some(goodbye) = self.line.goodbye().filter(|it| it.says_why()) {
             for (served, _) in std::mem::take(&mut self.served).into_values() {
                 let failure = failure_from_goodbye(goodbye, served.serving().call());
                 served.finish(End::Failed(failure));
             }
         }
-        // The agent goes first, so that nobody opens a new way to it.
+        // Detached first, so that no new route to the agent is opened.
         drop(registered.attached);
         let rest = registered.link.mailbox.shut();
         for lane in std::mem::take(&mut self.lanes).into_values() {
@@ -288,15 +289,16 @@ impl Session {
 }
 
 impl Drop for Session {
-    /// A session that is dropped in the middle (the hub's time to stop is over) still tells everybody.
+    /// Notifies the other agents even if the session is dropped midway, as at the end of the shutdown
+    /// timeout.
     fn drop(&mut self) {
         self.part();
     }
 }
 
 impl Session {
-    /// Gives up receivers of which nothing was taken for too long. A stuck socket is closed by its own session; this
-    /// is for those that take a byte now and then.
+    /// Gives up routes whose receiver has taken no frame for too long. The receiver's own session closes a
+    /// stuck socket; this check covers receivers that take a byte now and then.
     fn look_at_lanes(&self) {
         let limits = self.agora.hub.limits();
         let looks = u32::try_from(limits.pipe_stalled.0.as_secs())

@@ -1,4 +1,4 @@
-//! Pure functions between Agora's frames and the core's types. No sockets, no hub.
+//! Pure functions between Agora's frames and the types of the core. No sockets, no hub.
 
 mod files;
 mod said;
@@ -23,12 +23,12 @@ use crate::wire::{
     Relay, RelayKind, answer_of, downlink, opening_of, query_of,
 };
 
-/// The address by which an agent answers a call of another door.
+/// Returns the address to which an agent replies for a call from a different door.
 pub(crate) fn call_address(id: CallId) -> String {
     format!("{CALL_PREFIX}{id}")
 }
 
-/// The code of a frame that could not be read.
+/// Returns the `error` frame for a [`Malformed`] frame.
 pub(crate) fn malformed_frame(malformed: &Malformed) -> String {
     let reason = match malformed.fault {
         Fault::Syntax | Fault::Invalid => Reason::Invalid,
@@ -38,13 +38,13 @@ pub(crate) fn malformed_frame(malformed: &Malformed) -> String {
     malformed.to_frame(reason.name())
 }
 
-/// The failure of a call whose agent sent a frame about it that was refused.
+/// Returns the failure of a call whose agent sent an invalid frame about the call.
 pub(crate) fn unreadable(why: &str) -> Failure {
     let text = format!("a frame of the agent cannot be read: {why}");
     Failure::new(Reason::Agent("internal_error".to_owned()), text)
 }
 
-/// The failure of a call whose agent closed its connection and said why.
+/// Returns the failure of a call whose agent closed its connection with a reason ([`Goodbye`]).
 pub(crate) fn failure_from_goodbye(goodbye: &Goodbye, call: &Call) -> Failure {
     let Goodbye { code, reason } = goodbye;
     let mut failure = call.left();
@@ -56,8 +56,8 @@ pub(crate) fn failure_from_goodbye(goodbye: &Goodbye, call: &Call) -> Failure {
     failure
 }
 
-/// A failure that answers a frame: names its type, whom it was for, its stream and its request. What the peer wrote is
-/// repeated up to a length that its ids have, so that an answer does not outgrow its frame.
+/// Returns the `error` frame that refuses a [`Relay`]: with its type, receiver, stream and request. Values of
+/// the peer are truncated to the length of an id, so that the error does not outgrow the frame.
 pub(crate) fn refusal(relay: &Relay<'_>, failure: &Failure, field: Option<&str>) -> String {
     let request_id = relay.any_request_id();
     downlink::error(&ErrorFrame {
@@ -70,7 +70,7 @@ pub(crate) fn refusal(relay: &Relay<'_>, failure: &Failure, field: Option<&str>)
     })
 }
 
-/// The words of a relayed frame, for people who watch.
+/// Returns the text of a relayed frame, for viewers.
 pub(crate) fn words_of(relay: &Relay<'_>) -> String {
     match relay.kind {
         RelayKind::SendChunk | RelayKind::ReplyChunk => {
@@ -90,7 +90,7 @@ pub(crate) fn words_of(relay: &Relay<'_>) -> String {
     }
 }
 
-/// A message for an agent of another door, out of a `send`.
+/// Converts a `send` into a [`Message`] for an agent of a different door.
 pub(crate) fn message_from_query(query: Query) -> Message {
     let mut parts = Vec::new();
     if !query.text.is_empty() {
@@ -99,7 +99,7 @@ pub(crate) fn message_from_query(query: Query) -> Message {
     if let Some(raw) = query.parts {
         parts.extend(parts_from_raw(&raw));
     }
-    // Whoever gives both names its files twice, as we do.
+    // A sender that gives both lists the same files twice, as the hub does.
     let has_files = parts.iter().any(|part| matches!(part, Part::File(_)));
     if let Some(raw) = query.attachments.filter(|_| !has_files) {
         parts.extend(attachments_from_raw(&raw));
@@ -112,12 +112,12 @@ pub(crate) fn message_from_query(query: Query) -> Message {
     }
 }
 
-/// Parts as we write them, or somebody's own shape kept whole as data.
+/// Reads parts in the hub's format; keeps an unknown format whole as data.
 fn parts_from_raw(raw: &RawValue) -> Vec<Part> {
     serde_json::from_str(raw.get()).unwrap_or_else(|_| vec![Part::Data(raw.to_owned().into())])
 }
 
-/// The files of a message, or somebody's own shape kept whole as data.
+/// Reads the files of a message; keeps an unknown format whole as data.
 fn attachments_from_raw(raw: &RawValue) -> Vec<Part> {
     let files = files_from_raw(raw);
     if files.is_empty() && !matches!(raw.get(), "[]" | "null") {
@@ -127,7 +127,7 @@ fn attachments_from_raw(raw: &RawValue) -> Vec<Part> {
 }
 
 fn raw_from<T: serde::Serialize>(items: &[T]) -> Option<Box<RawValue>> {
-    // Serialising our own plain types does not fail; if it did, leaving them out is all one can do.
+    // Serializing plain types does not fail; if it did, the items would have to be left out.
     if items.is_empty() {
         None
     } else {
@@ -135,7 +135,7 @@ fn raw_from<T: serde::Serialize>(items: &[T]) -> Option<Box<RawValue>> {
     }
 }
 
-/// The `message` that brings a call of another door to an Agora agent.
+/// Returns the `message` frame that delivers a [`Call`] from a different door to an Agora agent.
 pub(crate) fn frame_from_call(call: &Call, address: &str) -> String {
     let words = call.message.words();
     let rest: Vec<&Part> = call
@@ -168,7 +168,7 @@ pub(crate) fn frame_from_call(call: &Call, address: &str) -> String {
     )
 }
 
-/// The `message` that brings the answer to an agent's question.
+/// Returns the `message` frame that delivers the [`Answer`] to an agent's question.
 pub(crate) fn frame_from_answer(
     call: &Call,
     address: &str,
@@ -199,7 +199,7 @@ pub(crate) fn frame_from_answer(
     downlink::message(address, &opening)
 }
 
-/// An answer to a question, out of a `send` whose payload names it by `ask_id`.
+/// Reads the answer to a question from a `send` whose payload has an `ask_id`.
 pub(crate) fn answer_from_payload(payload: &RawValue) -> Option<(String, Answer)> {
     let members = Members::of(payload)?;
     let ask_id = members.text("ask_id")?.into_owned();
@@ -219,7 +219,8 @@ pub(crate) fn answer_from_payload(payload: &RawValue) -> Option<(String, Answer)
     let parts = body.get("parts").or_else(|| members.get("parts"));
     let reason = body.text("reason").or_else(|| members.text("reason"));
     let approved = flag("approved");
-    // A decision is no words; of anything else the words are looked for, and if there are none the payload is said whole.
+    // A decision needs no text. For all other answers the text is searched for; without any, the whole
+    // payload becomes the text.
     let said = || answer_of(payload).text.filter(|_| approved.is_none());
     let answer = Answer {
         content: body.text("content").map(String::from).or_else(said),
@@ -231,7 +232,8 @@ pub(crate) fn answer_from_payload(payload: &RawValue) -> Option<(String, Answer)
     Some((ask_id, answer))
 }
 
-/// A piece of an agent's reply, out of a `reply_chunk`. An unknown kind is text: it is still what the agent said.
+/// Converts a `reply_chunk` into a [`Chunk`]. An unknown kind becomes text, because it is part of the agent's
+/// reply.
 pub(crate) fn chunk_from_relay(relay: &Relay<'_>) -> Chunk {
     Chunk {
         kind: relay

@@ -1,13 +1,15 @@
-//! The Agora protocol: JSON text frames between agents and the hub that relays them (seed 000).
+//! The Agora protocol: JSON text frames between agents and the relaying hub (seed 000).
 //!
-//! [`uplink`] is what clients send, [`downlink`] what the hub sends, [`payload`] what queries and answers look like
-//! inside. Each side is both read and written here, since the load generator is a client of the same protocol.
+//! [`uplink`] holds the frames of clients, [`downlink`] the frames of the hub, [`payload`] the content of
+//! queries and answers. Each side is both read and written here, because the load generator is a client of
+//! the same protocol.
 //!
-//! Frames are written by derived types, and so are those read that are meant for the reader. A frame that the hub passes
-//! on is not: [`Relay`] finds its fields in one pass, decodes none, and keeps their bytes.
+//! Frames are written by derived types, and frames meant for the reader are read by derived types. A frame to
+//! be passed on is different: [`Relay`] finds its fields in one pass, decodes none, and keeps their bytes.
 //!
-//! Beyond the seed: `register`, `list` and `ping` with their answers, `cancel` and `error` as relayed frames, and
-//! `kind`, `tool_name`, `tool_call_id` on reply chunks. Unknown fields survive the hop from one agent to another.
+//! Beyond the seed: `register`, `list` and `ping` with their answers, `cancel` and `error` as relayed frames,
+//! and `kind`, `tool_name`, `tool_call_id` on reply chunks. Unknown fields survive the relay from agent to
+//! agent.
 
 use std::fmt;
 
@@ -29,19 +31,19 @@ pub use payload::{
 };
 pub use uplink::{List, Register, Relay, RelayKind, Uplink, parse, parse_with};
 
-/// What the address of a call begins with, to which the agent that is called by another protocol replies. No agent may be
-/// called so.
+/// Prefix of the address of a call, to which an agent replies when called through a different protocol. No
+/// agent id may begin with this prefix.
 pub const CALL_PREFIX: &str = "call:";
 
-/// How large the text of one chunk may be, in bytes of the frame: beyond it a sender should have streamed.
+/// Maximum size of a chunk's text, in bytes of the frame: a longer text should have been streamed.
 pub const MAX_CHUNK: usize = 1024 * 1024;
 
-/// What a frame may not exceed.
+/// Limits on a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// How deep a value may be nested.
+    /// Maximum nesting depth of a value.
     pub max_depth: usize,
-    /// How large the text of a chunk may be, in bytes as it stands in the frame.
+    /// Maximum size of a chunk's text, in bytes of the frame.
     pub max_chunk: usize,
 }
 
@@ -54,45 +56,45 @@ impl Default for Limits {
     }
 }
 
-/// What kind of mistake a malformed frame has.
+/// The kind of error in a malformed frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Fault {
-    /// The text is no JSON object.
+    /// The text is not a JSON object.
     Syntax,
     /// A field is missing, given twice, of the wrong type or nested too deeply.
     Invalid,
-    /// The frame type is not one of the protocol's.
+    /// The frame type is unknown to the protocol.
     Unsupported,
     /// A chunk is larger than allowed.
     TooLarge,
 }
 
-/// Why a frame was refused, with as much of it as an answer needs to name it.
+/// The reason why a frame was refused, with the fields that an error needs to identify the frame.
 ///
-/// What is repeated of the frame is cut to the length of an [`echo`](jackfield_wire::echo).
+/// Values copied from the frame are truncated to the length of an [`echo`](jackfield_wire::echo).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Malformed {
-    /// What kind of mistake it is.
+    /// Kind of the error.
     pub fault: Fault,
-    /// The field that is wrong, and what is wrong with it.
+    /// Wrong field, and its error.
     pub misread: Box<Misread>,
-    /// The frame's `type`, if it could be read.
+    /// `type` of the frame, if readable.
     pub frame_type: Option<Box<str>>,
-    /// The frame's `to`, if it could be read.
+    /// `to` of the frame, if readable.
     pub to: Option<Box<str>>,
-    /// The frame's `stream_id`, if it could be read.
+    /// `stream_id` of the frame, if readable.
     pub stream_id: Option<Box<str>>,
-    /// The frame's `request_id`, if it could be read, at the top level or in the payload.
+    /// `request_id` of the frame, if readable, at the top level or in the payload.
     pub request_id: Option<Box<str>>,
 }
 
 impl Malformed {
-    /// The path of the wrong field; `None` if the frame itself is wrong.
+    /// Returns the path of the wrong field, or `None` if the whole frame is wrong.
     pub fn field(&self) -> Option<&str> {
         self.misread.field()
     }
 
-    /// The `error` frame that tells the sender, under the given code.
+    /// Returns the [`ErrorFrame`] for the sender as text, with the given code.
     pub fn to_frame(&self, code: &str) -> String {
         let message = self.to_string();
         downlink::error(&ErrorFrame {

@@ -1,7 +1,8 @@
-//! The relay's HTTP API, for the platform behind the hub. Everything below `/api` needs the
-//! platform's secret, and who has none learns nothing: not even which paths exist.
+//! The relay's HTTP API, for the platform behind the hub. All paths below `/api` need the platform's secret.
+//! A client without the secret learns nothing, not even which paths exist.
 //!
-//! Handlers are one file per subject; the relay itself is in `relay.rs`. Errors are always `{"error", "message"}`.
+//! Handlers are in one file per subject; the relay itself is in `relay.rs`. Errors are always `{"error",
+//! "message"}`.
 
 use std::sync::Arc;
 
@@ -34,7 +35,7 @@ mod tests;
 
 pub(crate) use self::query::Query;
 
-/// The routes of the relay's HTTP API and their description.
+/// Returns the routes of the relay's HTTP API, and their description.
 pub fn router(bridge: Arc<Bridge>) -> (Router, OpenApi) {
     let (routes, description) = described().split_for_parts();
     let api = routes
@@ -48,7 +49,7 @@ pub fn router(bridge: Arc<Bridge>) -> (Router, OpenApi) {
     (router, description)
 }
 
-/// The description alone.
+/// Returns the description alone.
 pub fn description() -> OpenApi {
     described().into_openapi()
 }
@@ -78,7 +79,7 @@ async fn unknown() -> Problem {
     Problem::new(StatusCode::NOT_FOUND, "not_found", "Not found")
 }
 
-/// Says that the hub lives, to whoever asks and by any method.
+/// Reports that the hub is alive, to any client and for any method.
 #[utoipa::path(
     get,
     path = "/health",
@@ -93,7 +94,7 @@ async fn health(method: Method) -> Response {
     Json(Health::default()).into_response()
 }
 
-/// Lets in who shows the secret, before anything else is judged.
+/// Checks the platform's secret before all other checks.
 async fn admit(State(bridge): State<Arc<Bridge>>, request: Request, next: Next) -> Response {
     if *request.method() == Method::OPTIONS {
         return preflight();
@@ -113,7 +114,7 @@ async fn admit(State(bridge): State<Arc<Bridge>>, request: Request, next: Next) 
     response
 }
 
-/// What browsers ask before they ask. No origin is allowed here: the secret is not for browsers.
+/// Answers a CORS preflight request. No origin is allowed, because the secret is not meant for browsers.
 fn preflight() -> Response {
     let mut response = Response::default();
     let headers = response.headers_mut();

@@ -1,10 +1,10 @@
-//! Files as the bridge names them, which knows only links: both ways.
+//! Conversion between files of the core and attachments of the bridge, which supports only links.
 
 use jackfield_core::files::Files;
 use jackfield_model::File;
 use jackfield_wire::bridge::Attachment;
 
-/// A link to a file. One that came as bytes gets a link of the hub's own.
+/// Returns a link to a file. A file given as bytes gets a link served by the hub.
 pub(crate) fn attachment_from_file<'a>(file: &'a File, files: &Files) -> Attachment<'a> {
     Attachment::new(
         file.name.as_deref().unwrap_or_default(),
@@ -13,7 +13,7 @@ pub(crate) fn attachment_from_file<'a>(file: &'a File, files: &Files) -> Attachm
     )
 }
 
-/// The file that somebody names.
+/// Returns the file behind an [`Attachment`].
 pub(crate) fn file_from_attachment(attachment: &Attachment<'_>) -> File {
     File::from_url(
         attachment.url.to_string(),

@@ -1,4 +1,4 @@
-//! What the sessions and the HTTP handlers of this door share.
+//! The state shared by the sessions and HTTP handlers of the door.
 
 use std::{
     collections::HashMap,
@@ -21,89 +21,92 @@ use crate::{
     signals::Signals,
 };
 
-/// What the operator set for the platform that uses the HTTP API, and for transfers of files.
+/// The operator's settings for the platform that uses the HTTP API, and for file transfers.
 #[derive(Debug, Default)]
 pub struct Platform {
-    /// The secrets that let it in, the newest first. Two while one replaces the other; with none, nobody is let in.
+    /// Secrets that authenticate the platform, newest first. Two while one replaces the other; without any,
+    /// the HTTP API refuses every request.
     pub secrets: Vec<Secret>,
-    /// How it is called back; without it, no async relays are taken.
+    /// Rules for calling the platform back; `None` refuses async relays.
     pub callbacks: Option<CallbackRules>,
-    /// What counts for transfers of files, the platform's and everybody's.
+    /// Rules for file transfers of the platform and all other callers.
     pub files: FileRules,
 }
 
-/// What the sessions and the HTTP handlers of this door share.
+/// The bridge door of a hub: the state shared by its sessions and HTTP handlers.
 #[derive(Debug)]
 pub struct Bridge {
     pub(crate) hub: Hub,
     pub(crate) gatekeeper: Gatekeeper,
     pub(crate) tasks: Tasks,
-    /// How deep the fields of frames and bodies may be nested.
+    /// Maximum nesting depth of fields in frames and bodies.
     pub(crate) max_depth: usize,
-    /// How much text of an agent goes on in one piece, in bytes.
+    /// Maximum number of bytes in one chunk of an agent's text.
     pub(crate) max_chunk: usize,
-    /// Who calls when the platform does.
+    /// Principal of the platform.
     pub(crate) platform: Principal,
     pub(crate) secrets: Secrets,
     pub(crate) callbacks: Arc<Callbacks>,
-    /// The platform's requests.
+    /// Requests of the platform, see [`Open`].
     pub(crate) open: Open,
-    /// What agents say to HTTP callers about file transfers.
+    /// Signals from agents to HTTP callers about file transfers.
     pub(crate) signals: Signals,
-    /// What the operator set for transfers of files.
+    /// Rules for file transfers.
     pub(crate) files: FileRules,
-    /// Archives that go through the hub.
+    /// Archives relayed through the hub.
     pub(crate) relays: Arc<Relays>,
-    /// What connections that resume each other hand on.
+    /// State handed on between connections that resume each other.
     pub(crate) lineages: Lineages,
-    /// The last connection of each agent of this door, as long as the hub knows the agent.
+    /// Last connection of each agent of the door, as long as the hub knows the agent.
     pub(crate) attached: Mutex<HashMap<AgentId, Attachment>>,
 }
 
-/// How many connections are remembered before those of forgotten agents are looked for.
+/// Number of remembered connections above which those of forgotten agents are removed.
 const REMEMBERED: usize = 64;
 
-/// What is known of an agent's connection, and stays known when it is gone.
+/// Data about an agent's connection, available even after the connection ended.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Attachment {
-    /// The agent's place on the hub.
+    /// [`Entry`] of the agent in the hub.
     pub(crate) place: Weak<Entry>,
-    /// The SHA-256 of the token that it registered with, in hex: see [`token_hash`].
+    /// SHA-256 of the token used for registration, in hex: see [`token_hash`].
     pub(crate) token_hash: Option<String>,
-    /// What it says it is.
+    /// Agent type stated by the agent.
     pub(crate) agent_type: String,
-    /// What it says it can do.
+    /// Capabilities stated by the agent.
     pub(crate) capabilities: Vec<String>,
-    /// When it registered.
+    /// Time of registration.
     pub(crate) connected_at: Option<Timestamp>,
-    /// When it last gave a sign of life.
+    /// Time of the last heartbeat.
     pub(crate) last_heartbeat: Option<Timestamp>,
-    /// How many sessions it says it has.
+    /// Number of sessions stated by the agent.
     pub(crate) active_sessions: u64,
 }
 
 impl Attachment {
-    /// Whether the hub still knows the agent.
+    /// Returns whether the hub still knows the agent.
     fn is_known(&self) -> bool {
         let place = self.place.upgrade();
         place.is_some_and(|place| !place.is_retired())
     }
 }
 
-/// How a token is known to the platform.
+/// Returns the hash by which the platform identifies a token.
 pub(crate) fn token_hash(token: &str) -> String {
     let digest = Sha256::digest(token.as_bytes());
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl Bridge {
-    /// The door of a hub without a platform: its HTTP API refuses everybody. Its sessions are among `tasks`.
+    /// Creates the door of a hub without a platform: the HTTP API refuses every request. Sessions run as part
+    /// of `tasks`.
     pub fn new(hub: Hub, gatekeeper: Gatekeeper, tasks: Tasks) -> Arc<Self> {
         let platform = Platform::default();
         Self::assemble(hub, gatekeeper, tasks, platform, Callbacks::none())
     }
 
-    /// The door of a hub with a platform. Its sessions are among `tasks`; the hub's courier delivers its callbacks.
+    /// Creates the door of a hub with a [`Platform`]. Sessions run as part of `tasks`; the hub's courier
+    /// delivers the callbacks.
     pub fn with_platform(
         hub: Hub,
         gatekeeper: Gatekeeper,
@@ -144,22 +147,22 @@ impl Bridge {
         })
     }
 
-    /// Lets other secrets count from now on, as when the operator replaces one.
+    /// Replaces the platform's secrets, as after a change by the operator.
     pub fn set_secrets(&self, secrets: Vec<Secret>) {
         self.secrets.set(secrets);
     }
 
-    /// An agent of this door registered.
+    /// Records the registration of an agent ([`Attachment`]).
     pub(crate) fn note_attached(&self, id: &AgentId, attachment: Attachment) {
         let mut attached = self.attached.lock();
-        // Before the map would grow to twice its size, so that looking costs little for each agent.
+        // Only before the map would double its size, so that the cost per agent stays low.
         if attached.len() >= REMEMBERED && attached.len() == attached.capacity() {
             attached.retain(|_, attachment| attachment.is_known());
         }
         attached.insert(id.clone(), attachment);
     }
 
-    /// An agent of this door gave a sign of life.
+    /// Records a heartbeat of an agent.
     pub(crate) fn note_heartbeat(&self, id: &AgentId, active_sessions: u64) {
         if let Some(attachment) = self.attached.lock().get_mut(id) {
             attachment.last_heartbeat = Some(Timestamp::now());
@@ -167,7 +170,8 @@ impl Bridge {
         }
     }
 
-    /// An agent of this door went offline (not: was replaced). Its signals go, what is known of it stays.
+    /// Records that an agent went offline (not: was replaced). Its signals are dropped, its [`Attachment`]
+    /// stays.
     pub(crate) fn note_left(&self, id: &AgentId) {
         self.signals.clear(id);
     }

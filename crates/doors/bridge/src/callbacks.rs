@@ -1,7 +1,7 @@
-//! What async relays come back with: where it may go, and what it says. The core puts an entry into its outbox in the
-//! same commit as the end of the task; the courier posts what is composed here until somebody takes it.
+//! Callbacks of async relays: their destination and content. The core adds an entry to its outbox in the same
+//! commit as the end of the task. The courier posts the composed callback until its receiver accepts it.
 //!
-//! The hub's secret goes only to origins that the operator listed; whoever else is called back checks the signature.
+//! The platform's secret is sent only to origins listed by the operator; other receivers check the signature.
 
 use std::{collections::HashSet, fmt};
 
@@ -15,22 +15,22 @@ use crate::api::problem::Problem;
 mod body;
 mod compose;
 
-/// How the callbacks of this door are marked in the outbox.
+/// Kind of this door's callbacks in the outbox.
 const KIND: &str = "bridge";
 
-/// How the platform is called back.
+/// Rules for calling the platform back.
 #[derive(Debug, Clone)]
 pub struct CallbackRules {
-    /// The way out, the same as the courier's. It trusts the base and the origins below: they may be private
-    /// addresses, for the operator chose them.
+    /// Client for outgoing requests, the same as the courier's. It trusts the base and the origins below:
+    /// they may be private addresses, because the operator chose them.
     pub outbound: Outbound,
-    /// What a `callback_url` without a host is relative to.
+    /// Base URL for a `callback_url` without a host.
     pub base: Option<String>,
-    /// The origins that are shown the platform's secret too.
+    /// Origins that also receive the platform's secret.
     pub trusted_origins: Vec<String>,
 }
 
-/// How the platform is called back, once read.
+/// The parsed [`CallbackRules`].
 #[derive(Debug)]
 pub(crate) struct Callbacks(Option<Way>);
 
@@ -42,7 +42,7 @@ struct Way {
 }
 
 impl Callbacks {
-    /// Nobody is called back.
+    /// Creates rules that allow no callbacks.
     pub(crate) fn none() -> Self {
         Self(None)
     }
@@ -59,7 +59,7 @@ impl Callbacks {
         })))
     }
 
-    /// The callback that a request wants, if the place is one that the hub may call.
+    /// Returns the [`Callback`] for a request, if the hub may call its address.
     pub(crate) fn accept(&self, url: &str, repeated: &Repeated<'_>) -> Result<Callback, Problem> {
         let url = self.address(url).map_err(|why| refused(&why))?;
         Ok(Callback {
@@ -70,8 +70,8 @@ impl Callbacks {
         })
     }
 
-    /// Looks up where a callback leads, so that whoever names a private place learns it at once. A host that cannot be looked
-    /// up now passes: every delivery judges again.
+    /// Looks up the host of a callback, so that a client with a private address gets the error at once. A
+    /// host that cannot be looked up now is accepted: every delivery checks again.
     pub(crate) async fn admit(&self, callback: &Callback) -> Result<(), Problem> {
         let Some(way) = &self.0 else { return Ok(()) };
         match way.outbound.admit(&callback.url).await {

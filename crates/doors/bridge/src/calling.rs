@@ -1,5 +1,6 @@
-//! Calls that an agent makes by `call_agent`: the reply comes back as `call_agent_chunk`, then `call_agent_done` or
-//! `call_agent_error`. Which connection reads it, and what outlives one, is in `lineage.rs`.
+//! Calls that an agent makes with `call_agent`: the reply returns as `call_agent_chunk`, then
+//! `call_agent_done` or `call_agent_error`. `lineage.rs` tracks which connection reads the reply, and the
+//! state that outlives a connection.
 
 use std::sync::Arc;
 
@@ -18,19 +19,19 @@ use crate::{
     relay::teller::{MAX_FILES, rejected, unfold},
 };
 
-/// How much of a reply is taken at once, before another call has its turn.
+/// Bytes of a reply taken at once, before the next call is served.
 const BATCH: usize = 16 << 10;
 
-/// One call that the agent made.
+/// A call that the agent made, with its [`Asking`] side.
 #[derive(Debug)]
 pub(crate) struct Calling {
     call_id: Arc<str>,
     asking: Asking,
-    /// How many frames were written.
+    /// Number of written frames.
     pub(crate) written: u64,
-    /// The text that was told so far.
+    /// Text sent up to now.
     streamed: StreamedText,
-    /// Files among the artifacts, which this protocol names only at the end.
+    /// Files of artifacts, which the protocol can carry only at the end.
     files: Vec<File>,
 }
 
@@ -45,13 +46,13 @@ impl Calling {
         }
     }
 
-    /// Who is rung when there is something to read, and whose gate shows that the input is full.
+    /// Sets the handle to notify about the reply, and the gate to close when the input is full.
     pub(crate) fn listen(&self, rope: Rope, gate: Arc<Gate>) {
         self.asking.gated(gate);
         self.asking.listen(rope);
     }
 
-    /// Frames for what the called agent said. True once the call is over.
+    /// Appends the frames for the reply of the called agent. Returns `true` once the call is over.
     pub(crate) fn reply_frames(&mut self, frames: &mut Vec<String>) -> bool {
         let mut events = Vec::new();
         let end = self.asking.take(&mut events, BATCH);
@@ -66,7 +67,7 @@ impl Calling {
                         frames.push(self.chunk(&Chunk::text(text)));
                     }
                 }
-                // This protocol's callers cannot answer: they hear why it takes so long.
+                // Callers of this protocol cannot answer questions: they see why the call takes long.
                 Event::Ask(ask) => {
                     frames.push(self.chunk(&Chunk::status(format!("input required: {}", ask.text))))
                 }
@@ -125,7 +126,7 @@ impl Calling {
     }
 }
 
-/// The frame that tells why a call failed.
+/// Returns the frame for the [`Failure`] of a call.
 pub(crate) fn error_frame(call_id: &str, failure: &Failure) -> String {
     downlink::call_agent_error(&CallError {
         call_id: call_id.into(),

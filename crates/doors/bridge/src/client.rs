@@ -1,15 +1,16 @@
-//! The client that an agent is to those that it calls: they keep a folder for each client, whose files they offer to it and
-//! where they put what it sends. The protocol lets no agent say who it is there, so that the hub does.
+//! The client id of an agent that calls other agents. An agent keeps a folder per client: files in the folder
+//! are offered to the client, and files sent by the client are stored there. The protocol does not let a
+//! calling agent state its client id, so the hub derives one.
 
 use jackfield_core::principal::{Principal, Who};
 use jackfield_model::AgentId;
 use jackfield_wire::bridge::CLIENT_OF_AGENT;
 use sha2::{Digest as _, Sha256};
 
-/// The longest id of an agent that stands in the id of its client.
+/// Longest agent id that is used verbatim in a client id.
 const LONGEST: usize = 100;
 
-/// The client that a caller is if it names none; only agents are one.
+/// Returns the client id of a caller that names none; only agents have one.
 pub(crate) fn of_caller(principal: &Principal) -> Option<String> {
     match &principal.who {
         Who::Agent(id) => Some(of_agent(id)),
@@ -17,10 +18,10 @@ pub(crate) fn of_caller(principal: &Principal) -> Option<String> {
     }
 }
 
-/// The client that an agent is. No two agents are the same one, and none is one that callers may name.
+/// Returns the client id of an agent. The id is unique per agent, and never one that a caller may name.
 pub(crate) fn of_agent(id: &AgentId) -> String {
     let id = id.as_str();
-    // Folders of some systems do not tell upper case from lower case.
+    // File systems may not distinguish upper case from lower case.
     let is_plain =
         |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'.' | b'_' | b'-');
     if id.len() <= LONGEST && id.bytes().all(is_plain) {
@@ -28,7 +29,7 @@ pub(crate) fn of_agent(id: &AgentId) -> String {
     }
     let digest = Sha256::digest(id);
     let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    // No id begins with a dot.
+    // No agent id begins with a dot.
     format!("{CLIENT_OF_AGENT}.{hex}")
 }
 

@@ -1,5 +1,5 @@
-//! The door's configuration, and how the door is opened: the platform's secrets, how the platform is called back, and the
-//! rules for transfers of files.
+//! The configuration of the door, and the opening of the door: secrets of the platform, rules for callbacks,
+//! and rules for file transfers.
 
 mod files;
 
@@ -18,21 +18,21 @@ use serde::{Deserialize, de::IgnoredAny};
 pub use self::files::{FilesConfig, IceServerConfig};
 use crate::{Bridge, CallbackRules, DOOR, Platform, Secret, files_router, router};
 
-/// The name of the secret that the platform shows.
+/// Name of the platform's current secret.
 pub const PLATFORM_SECRET: &str = "platform-secret";
-/// The name of the secret before it, which counts until it is removed.
+/// Name of the platform's previous secret, valid until removed.
 pub const OLD_PLATFORM_SECRET: &str = "platform-secret-old";
 
 /// The configuration of the door.
 #[derive(Debug, Clone, Default)]
 pub struct Config {
-    /// The secrets that let the platform in, the newest first, instead of those that the hub keeps.
+    /// Secrets that authenticate the platform, newest first. They replace the stored secrets of the hub.
     pub platform_secrets: Vec<Secret>,
-    /// What a `callback_url` without a host is relative to.
+    /// Base URL for a `callback_url` without a host.
     pub callback_base: Option<String>,
-    /// The origins that are shown the platform's secret when they are called back.
+    /// Origins that receive the platform's secret with a callback.
     pub callback_trusted_origins: Vec<String>,
-    /// Transfers of files.
+    /// Settings for file transfers.
     pub files: FilesConfig,
 }
 
@@ -75,7 +75,7 @@ impl Open for Config {
     }
 }
 
-/// Where the platform's secrets come from.
+/// Source of the platform's secrets.
 #[derive(Debug)]
 struct SecretSource {
     given: Vec<Secret>,
@@ -83,7 +83,8 @@ struct SecretSource {
 }
 
 impl SecretSource {
-    /// The secrets, the newest first. The first one is made at the first start, so that it is there when a platform needs it.
+    /// Reads the secrets, newest first. Creates the first secret at the first start, so that it exists when a
+    /// platform needs it.
     fn read(&self) -> Result<Vec<Secret>, OpenError> {
         if !self.given.is_empty() {
             return Ok(self.given.clone());
@@ -101,7 +102,7 @@ impl SecretSource {
     }
 }
 
-/// Lets new secrets of the platform count.
+/// Reloads the platform's secrets.
 #[derive(Debug)]
 struct PlatformSecrets {
     bridge: Arc<Bridge>,
@@ -115,7 +116,7 @@ impl Reload for PlatformSecrets {
     }
 }
 
-/// What this door reads of a URL.
+/// The query of a connection's URL.
 #[derive(Debug, Deserialize)]
 struct UrlQuery {
     agent_id: Option<String>,
@@ -137,7 +138,7 @@ impl Socket for Bridge {
     }
 
     fn claims_first(&self, first: &Step) -> bool {
-        /// As much of a first frame as tells this protocol from others.
+        /// The fields of a first frame that identify the protocol.
         #[derive(Deserialize)]
         struct First<'a> {
             #[serde(rename = "type", borrow)]
@@ -155,7 +156,7 @@ impl Socket for Bridge {
     }
 
     fn run(self: Arc<Self>, line: Line, url: &Uri) -> BoxFuture<'static, ()> {
-        // A URL that cannot be read was refused before the connection was opened.
+        // An unreadable URL was refused before the connection was opened.
         let agent_id = agent_id(url).unwrap_or_default();
         Box::pin(Self::run(&self, line, agent_id))
     }

@@ -1,10 +1,12 @@
-//! The core's failures in the bridge's codes and HTTP statuses (docs/promises.md, Failures): one exhaustive match each.
+//! Failures of the core as error codes and HTTP statuses of the bridge (docs/promises.md, Failures): one
+//! exhaustive match each.
 
 use http::StatusCode;
 use jackfield_model::{Failure, Reason};
 use jackfield_wire::bridge::ErrorCode;
 
-/// The code that agents and platforms of the bridge are told: one of the protocol's, or the agent's own.
+/// Returns the error code for agents and platforms of the bridge: an [`ErrorCode`] of the protocol, or the
+/// agent's own.
 pub(crate) fn code(reason: &Reason) -> &str {
     let code = match reason {
         Reason::Invalid | Reason::Unsupported | Reason::TooLarge | Reason::Conflict => {
@@ -23,7 +25,7 @@ pub(crate) fn code(reason: &Reason) -> &str {
     code.name()
 }
 
-/// The HTTP status of a refusal.
+/// Returns the HTTP status for a refusal.
 pub(crate) fn status(reason: &Reason) -> StatusCode {
     match reason {
         Reason::Invalid | Reason::Unsupported => StatusCode::BAD_REQUEST,
@@ -40,7 +42,8 @@ pub(crate) fn status(reason: &Reason) -> StatusCode {
     }
 }
 
-/// The reason behind an agent's `error` frame: its crash and its busyness are ours too, the rest stays its own.
+/// Returns the [`Failure`] for an agent's `error` frame. The codes for a crash, a busy agent and a timeout
+/// become reasons of the core; other codes stay the agent's own.
 pub(crate) fn failure_of_agent(code: &str, text: &str) -> Failure {
     let reason = match ErrorCode::from_name(code) {
         Some(ErrorCode::AdapterCrash) => Reason::Crashed,

@@ -1,5 +1,6 @@
-//! Transfers of files for every caller, as part of the hub's own API: announce an upload, signal about a transfer, and,
-//! where the parties find no direct way, fetch or send the archive through the hub. Whose a transfer is, is in the core's book.
+//! File transfers for every caller, as part of the hub's own API: announcing an upload, signalling about a
+//! transfer, and sending or fetching the archive through the hub when the parties find no direct connection.
+//! The core's registry of transfers knows the owner of each [`Transfer`].
 
 mod announce;
 mod content;
@@ -32,7 +33,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{DOOR, bridge::Bridge};
 
-/// The state of these routes.
+/// State of these routes.
 #[derive(Debug, Clone)]
 pub(crate) struct FilesApi(Arc<Bridge>);
 
@@ -47,7 +48,7 @@ impl Api for FilesApi {
 }
 
 impl FilesApi {
-    /// A transfer of the caller's with the agent in the path.
+    /// Returns a transfer of the caller with the agent in the path.
     fn transfer(
         &self,
         caller: &Principal,
@@ -61,13 +62,14 @@ impl FilesApi {
     }
 }
 
-/// The payload of a signal: JSON within a JSON string, as the published clients have it.
+/// Returns the payload of a signal: JSON within a JSON string, as in the published clients.
 fn payload_from(said: &impl Serialize) -> Option<Box<RawValue>> {
     let text = serde_json::to_string(said).ok()?;
     to_raw_value(&text).ok()
 }
 
-/// Who proved who they are and is not a party: another token of theirs would not help.
+/// Converts a failure into 403: the caller is authenticated but no party of the transfer, so a different
+/// token would not help.
 fn forbidden(failure: Failure) -> Problem {
     Problem::from(failure).with_status(StatusCode::FORBIDDEN)
 }
@@ -76,7 +78,7 @@ fn forbidden(failure: Failure) -> Problem {
 #[openapi(components(schemas(ErrorView)))]
 struct Description;
 
-/// The routes of transfers of files, and their description.
+/// Returns the routes for file transfers, and their description.
 pub fn files_router(bridge: Arc<Bridge>) -> (Router, OpenApi) {
     let hub = bridge.hub.clone();
     let (router, api) = OpenApiRouter::with_openapi(Description::openapi())

@@ -1,13 +1,16 @@
-//! The bridge door: Agent Mesh Bridge Protocol v1 and v2 for agents (a WebSocket at `/ws?agent_id=…`), and the relay
-//! HTTP API below `/api` for the platform that sends them messages.
+//! The bridge door: Agent Mesh Bridge Protocol v1 and v2 for agents (a WebSocket at `/ws?agent_id=…`), and
+//! the relay HTTP API below `/api` for the platform that sends messages to agents.
 //!
-//! - `config.rs` opens the door, `matrix.rs` says what it supports
-//! - `session.rs` is the loop of one agent's connection, `link.rs` the hub's way into it
-//! - `served.rs` calls that the agent works on, `calling.rs` calls that it makes, `lineage.rs` what outlives a connection
-//! - `wire.rs` what is said over HTTP, `translate.rs` pure functions between wire and core, `failure.rs` the codes
-//! - `signals.rs` signalling about transfers of files, `parties.rs` who may, `client.rs` as whom, `files.rs` transfers for
-//!   every caller
-//! - `api.rs` the routes of the HTTP API, `relay.rs` its heart, `callbacks.rs` what async relays come back with
+//! - `config.rs` opens the door ([`Config`]), `matrix.rs` lists its features ([`MATRIX`])
+//! - `session.rs` is the loop of one agent's connection, `link.rs` the hub's link to the connection
+//! - `served.rs` handles calls that the agent works on, `calling.rs` calls that the agent makes, `lineage.rs`
+//!   the state that outlives a connection
+//! - `wire.rs` holds the HTTP bodies, `translate.rs` pure functions between wire and core, `failure.rs` the
+//!   error codes
+//! - `signals.rs` passes signals about file transfers, `parties.rs` checks permissions, `client.rs` derives
+//!   client ids, `files.rs` serves transfers to every caller
+//! - `api.rs` holds the routes of the HTTP API, `relay.rs` the relay itself, `callbacks.rs` the callbacks of
+//!   async relays
 
 mod api;
 mod attachment;
@@ -44,5 +47,5 @@ pub use self::{
     secret::Secret,
 };
 
-/// The door's name, for people and metrics.
+/// Name of the door, for display and metrics.
 pub const DOOR: &str = "bridge";

@@ -1,10 +1,12 @@
-//! What the connections of one program hand on to each other when they resume: the calls that it made, what was written
-//! of their replies, and the requests that it answered. A connection that cannot be resumed has a lineage of its own.
+//! The state that connections of one program hand on when they resume each other: the calls made by the
+//! program, the frames written of their replies, and the answered requests. A connection that cannot be
+//! resumed has a [`Lineage`] of its own.
 //!
-//! A call that the program made goes on as long as somebody may come back for it. Frames of its reply have no numbers, but
-//! arrive in order, so that an agent can count them: one that says in `register.resume.calls` how many it got is written
-//! the others again, and a call of which some are no longer there fails. Nothing is lost in silence then, and nothing
-//! doubled. To an agent that does not count, nothing is repeated that was written to its old connection.
+//! A call made by the program continues as long as the program may reconnect. Frames of its reply have no
+//! numbers, but arrive in order, so an agent can count them. An agent that reports its count in
+//! `register.resume.calls` gets the missing frames again, and a call with lost frames fails: no frame is lost
+//! silently or doubled. An agent that does not count gets no frame again that was written to its old
+//! connection.
 
 mod answered;
 mod tail;
@@ -32,19 +34,19 @@ use crate::{
     link::BridgeLink,
 };
 
-/// What the connections of one program hand on to each other.
+/// The shared state of connections that resume each other.
 #[derive(Debug)]
 pub(crate) struct Lineage {
-    /// The hash of the token that they show; nothing if they cannot resume.
+    /// Hash of the resume token; `None` if the connections cannot be resumed.
     token: Option<String>,
     state: Mutex<State>,
-    /// Another connection reads, or none will.
+    /// Notified when a new connection takes over, or none will.
     moved: Notify,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// The number of the connection that reads and writes now. What others do comes too late.
+    /// Number of the current connection. Operations of older connections are ignored.
     reader: u64,
     /// Calls that the agent made.
     calls: HashMap<Arc<str>, Calling>,
@@ -54,16 +56,16 @@ struct State {
     parked: Vec<Arc<Call>>,
 }
 
-/// What a connection finds.
+/// The state that a new connection takes over.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
-    /// Its number.
+    /// Number of the connection.
     pub(crate) reader: u64,
-    /// The calls whose replies it reads from now on.
+    /// Calls whose replies the connection reads from now on.
     pub(crate) calls: Vec<Arc<str>>,
-    /// What it writes again of them.
+    /// Frames that the connection writes again.
     pub(crate) frames: Vec<String>,
-    /// What the agent worked on when its connection was lost.
+    /// Calls that the agent worked on when its connection was lost.
     pub(crate) parked: Vec<Arc<Call>>,
 }
 
@@ -76,7 +78,8 @@ impl Lineage {
         })
     }
 
-    /// A connection takes over. `listed` is what its agent got of the calls that it made, if it counts.
+    /// Hands the state to a new connection. `listed` holds the agent's frame counts for its calls, if the
+    /// agent counts.
     fn take_over(&self, listed: Option<&[Got<'_>]>) -> Found {
         let mut state = self.state.lock();
         state.reader += 1;
@@ -89,12 +92,12 @@ impl Lineage {
         };
         drop(state);
         self.moved.notify_waiters();
-        // Which cancels them.
+        // Dropping them cancels the calls.
         drop(unwanted);
         found
     }
 
-    /// Resolves when another connection has taken over from this one, or nobody will.
+    /// Waits until a new connection has taken over from `reader`, or none will.
     pub(crate) async fn moved_on(&self, reader: u64) {
         loop {
             let moved = self.moved.notified();
@@ -107,7 +110,7 @@ impl Lineage {
         }
     }
 
-    /// Nobody goes on with it: the calls that the agent made are cancelled.
+    /// Ends the lineage: the calls that the agent made are cancelled.
     fn cut_off(&self) {
         let mut state = self.state.lock();
         let reader = state.reader + 1;
@@ -123,7 +126,7 @@ impl Lineage {
         drop(over);
     }
 
-    /// The agent's connection was lost while it worked on these.
+    /// Stores the calls that the agent worked on when its connection was lost.
     pub(crate) fn park(&self, reader: u64, calls: Vec<Arc<Call>>) {
         if let Some(mut state) = self.of(reader) {
             state.parked = calls;
@@ -138,12 +141,13 @@ impl Lineage {
 
 /// Calls that the agent made.
 impl Lineage {
-    /// Whether the agent has a call of this id open.
+    /// Returns whether the agent has an open call with this id.
     pub(crate) fn has_call(&self, call_id: &str) -> bool {
         self.state.lock().calls.contains_key(call_id)
     }
 
-    /// The agent made a call. One that comes on a connection that was taken over from is dropped, and so cancelled.
+    /// Adds a call ([`Asking`]) of the agent. A call on a connection that was taken over is dropped, and so
+    /// cancelled.
     pub(crate) fn add(&self, reader: u64, call_id: &Arc<str>, asking: Asking) {
         if let Some(mut state) = self.of(reader) {
             state.tail.forget(call_id);
@@ -152,7 +156,8 @@ impl Lineage {
         }
     }
 
-    /// Who is rung when there is something to read of a call, and whose gate shows that its input is full.
+    /// Sets the handle to notify about the reply of a call, and the gate to close when the call's input is
+    /// full.
     pub(crate) fn listen(&self, reader: u64, call_id: &str, rope: Rope, gate: Arc<Gate>) {
         if let Some(state) = self.of(reader)
             && let Some(calling) = state.calls.get(call_id)
@@ -161,7 +166,7 @@ impl Lineage {
         }
     }
 
-    /// Writes what there is of a reply. True once the call is over.
+    /// Writes the available reply of a call. Returns `true` once the call is over.
     pub(crate) fn read(
         &self,
         reader: u64,
@@ -191,7 +196,7 @@ impl Lineage {
         is_over
     }
 
-    /// A call came to nothing before it was one: this frame says so.
+    /// Records the error frame of a call that was refused.
     pub(crate) fn refused(&self, reader: u64, call_id: &str, frame: String) {
         if self.token.is_some()
             && let Some(mut state) = self.of(reader)
@@ -202,7 +207,7 @@ impl Lineage {
         }
     }
 
-    /// Forgets frames that have arrived, as far as anybody can tell.
+    /// Drops frames old enough to have arrived.
     pub(crate) fn trim(&self, reader: u64) {
         if let Some(mut state) = self.of(reader) {
             state.tail.trim(Instant::now());
@@ -211,8 +216,8 @@ impl Lineage {
 }
 
 impl State {
-    /// What has to be written again, and the calls that come to their end here: those that the agent does not know (any
-    /// more), and those of which something is lost.
+    /// Returns the frames to write again, and each [`Calling`] that ends here: calls that the agent does not
+    /// know (any more), and calls with lost frames.
     fn sort(&mut self, listed: &[Got<'_>]) -> (Vec<String>, Vec<Calling>) {
         let mut lost = HashSet::new();
         for Got { call_id, got } in listed {
@@ -242,7 +247,7 @@ impl State {
 
 /// Requests that the agent answered.
 impl Lineage {
-    /// The agent ended a request with its frame of this number.
+    /// Records an [`Answered`] request.
     pub(crate) fn note_answered(&self, reader: u64, answered: Answered) {
         if self.token.is_some()
             && let Some(mut state) = self.of(reader)
@@ -251,19 +256,20 @@ impl Lineage {
         }
     }
 
-    /// How the agent ended the last request of this id.
+    /// Returns the last [`Answered`] request with this id.
     pub(crate) fn answered(&self, request: &str) -> Option<Answered> {
         self.state.lock().answered.find(request).cloned()
     }
 }
 
-/// The lineage of each agent of this door whose connection may be resumed.
+/// The [`Lineage`] of each agent of the door whose connection may be resumed.
 #[derive(Debug, Default)]
 pub(crate) struct Lineages(Mutex<HashMap<AgentId, Arc<Lineage>>>);
 
 impl Lineages {
-    /// The lineage of a connection that has just registered, and what it finds there: that of the one before if it resumes
-    /// and this hub still knows it, a new one if not, which ends the one before. Nothing if a newer connection has the agent.
+    /// Returns the lineage of a newly registered connection, and the state to take over. A connection that
+    /// resumes gets the previous lineage if the hub still knows it. Otherwise it gets a new one, which ends
+    /// the previous one. Returns `None` if a newer connection holds the agent.
     pub(crate) fn join(
         &self,
         attached: &Attached,
@@ -273,7 +279,7 @@ impl Lineages {
     ) -> Option<(Arc<Lineage>, Found)> {
         let id = &link.id;
         let mut lineages = self.0.lock();
-        // Under the lock, so that of two connections the newer one has the last word here too.
+        // Under the lock, so that of two connections the newer one wins here too.
         let held = attached.entry().link()?;
         if !BridgeLink::behind(&*held).is_some_and(|held| Arc::ptr_eq(&held, link)) {
             return None;
@@ -294,10 +300,10 @@ impl Lineages {
         Some((lineage, found))
     }
 
-    /// Nobody comes after this connection. False if somebody has come.
+    /// Ends a lineage after its last connection. Returns `false` if a newer connection has taken over.
     pub(crate) fn end(&self, id: &AgentId, lineage: &Arc<Lineage>, reader: u64) -> bool {
         let mut lineages = self.0.lock();
-        // Under the lock: whoever takes over now has found it there, or finds it no more.
+        // Under the lock: a connection that takes over now has found the lineage, or no longer finds it.
         if lineage.of(reader).is_none() {
             return false;
         }

@@ -1,4 +1,4 @@
-//! The hub's way into an agent's connection: a mailbox that the session empties when its bell rings.
+//! The hub's [`Link`] to an agent's connection: a [`Mailbox`] that the session empties when notified.
 
 use std::{
     any::Any,
@@ -18,24 +18,24 @@ use jackfield_model::{AgentId, Failure, Reason};
 
 use crate::DOOR;
 
-/// Signals of others that may wait for an agent that does not read, in bytes: several of the largest. Judged before the
-/// next one, so that one always fits.
+/// Maximum number of bytes of waiting signals for an agent that does not read: several of the largest.
+/// Checked before the next one is added, so that one always fits.
 const WAITING_MAX: usize = 1 << 20;
 
-/// What is put into a connection's mailbox.
+/// One item in the [`Mailbox`] of a connection.
 #[derive(Debug)]
 pub(crate) enum Mail {
-    /// A call for this agent.
+    /// A call for the agent ([`Serving`]).
     Call(Serving),
     /// A call was cancelled or failed.
     Cancel(Arc<Call>),
-    /// Up to this frame a kept call is written down.
+    /// The log has stored the frames of a durable call up to this number.
     Ack(Arc<Call>, u64),
-    /// A frame as it is: a signal of somebody else, or something that is repeated after a cut.
+    /// A ready-made frame: a signal of a different party, or a frame repeated after a disconnect.
     Frame(String),
 }
 
-/// The extensions that an agent announced and the hub confirmed.
+/// Extensions announced by an agent and confirmed by the hub.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Extensions {
     pub(crate) resume: bool,
@@ -44,13 +44,13 @@ pub(crate) struct Extensions {
     pub(crate) meta: bool,
 }
 
-/// The way into one connection.
+/// The link to one bridge connection.
 #[derive(Debug)]
 pub(crate) struct BridgeLink {
     pub(crate) id: AgentId,
     pub(crate) extensions: Extensions,
     pub(crate) mailbox: Mailbox<Mail>,
-    /// How many bytes of frames are in the mailbox.
+    /// Bytes of frames in the mailbox.
     waiting: AtomicUsize,
     me: Weak<Self>,
     signs: Arc<Signs>,
@@ -73,13 +73,13 @@ impl BridgeLink {
         })
     }
 
-    /// The bridge connection behind a link, if it is one.
+    /// Returns the bridge connection behind a link, or `None` for a link of a different door.
     pub(crate) fn behind(link: &dyn Link) -> Option<Arc<Self>> {
         let any: &dyn Any = link;
         any.downcast_ref::<Self>()?.me.upgrade()
     }
 
-    /// Puts a frame of somebody else into the mailbox. Refused if the session is gone, or if too many wait already because
+    /// Posts a frame of a different party. Fails if the session is gone, or if too many bytes wait because
     /// the agent does not read.
     pub(crate) fn post_frame(&self, frame: String) -> Result<(), Failure> {
         let size = frame.len();
@@ -92,7 +92,7 @@ impl BridgeLink {
         posted.map_err(|_| Failure::agent_left())
     }
 
-    /// The oldest piece of mail.
+    /// Removes and returns the oldest mail.
     pub(crate) fn take(&self) -> Option<Mail> {
         let mail = self.mailbox.take()?;
         if let Mail::Frame(frame) = &mail {
@@ -115,7 +115,7 @@ impl Link for BridgeLink {
     }
 
     fn cancel(&self, call: &Arc<Call>) {
-        // One that the agent never saw needs no cancel, nor does a session that is gone.
+        // A call that the agent never saw needs no cancel, nor does a session that is gone.
         let is_it = |mail: &Mail| matches!(mail, Mail::Call(unseen) if unseen.call().id == call.id);
         if self.mailbox.take_back(is_it).is_none() {
             drop(self.mailbox.post(Mail::Cancel(call.clone())));
@@ -127,10 +127,11 @@ impl Link for BridgeLink {
     }
 
     fn acked(&self, call: &Arc<Call>, seq: u64) {
-        // The newest says it all, so that they do not pile up before an agent that does not read.
+        // The newest acknowledgement replaces older ones, so that they do not pile up for an agent that does
+        // not read.
         let is_older = |mail: &Mail| matches!(mail, Mail::Ack(known, _) if known.id == call.id);
         drop(self.mailbox.take_back(is_older));
-        // A session that is gone hears of it when it comes back.
+        // A session that is gone learns the number when the agent reconnects.
         drop(self.mailbox.post(Mail::Ack(call.clone(), seq)));
     }
 

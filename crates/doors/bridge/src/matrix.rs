@@ -1,4 +1,4 @@
-//! What the bridge supports: this door's column of the table of all pairs of protocols.
+//! Feature matrix of the bridge: the [`Column`] of this door in the table of all pairs of protocols.
 
 use jackfield_kit::matrix::{Column, Support, Topic};
 
@@ -10,7 +10,7 @@ pub const MATRIX: Column = Column {
     exception: Column::no_exception,
 };
 
-/// What an agent can say, and what it is told.
+/// Returns the support for a bridge agent: messages the agent can send and receive.
 fn agent(topic: Topic) -> Support {
     Support::full(match topic {
         Topic::OneShot => "`chunk`, then `done`, or `done` with `result`",
@@ -29,7 +29,7 @@ fn agent(topic: Topic) -> Support {
     })
 }
 
-/// What a caller receives, and what becomes of its calls.
+/// Returns the support for a bridge caller: messages the caller receives, and the fate of its calls.
 fn caller(topic: Topic) -> Support {
     match topic {
         Topic::OneShot => Support::full("`chunk`, then `done`"),

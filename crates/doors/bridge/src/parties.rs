@@ -1,6 +1,6 @@
-//! Who may signal whom about a transfer: its two parties each other, and nobody else. What the hub does not know (its
-//! time is over, or an agent offered what cannot be meant) only the platform may signal about, as it always could; the agent
-//! judges it.
+//! Permissions for signals: only the two parties of a transfer may signal each other. About a transfer
+//! unknown to the hub (expired, or offered in an invalid way) only the platform may signal, as in the
+//! original hub; the agent decides about such a signal.
 
 use jackfield_core::{principal::Principal, transfers::not_yours};
 use jackfield_model::{AgentId, Failure, Reason};
@@ -16,7 +16,7 @@ use crate::{
     signals::{self, PREPARE_UPLOAD, announced_offer, check_type},
 };
 
-/// Why a signal was not passed on, and which of its fields is to blame.
+/// A refused signal: the [`Failure`], and the wrong field.
 #[derive(Debug)]
 pub(crate) struct Refused {
     pub(crate) failure: Failure,
@@ -29,7 +29,7 @@ impl Refused {
     }
 }
 
-/// Passes on what an agent says about a transfer. The sender is stamped, never believed.
+/// Passes on an [`RtcSignal`] of an agent. The hub sets the sender and ignores the agent's own statement.
 pub(crate) fn pass_on(
     bridge: &Bridge,
     principal: &Principal,
@@ -41,13 +41,13 @@ pub(crate) fn pass_on(
         return Err(Refused::by("signal_type")(failure));
     }
     if signal.target_agent_id == HTTP_CALLER {
-        // Whose it is, is judged when it is fetched.
+        // The owner of the transfer is checked when the signal is fetched.
         let is_in = bridge.signals.push(from, signal, Instant::now());
         let full = || Failure::new(Reason::Busy, "too many signals wait to be fetched");
         let pushed = is_in.then_some(()).ok_or_else(full);
         return pushed.map_err(Refused::by("target_agent_id"));
     }
-    // As everywhere, a UUID is the same in either case.
+    // As everywhere, a UUID matches in either case.
     let to = AgentId::parse(&signal.target_agent_id);
     let to = to.map_err(|_| Failure::no_such_agent(&signal.target_agent_id));
     let to = to.map_err(Refused::by("target_agent_id"))?;
@@ -59,7 +59,7 @@ pub(crate) fn pass_on(
     post(bridge, from, &to, signal, None)
 }
 
-/// The agent that is meant, if it and the sender are the two parties of a transfer.
+/// Returns the addressed agent, if it and the sender are the two parties of a transfer.
 fn other_party(
     bridge: &Bridge,
     principal: &Principal,
@@ -76,7 +76,7 @@ fn other_party(
     Ok(made.agent.clone())
 }
 
-/// An agent will send an archive to another one, which it may call.
+/// Announces an archive from an agent to a different agent, which the sender may call.
 fn announce(
     bridge: &Bridge,
     principal: &Principal,
@@ -119,7 +119,8 @@ fn post(
     signals::post(bridge, to, frame).map_err(Refused::by("target_agent_id"))
 }
 
-/// Whom the platform signals when it names this agent and transfer: one that is its own, or that the hub does not know.
+/// Returns the agent that the platform signals about a transfer: one of a transfer of the platform, or of a
+/// transfer unknown to the hub.
 pub(crate) fn for_platform(
     bridge: &Bridge,
     agent: AgentId,

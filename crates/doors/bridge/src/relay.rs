@@ -1,9 +1,11 @@
-//! `POST /api/relay`: the platform sends a user's message to an agent. The answer is a stream, live or kept, or with
-//! `mode: "async"` a word that it was accepted and later a callback. `GET /api/relay/events` goes on with a kept stream.
+//! `POST /api/relay`: the platform sends a user's message to an agent. The answer is a stream, live or
+//! durable. With `mode: "async"` the request is accepted at once, and the answer follows as a callback. `GET
+//! /api/relay/events` resumes a durable stream.
 //!
-//! - `order.rs` what the body asks for, checked in the order of the original hub
-//! - `live.rs` and `kept.rs` the two streams, `teller.rs` what their events say, `words.rs` in which words
-//! - `open.rs` which request is which call or task, `outcome.rs` what came of it
+//! - `order.rs` reads the body ([`Order`]), checked in the order of the original hub
+//! - `live.rs` and `kept.rs` are the two streams, `teller.rs` renders their events, `words.rs` holds the
+//!   sentences
+//! - `open.rs` maps requests to calls and tasks, `outcome.rs` reads their results
 
 use std::sync::Arc;
 
@@ -45,7 +47,8 @@ pub(crate) use self::live::respond as respond_live;
 
 /// Sends a message to an agent. The answer is a stream, or with `mode: "async"` a callback.
 ///
-/// The stream says `chunk`, `keepalive`, and at its end `done` or `error`; losing it cancels the request, unless it is kept.
+/// The stream sends `chunk` and `keepalive`, and at its end `done` or `error`. Closing the stream cancels the
+/// request, unless `keep` or `wait_online` is set.
 #[utoipa::path(
     post,
     path = "/api/relay",
@@ -86,7 +89,7 @@ pub(crate) async fn open(
     Ok((StatusCode::ACCEPTED, Json(accepted)).into_response())
 }
 
-/// Goes on with a kept stream, from its start or from an event on.
+/// Resumes a durable stream, from its start or after an event.
 #[utoipa::path(
     get,
     path = "/api/relay/events",
@@ -132,7 +135,7 @@ pub(crate) async fn resume(
     Ok(kept::respond(&bridge, task.subscribe(after), after))
 }
 
-/// The code and the words of a failure at the end of a call.
+/// Returns the code and the text of a failure at the end of a call.
 pub(crate) fn told(failure: &Failure, life: Life) -> (&str, String) {
     let code = crate::failure::code(&failure.reason);
     (code, words::failure(failure, life).into_owned())

@@ -1,5 +1,5 @@
-//! The secrets that the platform shows in `X-Platform-Secret`. Two may live side by side while one replaces the other;
-//! with none, nobody is let in.
+//! The secrets that the platform sends in `X-Platform-Secret`. Two may be valid while one replaces the other;
+//! without any, every request is refused.
 
 use std::{fmt, sync::Arc};
 
@@ -7,10 +7,10 @@ use parking_lot::RwLock;
 use sha2::{Digest as _, Sha256};
 use subtle::{Choice, ConstantTimeEq as _};
 
-/// The header that carries the secret.
+/// Header with the secret.
 pub(crate) const HEADER: &str = "x-platform-secret";
 
-/// A secret that the platform knows. `Debug` does not show it.
+/// A secret shared with the platform. `Debug` hides the text.
 #[derive(Clone)]
 pub struct Secret {
     text: Arc<str>,
@@ -18,7 +18,7 @@ pub struct Secret {
 }
 
 impl Secret {
-    /// A secret; nothing if the text is empty, which would let everybody in.
+    /// Creates a secret; returns `None` for an empty text, which would admit every client.
     pub fn new(text: &str) -> Option<Self> {
         (!text.is_empty()).then(|| Self {
             text: text.into(),
@@ -26,7 +26,7 @@ impl Secret {
         })
     }
 
-    /// The secret itself. Take care where it goes.
+    /// Returns the secret text. Handle with care.
     pub fn expose(&self) -> &str {
         &self.text
     }
@@ -42,7 +42,7 @@ fn hash(text: &[u8]) -> [u8; 32] {
     Sha256::digest(text).into()
 }
 
-/// The secrets that count now, the newest first.
+/// The valid secrets, newest first.
 #[derive(Debug, Default)]
 pub(crate) struct Secrets(RwLock<Vec<Secret>>);
 
@@ -51,18 +51,18 @@ impl Secrets {
         Self(RwLock::new(secrets))
     }
 
-    /// Lets other secrets count from now on.
+    /// Replaces the secrets.
     pub(crate) fn set(&self, secrets: Vec<Secret>) {
         *self.0.write() = secrets;
     }
 
-    /// The secret that the hub itself shows.
+    /// Returns the [`Secret`] that the hub itself sends with callbacks.
     pub(crate) fn newest(&self) -> Option<Secret> {
         self.0.read().first().cloned()
     }
 
-    /// Whether what was shown is one of them. How long it takes tells neither which nor how much of it is right: the
-    /// hashes are compared, and all of them.
+    /// Returns whether `shown` is a valid secret. The running time reveals neither which secret matches nor
+    /// how much of it is right: hashes are compared, and always all of them.
     pub(crate) fn admit(&self, shown: &[u8]) -> bool {
         let shown = hash(shown);
         let secrets = self.0.read();

@@ -1,4 +1,4 @@
-//! The way in for agents: a line becomes a session.
+//! The entry point for agents: starts a session for each [`Line`].
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use jackfield_kit::line::Line;
 use crate::{DOOR, bridge::Bridge, session::Session};
 
 impl Bridge {
-    /// Runs a line as an agent's connection until it ends. `agent_id` is the id in the URL, which `register` must
+    /// Runs a connection of an agent until its end. `agent_id` is the id in the URL, which `register` must
     /// repeat.
     pub fn run(
         self: &Arc<Self>,

@@ -1,6 +1,6 @@
-//! Calls that this connection's agent works on: it gets a `message`, and its frames with that `request_id` become
-//! events. Frames of agents with the extension `resume` are numbered within a request, from 1 and without gaps: one that
-//! comes again is dropped, and one that is missing cannot be made up for.
+//! Calls that the agent of this connection works on: the agent gets a `message`, and its frames with the same
+//! `request_id` become events. Agents with the extension `resume` number the frames of a request from 1
+//! without gaps: a repeated frame is dropped, and a missing one cannot be recovered.
 
 use std::{fmt, sync::Arc};
 
@@ -16,22 +16,22 @@ use crate::{
     translate::{ask_from_wire, chunk_from_wire, frame_from_answer, frame_from_call},
 };
 
-/// How much further input is taken at once.
+/// Bytes of further input taken at once.
 const BATCH: usize = 64 << 10;
 
-/// One call that the agent works on.
+/// A [`Call`] that the agent works on.
 #[derive(Debug)]
 pub(crate) struct Served {
     serving: Serving,
-    /// The key of its further input on the line.
+    /// Key of the call's further input in the ready set of the connection.
     pub(crate) key: u32,
-    /// The number of the agent's last frame that was taken; nothing if its frames have none.
+    /// Number of the last accepted frame; `None` if the frames have no numbers.
     last: Option<u64>,
-    /// How much text the agent said in chunks, in bytes of its frames: as much as its end may repeat.
+    /// Bytes of text that the agent sent in chunks, as counted in frames: the end may repeat as much.
     said: usize,
 }
 
-/// Why a frame's number cannot be, as the end of a sentence about `seq`.
+/// The error of a frame's number, phrased as the end of a sentence about `seq`.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct BadNumber(String);
 
@@ -41,14 +41,14 @@ impl fmt::Display for BadNumber {
     }
 }
 
-/// What became of a frame that ends a call.
+/// The result of a frame that ends a call.
 #[derive(Debug)]
 pub(crate) enum Ended {
     /// The call is over.
     Over,
-    /// It was over before.
+    /// The call was over before.
     Late,
-    /// The frame came before, and was none that ends a call.
+    /// The frame is a repeated one, and did not end the call.
     Repeated(Served),
 }
 
@@ -63,7 +63,7 @@ impl Served {
         }
     }
 
-    /// How much text the agent said in chunks, in bytes of its frames.
+    /// Returns the bytes of text that the agent sent in chunks, as counted in frames.
     pub(crate) fn said(&self) -> usize {
         self.said
     }
@@ -80,12 +80,13 @@ impl Served {
         &self.call().request
     }
 
-    /// The frame that brings the call to the agent.
+    /// Returns the frame that delivers the call to the agent.
     pub(crate) fn message(&self, extensions: Extensions) -> String {
         frame_from_call(self.call(), extensions)
     }
 
-    /// The number of a frame, where frames have one.
+    /// Checks and returns the number of a frame, or fails with [`BadNumber`]; `None` if the frames have no
+    /// numbers.
     pub(crate) fn number(&self, seq: Option<u64>) -> Result<Option<u64>, BadNumber> {
         let Some(last) = self.last else {
             return Ok(None);
@@ -97,8 +98,8 @@ impl Served {
         }
     }
 
-    /// Takes a piece of the answer, split into parts of at most `max` bytes. Returns up to which number the agent may forget
-    /// its frames, if that is to be said now: of a kept call, the log says it.
+    /// Handles a chunk of the answer, split into parts of at most `max` bytes. Returns the number to
+    /// acknowledge now, if any: frames of a durable call are acknowledged by the log.
     pub(crate) fn chunk(
         &mut self,
         chunk: &uplink::Chunk<'_>,
@@ -129,8 +130,9 @@ impl Served {
         Ok(self.push(Event::Chunk(rest), number))
     }
 
-    /// Whether a chunk may be split. One whose parts would not be joined again may not. Nor one that came before, which is
-    /// dropped whole, nor one of a kept call with a number: a hub that dies in between could not tell which of its parts it had.
+    /// Returns whether a chunk may be split. Chunks whose parts would not be merged again stay whole. So do
+    /// repeated chunks, which are dropped as a whole, and numbered chunks of a durable call: after a crash
+    /// midway the hub could not tell which parts were stored.
     fn may_split(&self, chunk: &Chunk, number: Option<u64>) -> bool {
         let is_whole = match (number, self.last) {
             (Some(number), Some(last)) => number <= last || self.call().life == Life::Kept,
@@ -176,13 +178,13 @@ impl Served {
         let call = self.serving.call();
         match call.life {
             Life::Live => Some(*last),
-            // Sent again, because what the log said was said to a connection that is gone.
+            // Repeated by the agent, because the acknowledgement went to a lost connection.
             Life::Kept if is_repeated => Some(call.acked()).filter(|acked| *acked > 0),
             Life::Kept => None,
         }
     }
 
-    /// Ends the call as the agent says, by a frame of this number.
+    /// Ends the call with [`End`] by a frame of the agent with this number.
     pub(crate) fn end(self, end: End, number: Option<u64>) -> Ended {
         let Self {
             serving,
@@ -210,16 +212,16 @@ impl Served {
         self.serving.finish(End::Failed(failure));
     }
 
-    /// Frames for what the caller said after its message.
+    /// Appends the frames for the caller's input after the first message.
     pub(crate) fn input_frames(&self, frames: &mut Vec<String>) {
         for (ask_id, answer) in self.new_answers(BATCH) {
             frames.push(frame_from_answer(self.request().as_str(), &ask_id, &answer));
         }
     }
 
-    /// Frames for all answers that the agent may not have got on the connection before.
+    /// Returns the frames of all answers that the agent may have missed on its previous connection.
     pub(crate) fn repeated_answers(&self) -> Vec<String> {
-        // In this order: one that comes meanwhile is written twice, but never not at all.
+        // In this order: an answer that arrives meanwhile is written twice, but never lost.
         let mut answers = self.new_answers(usize::MAX);
         let remembered = self.serving.answers();
         answers.retain(|(id, _)| remembered.iter().all(|(known, _)| known != id));
@@ -236,14 +238,14 @@ impl Served {
         self.serving.input().take(&mut inputs, max);
         let answers = inputs.into_iter().filter_map(|input| match input {
             Input::Answer(ask_id, answer) => Some((ask_id, answer)),
-            // Callers that stream join their message first: the bridge takes whole ones.
+            // Callers that stream join their message first: the bridge accepts whole messages only.
             Input::Chunk(_) | Input::EndOfMessage => None,
         });
         answers.collect()
     }
 }
 
-/// The frame that tells the agent to stop.
+/// Returns the frame that tells the agent to stop.
 pub(crate) fn cancel_frame(call: &Call) -> String {
     downlink::cancel(call.agent_session.as_str(), call.request.as_str())
 }

@@ -1,4 +1,4 @@
-//! The loop of one agent's connection: it registers, works on calls, calls others, and leaves.
+//! The loop of one agent's connection: registering, working on calls, calling other agents, and leaving.
 
 mod acks;
 mod frames;
@@ -39,27 +39,27 @@ use crate::{
     signals::for_observers,
 };
 
-/// What is said of a binary frame.
+/// Error text for a binary frame.
 const BINARY: &str = "binary frame; send JSON as a text frame";
 
-/// Something that this connection reads and writes out to its agent.
+/// A source whose data the connection writes to its agent.
 #[derive(Debug)]
 enum Flow {
-    /// Further input of a call that the agent works on, by its request.
+    /// Further input of a call that the agent works on, by request.
     Input(String),
     /// The reply to a call that the agent made, by its id.
     Reply(Arc<str>),
 }
 
-/// A connection that has registered.
+/// The state of a registered connection.
 #[derive(Debug)]
 struct Registered {
     attached: Attached,
     link: Arc<BridgeLink>,
-    /// The connection, acting as its agent.
+    /// [`Principal`] of the connection, acting as its agent.
     principal: Principal,
     lineage: Arc<Lineage>,
-    /// The connection's number there.
+    /// Number of the connection in its [`Lineage`].
     reader: u64,
 }
 
@@ -69,30 +69,32 @@ impl Registered {
     }
 }
 
-/// One connection of an agent.
+/// The session of one agent's connection, on top of a [`Line`].
 #[derive(Debug)]
 pub(crate) struct Session {
     bridge: Arc<Bridge>,
     line: Line,
-    /// The id in the URL, which `register` must repeat.
+    /// Agent id in the URL, which `register` must repeat.
     url_id: Option<String>,
     registered: Option<Box<Registered>>,
     flows: FxHashMap<u32, Flow>,
     /// Calls that the agent works on, by request.
     served: HashMap<String, Served>,
-    /// Whether the agent was told to stop one: a frame that names no request may be about that.
+    /// Whether the agent was told to stop a call: a frame without a request id may be about the stopped call.
     has_stopped: bool,
-    /// What a connection that resumes has to write before its mail.
+    /// Items that a resumed connection writes before its mail.
     first: VecDeque<Mail>,
     acks: Acks,
-    /// Requests that wait because the one before in their session ended just now; of agents without `meta`.
+    /// Requests delayed ([`Pauses`]) because the previous request of their session ended just now; only for
+    /// agents without
+    /// `meta`.
     pauses: Pauses,
-    /// The largest frame that is taken from the agent.
+    /// Maximum size of a frame from the agent.
     frame_max: usize,
 }
 
 impl Session {
-    /// A connection that has said nothing, or only its first frame.
+    /// Creates the session of an unregistered connection.
     pub(crate) fn new(bridge: Arc<Bridge>, line: Line, url_id: Option<String>) -> Self {
         let pauses = Pauses::new(line.limits().session_pause.0);
         let frame_max = line.limits().frame.0;
@@ -111,7 +113,8 @@ impl Session {
         }
     }
 
-    /// Runs the connection until it ends. By reference: a task that takes a session by value holds it twice.
+    /// Runs the connection until its end. By reference, because a task that takes a session by value holds it
+    /// twice.
     pub(crate) async fn run(&mut self) {
         let leave = self.turn_until_over().await;
         self.part(leave);
@@ -151,9 +154,10 @@ impl Session {
         }
     }
 
-    /// What happens next; nothing if acks or a request are due before anything happens.
+    /// Waits for the next [`Step`]; returns `None` if acknowledgements or a delayed request are due first.
     async fn next(&mut self) -> Option<Step> {
-        // A busy socket takes no request; when it is free, the line steps on and the request is taken with the mail.
+        // A busy socket takes no request. Once the socket is free, `Line::next` returns, and the request is
+        // taken with the mail.
         let request = self.pauses.due().filter(|_| !self.line.is_busy());
         match self.acks.due().into_iter().chain(request).min() {
             None => Some(self.line.next().await),
@@ -162,21 +166,22 @@ impl Session {
         }
     }
 
-    /// Does what is due. Requests are taken with the mail.
+    /// Sends the acknowledgements that are due. Delayed requests are taken with the mail.
     fn on_due(&mut self) {
         if self.acks.due().is_some_and(|due| due <= Instant::now()) {
             self.write_acks();
         }
     }
 
-    /// Tells the agent what it may forget.
+    /// Sends the pending [`Acks`], after which the agent may drop its frames.
     fn write_acks(&mut self) {
         for (request, seq) in self.acks.take() {
             self.queue(&downlink::ack(request.as_str(), seq));
         }
     }
 
-    /// No published client sends binary frames. Whoever does waits for an answer, so it is told.
+    /// Answers a binary frame with an error. No published client sends binary frames, but the sender would
+    /// wait for an answer.
     fn on_binary(&mut self) {
         self.bridge.hub.metrics().refused(DOOR);
         self.queue(&downlink::error(&HubError {
@@ -186,7 +191,7 @@ impl Session {
         }));
     }
 
-    /// The connection ends by the agent's fault. Whoever waits for it hears what that was.
+    /// Ends the connection after an error of the agent. Waiting callers get the reason as a [`Failure`].
     fn on_broken(&mut self, error: &WsError) -> Leave {
         self.bridge.hub.metrics().refused(DOOR);
         if let WsError::TooLarge { limit, .. } = error {
@@ -202,14 +207,15 @@ impl Session {
         error.into()
     }
 
-    /// Takes larger frames from an agent that said so much text: its end may repeat all of it.
+    /// Raises the frame limit for an agent that streamed `said` bytes of text, because its end may repeat all
+    /// of them.
     fn make_room_for_end(&mut self, said: usize) {
         let limits = self.line.limits();
         let (frame, max) = (limits.frame.0, limits.frame_of_end.0);
         if said + frame / 2 <= self.frame_max {
             return;
         }
-        // Some more than is needed now, so that few chunks change it.
+        // Some more than needed now, so that few chunks change the limit.
         let larger = (said + frame).min(max);
         if larger > self.frame_max {
             self.frame_max = larger;
@@ -217,7 +223,7 @@ impl Session {
         }
     }
 
-    /// Takes no larger frames than the agent's open requests need.
+    /// Lowers the frame limit to the needs of the agent's open requests.
     fn take_room_back(&mut self) {
         let frame = self.line.limits().frame.0;
         if self.frame_max > frame {
@@ -247,7 +253,7 @@ impl Session {
 
     fn pump(&mut self, key: u32) {
         match self.flows.get(&key) {
-            // It ended before its ring was heard.
+            // The flow ended before its notification was handled.
             None => {}
             Some(Flow::Input(request)) => {
                 let mut frames = Vec::new();
@@ -267,7 +273,7 @@ impl Session {
         }
     }
 
-    /// Writes what there is of the reply to a call that the agent made. True once it is over.
+    /// Writes the available reply to a call that the agent made. Returns `true` once the reply is over.
     fn write_reply(&mut self, call_id: &Arc<str>) -> bool {
         let Some(registered) = &self.registered else {
             return true;
@@ -276,7 +282,7 @@ impl Session {
         lineage.read(reader, call_id, |frame| self.queue(frame))
     }
 
-    /// Reads the reply to a call that the agent made, now or on a connection before.
+    /// Starts reading the reply to a call that the agent made on this connection or on a previous one.
     fn read_reply(&mut self, call_id: Arc<str>) {
         let key = self.line.new_key();
         let (rope, gate) = (self.line.rope(key), self.line.gate().clone());
@@ -287,7 +293,7 @@ impl Session {
         }
     }
 
-    /// Takes mail as long as the socket takes frames: what an agent does not read stays where it is counted.
+    /// Takes mail while the socket accepts frames: the rest stays in the mailbox, where it is counted.
     fn take_mail(&mut self) -> Option<Leave> {
         loop {
             let link = self.registered.as_ref()?.link.clone();
@@ -309,7 +315,7 @@ impl Session {
                     }
                 }
                 Mail::Cancel(call) => {
-                    // One that was held back is dropped: the agent never saw it.
+                    // A delayed call is dropped: the agent never saw it.
                     self.pauses.withdraw(call.id);
                     let request = call.request.as_str();
                     // An agent that has answered meanwhile has nothing to stop.
@@ -320,7 +326,8 @@ impl Session {
                 }
                 Mail::Ack(call, seq) => {
                     let newer = self.served.get(call.request.as_str());
-                    // Not if the request bears an id that is used again: it would be taken for an ack of that one.
+                    // Not if a newer call reuses the request id: the agent would take the acknowledgement for
+                    // the newer call.
                     if newer.is_none_or(|newer| newer.call().id == call.id) {
                         self.acks.add(&call.request, seq, 0);
                         if call.is_ended() {
@@ -333,14 +340,14 @@ impl Session {
         }
     }
 
-    /// Brings a call to the agent.
+    /// Sends a call to the agent.
     fn send(&mut self, serving: Serving, link: &BridgeLink) {
         let served = self.serve(serving, link);
         let frame = served.message(link.extensions);
         self.queue(&frame);
     }
 
-    /// Takes a call among those the agent works on.
+    /// Adds a call to those that the agent works on, as [`Served`].
     fn serve(&mut self, serving: Serving, link: &BridgeLink) -> &Served {
         let key = self.line.new_key();
         serving.gated(self.line.gate().clone());
@@ -351,7 +358,7 @@ impl Session {
         self.served.entry(request).insert_entry(served).into_mut()
     }
 
-    /// The agent works on a call no more.
+    /// Removes a call from those that the agent works on.
     fn release(&mut self, request: &str) -> Option<Served> {
         let served = self.served.remove(request)?;
         self.flows.remove(&served.key);
@@ -364,7 +371,7 @@ impl Session {
         Some(served)
     }
 
-    /// The agent shall work on a call no more.
+    /// Removes a call, and tells the agent to stop.
     fn stop(&mut self, request: &str) -> Option<Served> {
         let served = self.release(request)?;
         self.has_stopped = true;
@@ -380,7 +387,8 @@ impl Session {
         Leave::Close(1008, reason)
     }
 
-    /// Leaves: whoever had something open with this connection is told, unless the agent may come back.
+    /// Leaves the hub. Callers and agents with open calls to this connection are notified, unless the agent
+    /// may reconnect.
     fn part(&mut self, leave: Leave) {
         let Some(registered) = self.registered.take() else {
             return;
@@ -395,7 +403,7 @@ impl Session {
         let may_come_back = link.extensions.resume && left::may_come_back(leave);
         attached.set_resumable(may_come_back);
         let entry = attached.entry().clone();
-        // The agent goes first, so that a resumable leave keeps its calls.
+        // Detached first, so that a resumable disconnect keeps the calls.
         drop(attached);
         let mail = link.mailbox.shut();
         let cancelled = mail.iter().filter_map(|mail| match mail {
@@ -438,7 +446,7 @@ impl Session {
     }
 }
 
-/// Why a call fails whose answer is not what the agent said.
+/// Returns the [`Failure`] of a call with an unreadable frame in its answer.
 fn unreadable(malformed: &Malformed) -> Failure {
     Failure::new(
         Reason::Agent("internal_error".to_owned()),

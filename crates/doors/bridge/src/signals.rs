@@ -1,7 +1,8 @@
-//! Signalling of file transfers: what agents say to HTTP callers waits here until it is fetched; what they say to each
-//! other goes straight on. Who may say something to whom is in `parties.rs`. The hub only passes signals on.
+//! Signalling for file transfers. Signals from agents to HTTP callers wait here until they are fetched.
+//! Signals between agents are passed on at once. `parties.rs` checks who may signal whom. The hub does not
+//! interpret signals.
 //!
-//! [`Signals`] is bounded in every direction, and pure but for its lock: the time is told to it.
+//! [`Signals`] is bounded in every dimension, and pure except for its lock: the time is a parameter.
 
 use std::{
     borrow::Cow,
@@ -34,30 +35,31 @@ use crate::{bridge::Bridge, link::BridgeLink};
 #[cfg(test)]
 mod tests;
 
-/// Transfers of one agent with HTTP callers at a time; as the original hub has it.
+/// Maximum number of simultaneous transfers of one agent with HTTP callers, as in the original hub.
 pub(crate) const MAX_TRANSFERS: usize = 100;
-/// Signals of one transfer that wait to be fetched; as the original hub has it.
+/// Maximum number of waiting signals per transfer, as in the original hub.
 pub(crate) const MAX_SIGNALS: usize = 50;
-/// How long signals wait after the first exchange, or before it; callers give up after 30 s.
+/// Time for which signals wait, counted from the first request of the caller, or before it from the first
+/// signal; callers give up after 30 s.
 pub(crate) const TTL: Duration = Duration::from_secs(60);
-/// One signal: several times the longest session description.
+/// Maximum size of one signal: several times the longest session description.
 pub(crate) const MAX_SIGNAL: usize = 64 << 10;
-/// All signals that wait, of all agents.
+/// Maximum number of bytes of all waiting signals of all agents.
 pub(crate) const MAX_BYTES: usize = 32 << 20;
-/// The longest type of a signal.
+/// Longest type of a signal.
 const MAX_TYPE: usize = 128;
-/// The signal that says nothing and only fetches.
+/// Signal type that only fetches waiting signals.
 pub(crate) const POLL: &str = "poll";
-/// The signal with which a caller begins a direct way; the servers for one go along.
+/// Signal type by which a caller starts a direct connection; the ICE servers are sent along.
 pub(crate) const OFFER: &str = "offer";
-/// The signal that announces an archive to an agent.
+/// Signal type that announces an archive to an agent.
 pub(crate) const PREPARE_UPLOAD: &str = "prepare-upload";
-/// The signal with which the hub calls an agent to an archive that goes through it.
+/// Signal type by which the hub asks an agent to send or fetch an archive through the hub.
 pub(crate) const RELAY: &str = "relay";
-/// What a transfer or a signal takes besides its texts.
+/// Bytes that a transfer or a signal counts beyond its texts.
 const OVERHEAD: usize = 128;
 
-/// A signal that waits.
+/// A waiting signal.
 #[derive(Debug)]
 pub(crate) struct Waiting {
     pub(crate) signal_type: String,
@@ -75,9 +77,9 @@ impl Waiting {
 struct Transfer {
     signals: VecDeque<Waiting>,
     until: Instant,
-    /// A caller was here: the time runs from then.
+    /// Whether a caller has fetched signals; `until` counts from then on.
     is_met: bool,
-    /// Rung when something is said.
+    /// Notified when a signal arrives.
     bell: Arc<Notify>,
 }
 
@@ -103,7 +105,7 @@ struct Buffers {
 }
 
 impl Buffers {
-    /// Forgets what nobody fetched in time, of one agent or of all.
+    /// Drops transfers that expired without a fetch, of one agent or of all.
     fn expire(&mut self, agent: Option<&AgentId>, now: Instant) {
         let bytes = &mut self.bytes;
         let mut trim = |transfers: &mut HashMap<String, Transfer>| {
@@ -130,7 +132,7 @@ impl Buffers {
         }
     }
 
-    /// The transfer, made if there is room for it.
+    /// Returns a transfer; creates a missing one if there is room.
     fn transfer(&mut self, agent: &AgentId, id: &str, now: Instant) -> Option<&mut Transfer> {
         self.expire(Some(agent), now);
         let known = self.agents.get(agent);
@@ -155,12 +157,13 @@ impl Buffers {
     }
 }
 
-/// What agents said to HTTP callers and nobody fetched yet.
+/// Signals from agents to HTTP callers that wait to be fetched.
 #[derive(Debug, Default)]
 pub(crate) struct Signals(Mutex<Buffers>);
 
 impl Signals {
-    /// An agent said something to an HTTP caller. False if there is no room for it; it is dropped then.
+    /// Adds an [`RtcSignal`] from an agent to an HTTP caller. Returns `false` and drops the signal if there
+    /// is no room.
     pub(crate) fn push(&self, agent: &AgentId, signal: &RtcSignal<'_>, now: Instant) -> bool {
         let waiting = Waiting {
             signal_type: signal.signal_type.to_string(),
@@ -182,7 +185,7 @@ impl Signals {
         true
     }
 
-    /// An HTTP caller is here and takes what waits for it.
+    /// Returns and removes the waiting signals for an HTTP caller.
     pub(crate) fn take(&self, agent: &AgentId, transfer: &str, now: Instant) -> Vec<Waiting> {
         let mut buffers = self.0.lock();
         let Some(transfer) = buffers.transfer(agent, transfer, now) else {
@@ -197,8 +200,8 @@ impl Signals {
         taken.into()
     }
 
-    /// A caller of a transfer that the hub knows takes what waits for it, or the first that comes by then. As long as it
-    /// asks, signals are kept.
+    /// Waits until `until` for signals of a known transfer, then returns and removes them. Polling keeps the
+    /// transfer from expiring.
     pub(crate) async fn wait(
         &self,
         agent: &AgentId,
@@ -213,7 +216,7 @@ impl Signals {
             }
             match self.prolong(agent, transfer, now) {
                 Some(bell) => drop(timeout_at(until, bell.notified()).await),
-                // There is no room for it now.
+                // There is no room for the transfer now.
                 None => sleep_until(until).await,
             }
         }
@@ -226,7 +229,7 @@ impl Signals {
         Some(transfer.bell.clone())
     }
 
-    /// Forgets what was said about a transfer.
+    /// Drops the signals of a transfer.
     pub(crate) fn forget(&self, agent: &AgentId, transfer: &str) {
         let mut buffers = self.0.lock();
         let Some(transfers) = buffers.agents.get_mut(agent) else {
@@ -241,7 +244,7 @@ impl Signals {
         }
     }
 
-    /// An agent went offline: its transfers went with it.
+    /// Drops all transfers of an agent that went offline.
     pub(crate) fn clear(&self, agent: &AgentId) {
         let mut buffers = self.0.lock();
         if let Some(transfers) = buffers.agents.remove(agent) {
@@ -251,7 +254,7 @@ impl Signals {
     }
 }
 
-/// What the hub, or a caller by way of it, says to the agent of a transfer.
+/// A signal from the hub, or from a caller via the hub, to the agent of a transfer.
 #[derive(Debug, Default)]
 pub(crate) struct Word<'a> {
     pub(crate) signal_type: &'a str,
@@ -260,12 +263,12 @@ pub(crate) struct Word<'a> {
     pub(crate) ice_servers: Option<&'a RawValue>,
 }
 
-/// Says something to the agent of a transfer, in the name of its caller over HTTP.
+/// Sends a signal to the agent of a transfer, on behalf of the HTTP caller.
 pub(crate) fn tell(bridge: &Bridge, transfer: &Known, word: &Word<'_>) -> Result<(), Failure> {
     say(bridge, &transfer.agent, &transfer.offer.transfer_id, word)
 }
 
-/// Says something to an agent in the name of an HTTP caller.
+/// Sends a signal to an agent, on behalf of an HTTP caller.
 pub(crate) fn say(
     bridge: &Bridge,
     agent: &AgentId,
@@ -284,8 +287,9 @@ pub(crate) fn say(
     post(bridge, agent, frame)
 }
 
-/// Puts a frame into the connection of an agent of this door; agents of other doors have no use for signals. Whether the
-/// sender may is judged before: a party of a transfer may answer the other one, whether or not it may call it.
+/// Posts a frame to the connection of an agent of this door; agents of other doors do not use signals. The
+/// caller of this function checks the permission before: a party of a transfer may answer the other one, even
+/// if it may not call it.
 pub(crate) fn post(bridge: &Bridge, to: &AgentId, frame: String) -> Result<(), Failure> {
     let link = bridge.hub.find(&bridge.platform, to.as_str())?.link();
     let link = link.and_then(|link| BridgeLink::behind(&*link));
@@ -295,8 +299,8 @@ pub(crate) fn post(bridge: &Bridge, to: &AgentId, frame: String) -> Result<(), F
     }
 }
 
-/// Tells the caller of a transfer that the archive broke off, and why, in the name of the agent. If there is no room for it,
-/// the caller knows only that.
+/// Notifies the caller of a transfer, on behalf of the agent, that the archive was interrupted and why.
+/// Without room for the signal, the caller sees only the interruption.
 pub(crate) fn interrupted(bridge: &Bridge, transfer: &Known, why: &str) {
     let payload = json!({ "reason": why }).to_string();
     let Ok(payload) = to_raw_value(&payload) else {
@@ -314,7 +318,8 @@ pub(crate) fn interrupted(bridge: &Bridge, transfer: &Known, why: &str) {
         .push(&transfer.agent, &signal, Instant::now());
 }
 
-/// Whether callers and agents may say a signal of this type; if not, why. Only some may announce.
+/// Checks whether callers and agents may send a signal of this type; the error is the reason. Only some may
+/// announce an archive.
 pub(crate) fn check_type(signal_type: &str, may_announce: bool) -> Result<(), &'static str> {
     match signal_type {
         RELAY => Err("field \"signal_type\": only the hub itself says relay"),
@@ -328,13 +333,15 @@ pub(crate) fn check_type(signal_type: &str, may_announce: bool) -> Result<(), &'
     }
 }
 
-/// The offer in the payload of a `prepare-upload`, if it can be meant and is this transfer's.
+/// Reads the [`Offer`] in the payload of a `prepare-upload`; returns `None` if the offer is invalid or names
+/// a different transfer.
 pub(crate) fn announced_offer(transfer: &str, payload: Option<&RawValue>) -> Option<Offer> {
     let text: String = serde_json::from_str(payload?.get()).ok()?;
     Offer::read(&text).filter(|offer| offer.transfer_id == transfer)
 }
 
-/// What observers see of a frame: never a token, the credentials of servers, or a ticket that still works.
+/// Removes from a frame the parts hidden from observers: tokens, credentials of ICE servers, and valid
+/// tickets.
 pub(crate) fn for_observers(frame: &str) -> Cow<'_, str> {
     match without_credentials(frame) {
         Cow::Borrowed(frame) => without_tokens(frame),

@@ -1,4 +1,4 @@
-//! Pure functions between the bridge's frames and the core's types. No sockets, no hub.
+//! Pure functions between the bridge's frames and the types of the core. No sockets, no hub.
 
 use jackfield_core::{call::Call, entry::AgentView};
 use jackfield_model::{
@@ -19,9 +19,9 @@ use crate::{
     link::Extensions,
 };
 
-/// The `message` that brings a call to its agent.
+/// Returns the `message` frame that delivers a [`Call`] to its agent.
 pub(crate) fn frame_from_call(call: &Call, extensions: Extensions) -> String {
-    // Where there is no `meta`, this text is all that an agent sees of data.
+    // Without `meta`, the text is all that an agent sees of data parts.
     let content = if extensions.meta {
         call.message.words()
     } else {
@@ -56,7 +56,7 @@ pub(crate) fn frame_from_call(call: &Call, extensions: Extensions) -> String {
         .as_ref()
         .and_then(|known| known.get("with_files"))
         .is_some_and(|raw| raw.get() == "true");
-    // Callers of other doors may have written it, and agents make a folder of that name.
+    // Callers of other doors may have set the id, and agents create a folder with its name.
     let named = known
         .as_ref()
         .and_then(|known| known.text("client_id"))
@@ -75,7 +75,8 @@ pub(crate) fn frame_from_call(call: &Call, extensions: Extensions) -> String {
     })
 }
 
-/// A piece of an agent's answer. An unknown kind is text: it is still what the agent said.
+/// Converts a [`Chunk`](uplink::Chunk) of an agent's answer. An unknown kind becomes text, because it is part
+/// of the answer.
 pub(crate) fn chunk_from_wire(chunk: &uplink::Chunk<'_>) -> Chunk {
     Chunk {
         kind: chunk
@@ -90,7 +91,7 @@ pub(crate) fn chunk_from_wire(chunk: &uplink::Chunk<'_>) -> Chunk {
     }
 }
 
-/// Whether an end says nothing at all, not even how it ended.
+/// Returns whether an end is empty: no result, no state, no files.
 pub(crate) fn is_wordless(done: &uplink::Done<'_>) -> bool {
     let result = done.result.as_ref().map(|text| text.decode());
     result.is_none_or(|text| text.is_empty())
@@ -99,7 +100,8 @@ pub(crate) fn is_wordless(done: &uplink::Done<'_>) -> bool {
         && done.file_transfer_offer.is_none()
 }
 
-/// The end of an agent's answer. A `result` above `max_repeated` bytes, which repeats what chunks said, is left out.
+/// Converts the [`End`] of an agent's answer. A `result` above `max_repeated` bytes is omitted, because it
+/// repeats the streamed text.
 pub(crate) fn end_from_done(done: &uplink::Done<'_>, max_repeated: Option<usize>) -> End {
     let state = match done.state.as_deref() {
         Some("input_required" | "auth_required") => DoneState::InputRequired,
@@ -126,14 +128,14 @@ fn json_from(raw: &RawValue) -> Json {
     raw.to_owned().into()
 }
 
-/// A part of an artifact that is none: where it stands, and what is wrong with it.
+/// An invalid part of an artifact: its field, and the problem.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct BadPart {
     pub(crate) field: String,
     pub(crate) problem: String,
 }
 
-/// Something an agent made.
+/// Converts an artifact of an agent into an [`Event`].
 pub(crate) fn event_from_artifact(artifact: &uplink::Artifact<'_>) -> Result<Event, BadPart> {
     let parts = json::elements(artifact.parts).unwrap_or_default();
     let parts = parts.into_iter().enumerate().map(|(index, raw)| {
@@ -152,14 +154,14 @@ pub(crate) fn event_from_artifact(artifact: &uplink::Artifact<'_>) -> Result<Eve
     }))
 }
 
-/// What a part must be, as the end of a sentence about it.
+/// Allowed forms of a part, phrased as the end of a sentence.
 const PART: &str = "must be {\"text\": TEXT}, {\"data\": JSON} or {\"file\": {\"name\"?, \"mime\"?, \"uri\" or \"bytes\"}}";
 
 fn part_from(raw: &RawValue) -> Option<Part> {
     serde_json::from_str(raw.get()).ok()
 }
 
-/// A question of an agent.
+/// Converts a question of an agent into an [`Ask`].
 pub(crate) fn ask_from_wire(ask: &uplink::Ask<'_>) -> Ask {
     Ask {
         id: ask.ask_id.to_string(),
@@ -176,7 +178,7 @@ pub(crate) fn ask_from_wire(ask: &uplink::Ask<'_>) -> Ask {
     }
 }
 
-/// The frame that brings the answer to a question.
+/// Returns the frame that delivers the [`Answer`] to a question.
 pub(crate) fn frame_from_answer(request_id: &str, ask_id: &str, answer: &Answer) -> String {
     let parts = if answer.parts.is_empty() {
         None
@@ -193,7 +195,7 @@ pub(crate) fn frame_from_answer(request_id: &str, ask_id: &str, answer: &Answer)
     })
 }
 
-/// An agent as others discover it.
+/// Converts an [`AgentView`] into an entry of the discovery result.
 pub(crate) fn entry_from_view(view: &AgentView) -> AgentEntry<'_> {
     AgentEntry {
         id: view.id.as_str().into(),

@@ -1,4 +1,4 @@
-//! Frames for agents of other doors: they open calls, go on with them and cancel them.
+//! Frames for agents of other doors: they open, continue and cancel calls.
 
 use std::{
     borrow::Cow,
@@ -29,7 +29,7 @@ use crate::{
 };
 
 impl Session {
-    /// A frame for an agent of another door, or one that is offline.
+    /// Handles a frame for an agent that is offline or belongs to a different door.
     pub(super) fn call_other_door(
         &mut self,
         relay: &Relay<'_>,
@@ -62,7 +62,7 @@ impl Session {
     }
 
     fn start_call(&mut self, relay: &Relay<'_>, entry: &Arc<Entry>) -> Result<(), Refused> {
-        // Who is offline may be an Agora agent, whose payloads are none of the hub's business.
+        // An offline agent may be an Agora agent, whose payloads the hub does not interpret.
         if entry.link().is_some() {
             check_ids(relay.payload)?;
         }
@@ -93,7 +93,7 @@ impl Session {
         let joins = relay.stream && !entry.link().is_some_and(|link| link.takes_streamed_input());
         let key = self.line.new_key();
         if joins {
-            // The agent is looked up again when the message is complete; that it is there now is checked at once.
+            // The agent is looked up again when the message is complete, but must be online already.
             entry.link().ok_or_else(offline)?;
             let outgoing = Outgoing::new(
                 thread,
@@ -119,7 +119,8 @@ impl Session {
         Ok(())
     }
 
-    /// Why a `send` opens no call under an id that is taken. Whoever was asked something probably means to answer it.
+    /// Returns the refusal of a `send` with an id that is in use. If the open call waits for an answer, the
+    /// sender probably meant to answer.
     fn open_already(&self, key: u32) -> Refused {
         let conflict = |text: String| Failure::new(Reason::Conflict, text);
         let asked = match (self.flows.get(&key), &self.registered) {
@@ -141,7 +142,7 @@ impl Session {
         }
     }
 
-    /// The call that a `send` asks for.
+    /// Builds the [`Request`] for a `send`.
     fn request(
         &self,
         query: Query,
@@ -180,7 +181,7 @@ impl Session {
         Ok(Some(request))
     }
 
-    /// Takes a `send` that answers a question of an open call; false if it is none.
+    /// Handles a `send` that answers a question of an open call; returns `false` for any other `send`.
     fn is_answer_to_ask(&mut self, relay: &Relay<'_>, entry: &Arc<Entry>) -> Result<bool, Refused> {
         let Some((ask_id, answer)) = relay.payload.and_then(answer_from_payload) else {
             return Ok(false);
@@ -207,7 +208,7 @@ impl Session {
         Ok(true)
     }
 
-    /// More of a message.
+    /// Appends text to a streamed message.
     fn go_on(&mut self, key: u32, text: &str) -> Result<(), Refused> {
         let max = self.agora.hub.limits().message.0;
         let Some(Flow::Reply(outgoing)) = self.flows.get_mut(&key) else {
@@ -228,7 +229,7 @@ impl Session {
         result
     }
 
-    /// The message is complete: if it was being joined, the call is made now.
+    /// Completes a streamed message. If the message was being joined, the call is made now.
     fn complete(&mut self, key: u32) -> Result<(), Refused> {
         let Some(Flow::Reply(outgoing)) = self.flows.get_mut(&key) else {
             return Ok(());
@@ -245,7 +246,8 @@ impl Session {
                 Ok(())
             }
             Err(failure) => {
-                // What it was joined from is in the request; its weight goes with the flow.
+                // The joined text has moved into the request; the rest of the weight is released with the
+                // flow.
                 self.joining -= weight - outgoing.joining_weight();
                 self.drop_flow(key);
                 Err(failure.into())
@@ -259,7 +261,8 @@ impl Session {
         };
         match (&outgoing.state, &self.registered) {
             (State::Open(asking, _), Some(registered)) => {
-                // The end comes back through the pipe of the call: this one, or another that was faster.
+                // The end returns through the pipe of the call: this cancel, or a different end that was
+                // faster.
                 let call = asking.call().id;
                 self.agora.hub.cancel(&registered.principal, call).ok();
             }
@@ -272,7 +275,8 @@ impl Session {
         }
     }
 
-    /// Messages that are being joined are no pipe that could be full: together they may weigh as much as one message.
+    /// Refuses more text once the messages being joined reach the size of one message together. They have no
+    /// pipe that could be full.
     fn check_joining(&self, more: usize) -> Result<(), Refused> {
         let max = self.agora.hub.limits().message.0;
         if self.joining + more <= max {
@@ -282,7 +286,7 @@ impl Session {
         Err(Failure::new(Reason::Busy, text).into())
     }
 
-    /// The flow of the open call that a frame goes on with.
+    /// Returns the key of the open call that a frame continues.
     fn open_call(&self, entry: &Arc<Entry>, relay: &Relay<'_>) -> Result<u32, Refused> {
         let (field, id) = named(relay);
         let name = id.as_deref().map(|id| (entry.id.clone(), Box::from(id)));
@@ -306,7 +310,8 @@ impl Session {
         }
     }
 
-    /// A message without a name: kept, so that it is not lost with this connection, and answered as long as that lasts.
+    /// Starts a durable task for a message without an id, so that the message survives the connection. The
+    /// sender gets the answer while the connection lasts.
     fn send_unnamed(&mut self, request: Request, thread: Thread) -> Result<(), Failure> {
         let Some(registered) = &self.registered else {
             return Ok(());
@@ -318,17 +323,17 @@ impl Session {
         let mut task = Box::pin(async move { starting.start_task(request).await });
         let (begun, beginning) = oneshot::channel();
         awaited.wait(beginning, thread.clone(), hub, link.clone());
-        // The first step opens the call, or refuses it: here and now, so that messages keep their order. The rest
-        // waits for the store; whoever polls next sets a waker of its own.
+        // The first poll opens or refuses the call: here and now, so that messages keep their order. The rest
+        // waits for the store, and the next poll registers a real waker.
         let mut context = Context::from_waker(Waker::noop());
         if let Poll::Ready(result) = pin!(&mut task).poll(&mut context) {
-            // Who waits for it goes with the connection.
+            // The receiver may be gone with the connection.
             return result.map(|task| drop(begun.send(task)));
         }
         self.agora.tasks.spawn(async move {
             match task.await {
                 Ok(task) => drop(begun.send(task)),
-                // A sender that is gone does not want to know.
+                // A sender that is gone needs no notice.
                 Err(failure) => drop(link.mailbox.post(Mail::Frame(thread.failed(&failure)))),
             }
         });
@@ -336,7 +341,7 @@ impl Session {
     }
 }
 
-/// The id by which a frame names an open call, and the field that it stands in.
+/// Returns the id by which a frame names an open call, and the field of that id.
 fn named<'r>(relay: &'r Relay<'_>) -> (&'static str, Option<Cow<'r, str>>) {
     match (&relay.stream_id, &relay.request_id) {
         (Some(id), _) => ("stream_id", Some(Cow::Borrowed(id))),
@@ -345,7 +350,7 @@ fn named<'r>(relay: &'r Relay<'_>) -> (&'static str, Option<Cow<'r, str>>) {
     }
 }
 
-/// The ids that a payload may have, and how they are named to whoever got one wrong.
+/// Ids allowed in a payload, with their names in error messages.
 const PAYLOAD_IDS: [(&str, &str); 4] = [
     ("request_id", "payload.request_id"),
     ("session_id", "payload.session_id"),
@@ -353,7 +358,8 @@ const PAYLOAD_IDS: [(&str, &str); 4] = [
     ("ask_id", "payload.ask_id"),
 ];
 
-/// An id that is no text would be overlooked, and its sender wait for an answer that has no name.
+/// Refuses an id that is not a string. Otherwise the id would be overlooked, and its sender would wait for an
+/// answer in vain.
 fn check_ids(payload: Option<&RawValue>) -> Result<(), Refused> {
     let members = payload.and_then(Members::of).unwrap_or_default();
     let is_wrong = |name| members.get(name).is_some_and(|raw| !json::is_string(raw));

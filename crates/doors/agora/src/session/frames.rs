@@ -1,5 +1,5 @@
-//! What a peer sends to others: relayed to Agora agents, made into calls for agents of other doors, or taken as the
-//! answer to a call.
+//! Frames of a peer for other agents: relayed to Agora agents, turned into calls for agents of other doors,
+//! or handled as the answer to a call.
 
 use std::{pin::Pin, sync::Arc};
 
@@ -16,17 +16,17 @@ use crate::{
     wire::{CALL_PREFIX, Relay, RelayKind, Uplink, downlink, parse_with},
 };
 
-/// The longest stream id: it is kept while the stream is open, and comes back whole in errors.
+/// Longest stream id. The id is stored while the stream is open, and returned unshortened in errors.
 const MAX_STREAM_ID: usize = 128;
-/// What whoever replies to nobody has probably done: answered the `caller`.
+/// Hint for a reply to an unknown agent: the sender has probably answered the `caller`.
 const REPLY_TO_FROM: &str = "; reply to the `from` of a message";
-/// From so many ways on, those that lead nowhere any more are looked for whenever their number has doubled.
+/// Number of routes above which stale routes are removed, each time the number has doubled.
 const MANY_LANES: usize = 64;
 
-/// A `register` that is being written down.
+/// A `register` in progress.
 type Registering<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
-/// A frame that went nowhere: why, and which of its fields is to blame.
+/// A refused frame: the [`Failure`], and the wrong field.
 #[derive(Debug)]
 pub(super) struct Refused {
     pub(super) failure: Failure,
@@ -50,7 +50,8 @@ impl From<Failure> for Refused {
 }
 
 impl Session {
-    /// Takes a frame. Only registering waits for something; in a box, so that an idle connection has no room for it.
+    /// Handles a frame. Only registering waits; boxed, so that an idle connection reserves no memory for the
+    /// future.
     pub(super) fn on_text<'a>(&'a mut self, text: &'a str) -> Option<Registering<'a>> {
         if self.agora.hub.taps().want_frames() {
             self.show_frame(Direction::In, text);
@@ -83,8 +84,8 @@ impl Session {
         }
     }
 
-    /// A frame about a call was refused. Without it the answer would look whole, or never end: so the call fails, and the
-    /// agent is told to stop.
+    /// Fails a call after a refused frame about it, and asks the agent to stop. Without the frame the answer
+    /// would look complete, or never end.
     fn fail_answer(&mut self, address: &str, why: &str) {
         if let Some((served, key)) = self.served.remove(address) {
             self.flows.remove(&key);
@@ -94,7 +95,7 @@ impl Session {
         }
     }
 
-    /// Where a frame goes: the address of a call, an Agora agent, or an agent of another door.
+    /// Routes a frame to the address of a call, an Agora agent, or an agent of a different door.
     fn route(&mut self, relay: &Relay<'_>) -> Result<(), Refused> {
         let Some(registered) = &self.registered else {
             let text = "register first: send {\"type\":\"register\",\"id\":…}";
@@ -111,7 +112,7 @@ impl Session {
                 Failure::new(Reason::Invalid, text),
             ));
         }
-        // A message that is under way goes on, as calls do.
+        // A message in progress continues, as calls do.
         if relay.kind == RelayKind::Send {
             registered.account.check()?;
         }
@@ -129,7 +130,7 @@ impl Session {
         self.find_way(relay)
     }
 
-    /// Looks up an agent, checks that it may be called, and remembers the way if it is an Agora agent.
+    /// Looks up an agent, checks the permission to call, and remembers the [`Lane`] to an Agora agent.
     fn find_way(&mut self, relay: &Relay<'_>) -> Result<(), Refused> {
         let Some(registered) = &self.registered else {
             return Ok(());
@@ -145,16 +146,16 @@ impl Session {
             }
             Refused::field("to", failure)
         };
-        // UUIDs are one id in either case; anything that is no id is nobody's.
+        // UUIDs match in either case; an invalid id matches no agent.
         let to = AgentId::parse(&relay.to).map_err(|_| nobody())?;
         let found = self.agora.hub.find(&registered.principal, to.as_str());
         let (entry, answers_only) = match found {
             Ok(entry) => (entry, false),
-            // Whoever wrote to this agent can be answered, even where it could not be addressed otherwise.
+            // The sender of a message can be answered, even if a call to the sender would be refused.
             Err(_) if is_answer(relay.kind) => (self.who_wrote(&to).ok_or_else(nobody)?, true),
             Err(_) => return Err(nobody()),
         };
-        // The number first: if the way changes in between, the lane is stale from the start.
+        // The generation first: if the link changes in between, the route is stale from the start.
         let generation = entry.generation();
         let link = entry.link();
         let Some(receiver) = link.as_deref().and_then(AgoraLink::behind) else {
@@ -185,7 +186,7 @@ impl Session {
         self.after_relay(&lane, relay, result)
     }
 
-    /// The agent that has a way to this one open, by its id.
+    /// Returns the agent with this id that has an open route to this connection.
     fn who_wrote(&self, id: &AgentId) -> Option<Arc<Entry>> {
         self.flows.values().find_map(|flow| match flow {
             Flow::Lane(lane) if lane.sender.entry.id == *id => Some(lane.sender.entry.clone()),
@@ -223,7 +224,7 @@ impl Session {
         })
     }
 
-    /// Ways to agents that have left are forgotten now and then, so that they do not pile up.
+    /// Removes routes to agents that have left from time to time, so that stale routes do not pile up.
     fn drop_stale_lanes(&mut self) {
         if self.lanes.len() >= MANY_LANES && self.lanes.len().is_power_of_two() {
             self.lanes.retain(|_, lane| {
@@ -236,10 +237,10 @@ impl Session {
         }
     }
 
-    /// A frame about a call that this agent works on.
+    /// Handles a frame about a call that the agent works on.
     fn answer_call(&mut self, relay: &Relay<'_>) -> Result<(), Refused> {
         let Some((served, key)) = self.served.get_mut(&*relay.to) else {
-            // What comes after the end of a call is dropped; the agent may not have heard of the end yet.
+            // Frames after the end of a call are dropped; the agent may not know about the end yet.
             return match CallId::parse(&relay.to[CALL_PREFIX.len()..]) {
                 Some(call) => {
                     tracing::debug!(%call, kind = relay.kind.name(), "a frame came after the end of its call");

@@ -1,4 +1,4 @@
-//! Who a connection is: `register`, `list` and `ping`.
+//! Identity of a connection: `register` and `list`.
 
 use jackfield_core::{
     agent::{Profile, Skill},
@@ -16,16 +16,16 @@ use crate::{
     wire::{AgentEntry, CALL_PREFIX, ErrorFrame, List, Register, downlink},
 };
 
-/// The longest name, description or endpoint that is kept.
+/// Longest name, description or endpoint.
 const MAX_WORDS: usize = 4096;
-/// What is said to an agent that shows no token where one is needed.
+/// Error text for an agent without a required token.
 const NEEDS_TOKEN: &str = "a token is needed: put it into register.token, or into the header Authorization: Bearer TOKEN of \
                            the handshake; see `jackfield token create`";
-/// How many capabilities an agent may list.
+/// Maximum number of capabilities of an agent.
 const MAX_CAPABILITIES: usize = 256;
 
 impl Session {
-    /// Registers the connection as an agent, or takes what the agent now says of itself.
+    /// Registers the connection as an agent, or updates the profile of a registered one.
     pub(super) async fn on_register(&mut self, register: Register<'_>) {
         if let Err(Refused { failure, field }) = self.register(&register).await {
             self.agora.hub.metrics().refused(crate::DOOR);
@@ -95,7 +95,7 @@ impl Session {
         if let Some(saved) = saved
             && let Err(error) = saved.await
         {
-            // Others could write to the agent already: they are told.
+            // Agents that already wrote to this one are notified.
             self.part();
             return Err(store_failure(&error).into());
         }
@@ -109,7 +109,8 @@ impl Session {
         Ok(())
     }
 
-    /// Whoever shows a token means to be its owner: if the hub does not know it, that is why an id is somebody else's.
+    /// Explains an id that belongs to a different owner: an agent with a token unknown to the hub acts as
+    /// `local`, not as the token's owner.
     fn with_token(&self, mut failure: Failure, token: Option<&str>) -> Failure {
         if failure.reason == Reason::Unauthorized && self.is_unknown(token) {
             let text = failure.text.to_mut();
@@ -122,7 +123,7 @@ impl Session {
         token.is_some_and(|token| !self.agora.gatekeeper.knows(token))
     }
 
-    /// Answers who is there, to whoever may know.
+    /// Answers `list` with the agents visible to the sender.
     pub(super) fn on_list(&mut self, list: &List<'_>) {
         let principal = match self.viewer() {
             Ok(principal) => principal,
@@ -134,7 +135,7 @@ impl Session {
                 return self.queue(&frame);
             }
         };
-        // A peer that only looks who is there is given more time.
+        // A peer that only lists agents gets more time to register.
         self.line.more_time();
         let wanted = Wanted {
             skills: list

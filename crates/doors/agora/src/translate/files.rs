@@ -1,4 +1,4 @@
-//! Files as they stand in Agora's payloads.
+//! Files in Agora's payloads.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,8 @@ use serde_json::value::RawValue;
 
 use super::raw_from;
 
-/// Files as Agora and the bridge write them: `{name, url, type}`, with `bytes` where there is no address.
+/// Reads files in the format of Agora and the bridge: `{name, url, type}`, with `bytes` in place of a missing
+/// URL.
 pub(super) fn files_from_raw(raw: &RawValue) -> Vec<File> {
     let Some(elements) = elements(raw) else {
         return Vec::new();
@@ -35,7 +36,7 @@ pub(super) fn files_from_raw(raw: &RawValue) -> Vec<File> {
     elements.into_iter().filter_map(file).collect()
 }
 
-/// The same as we write them: every file is a link.
+/// Writes files in the same format: every file becomes a link.
 pub(super) fn raw_from_files<'a>(
     files: impl IntoIterator<Item = &'a File>,
     links: &Files,

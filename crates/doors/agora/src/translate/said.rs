@@ -1,4 +1,4 @@
-//! What an agent says in its one answer, or at the end of a streamed one.
+//! The content of an agent's single answer, or of the end of a streamed one.
 
 use jackfield_model::{Artifact, Ask, AskKind, CallId, Done, DoneState, End, Event, Json, Part};
 use serde_json::value::RawValue;
@@ -6,34 +6,34 @@ use serde_json::value::RawValue;
 use super::{files::files_from_raw, parts_from_raw};
 use crate::wire::{Answer, InputRequired, answer_of, opening_of};
 
-/// What the payload of a `reply` or `reply_end` says: events that come first, then the end or a question.
+/// The content of a `reply` or `reply_end`: each [`Event`] first, then the end or a question.
 pub(crate) struct Said {
     pub(crate) events: Vec<Event>,
     pub(crate) then: Then,
 }
 
-/// What comes after the events of a payload.
+/// The last item of a payload.
 pub(crate) enum Then {
     /// The agent is done.
     Done(End),
-    /// The agent asks.
+    /// The agent asks a question ([`Ask`]).
     Ask(Ask),
 }
 
-/// Reads what an agent says at the end, or in its one answer. Text that was said in chunks before (not `with_text`)
+/// Reads a single answer, or the end of a streamed one. Without `with_text`, the text was streamed before and
 /// becomes the result instead of an event.
 pub(crate) fn said_in(payload: Option<&RawValue>, with_text: bool) -> Said {
     said_by(payload.map(answer_of).unwrap_or_default(), with_text)
 }
 
-/// Reads what an agent says when it opens a stream; the end comes with another frame.
+/// Reads the opening of a streamed answer; the end follows in a later frame.
 pub(crate) fn said_in_opening(payload: Option<&RawValue>) -> Said {
     said_by(payload.map(opening_of).unwrap_or_default(), true)
 }
 
 fn said_by(mut answer: Answer, with_text: bool) -> Said {
     if let Some(ask) = &mut answer.input_required {
-        // The question may stand where answers do.
+        // The question may stand in the field of an answer.
         if ask.text.is_empty() {
             ask.text = answer.text.take().unwrap_or_default();
         } else if answer.text.as_ref() == Some(&ask.text) {

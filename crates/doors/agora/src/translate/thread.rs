@@ -1,4 +1,4 @@
-//! The frames of a reply that an agent of another door gives to an Agora agent.
+//! The frames of a reply from an agent of a different door to an Agora agent.
 
 use jackfield_core::files::Files;
 use jackfield_model::{Artifact, Ask, AskKind, Chunk, ChunkKind, Done, DoneState, Failure, Json};
@@ -9,26 +9,26 @@ use crate::wire::{
     self, AnswerBody, AnswerPayload, ErrorFrame, InputRequired, Opening, Payload, downlink,
 };
 
-/// Whom the frames of a reply are from, and what they are matched by.
+/// Sender and ids of the frames of a reply.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Thread {
-    /// The agent that was called.
+    /// Id of the called agent.
     pub(crate) from: String,
-    /// The caller's id of the request.
+    /// Id of the caller's request.
     pub(crate) request_id: Option<String>,
-    /// The caller's conversation.
+    /// Session of the caller.
     pub(crate) session_id: Option<String>,
-    /// The caller's stream. A caller that has none gets a streamed reply under the id of its request.
+    /// Stream of the caller. Without one, a streamed reply uses the id of the request.
     pub(crate) stream_id: Option<String>,
 }
 
 impl Thread {
-    /// The stream of a reply.
+    /// Returns the stream id of a reply.
     fn reply_stream(&self) -> Option<&str> {
         self.stream_id.as_deref().or(self.request_id.as_deref())
     }
 
-    /// The frame that begins a streamed reply.
+    /// Returns the first frame of a streamed reply.
     pub(crate) fn opening(&self) -> String {
         let payload = Payload::Ids {
             request_id: self.request_id.as_deref(),
@@ -43,7 +43,7 @@ impl Thread {
         downlink::reply(&self.from, &opening)
     }
 
-    /// A piece of a streamed reply.
+    /// Returns the frame for a [`Chunk`] of a streamed reply.
     pub(crate) fn chunk(&self, chunk: &Chunk) -> String {
         let chunk = wire::Chunk {
             text: Text::from(chunk.text.as_str()),
@@ -54,7 +54,7 @@ impl Thread {
         downlink::reply_chunk(&self.from, self.reply_stream().unwrap_or_default(), chunk)
     }
 
-    /// A question: it says what is wanted, and the stream stays open.
+    /// Returns the frame of an [`Ask`]. The stream stays open.
     pub(crate) fn ask(&self, ask: &Ask) -> String {
         let kind = match ask.kind {
             AskKind::Input => "input",
@@ -76,7 +76,8 @@ impl Thread {
         self.one_reply(&payload)
     }
 
-    /// A `reply` that is no stream. It names the caller's, which may have no request to match it by.
+    /// Returns a `reply` without a stream. The frame names the caller's stream, because the caller may have
+    /// no request id for matching.
     fn one_reply(&self, payload: &AnswerPayload<'_>) -> String {
         let opening = Opening {
             stream_id: self.stream_id.as_deref(),
@@ -86,8 +87,8 @@ impl Thread {
         downlink::reply(&self.from, &opening)
     }
 
-    /// The end of a reply: of its stream if one was `opened`, else the one `reply`. `answer` is the text that was not
-    /// streamed; `links` are for files that are bytes.
+    /// Returns the last frame of a reply: the end of its stream if one was `opened`, else the single `reply`.
+    /// `answer` is the text not streamed before; `links` are the download links for files given as bytes.
     pub(crate) fn done(
         &self,
         done: &Done,
@@ -103,7 +104,7 @@ impl Thread {
         };
         let artifacts = raw_from(artifacts);
         let attachments = raw_from_files(&done.attachments, links);
-        // One reply always has an answer, be it empty.
+        // A single reply always has an answer, even an empty one.
         let answer = answer.or((!opened).then_some(""));
         let payload = AnswerPayload {
             body: answer.map(|answer| AnswerBody {
@@ -126,7 +127,7 @@ impl Thread {
         downlink::reply_end(&self.from, stream_id, Some(Payload::Answer(&payload)))
     }
 
-    /// The failure of a reply.
+    /// Returns the `error` frame for a [`Failure`].
     pub(crate) fn failed(&self, failure: &Failure) -> String {
         downlink::error(&ErrorFrame {
             from: Some(self.from.as_str().into()),

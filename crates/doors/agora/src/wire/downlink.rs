@@ -1,7 +1,8 @@
-//! What the hub sends to Agora clients: writing it at the hub, and reading it in a client.
+//! Frames of the hub for Agora clients: writing them at the hub, and reading them in a client.
 //!
-//! Frames between two Agora agents are not built here but forwarded by [`Relay::forward`](super::Relay::forward).
-//! Reading is lenient, so that a client outlives a newer hub: unknown types and fields are no mistakes.
+//! Frames between two Agora agents are not built here but forwarded by
+//! [`Relay::forward`](super::Relay::forward). Reading is lenient, so that a client works with a newer hub:
+//! unknown types and fields are no errors.
 
 use std::borrow::Cow;
 
@@ -16,52 +17,52 @@ use super::fields::Fields;
 use super::frame::{Frame, OVERHEAD};
 use super::{Chunk, Malformed, Opening, Payload};
 
-/// An `error` frame; `from` and `to` say whose mistake it speaks of.
+/// An `error` frame; `from` and `to` name the agents concerned.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "error")]
 pub struct ErrorFrame<'a> {
-    /// The failure's name.
+    /// Name of the failure.
     #[serde(borrow, default, deserialize_with = "lenient_text")]
     pub code: Cow<'a, str>,
-    /// What went wrong, for people.
+    /// Description of the failure, for people.
     #[serde(default, deserialize_with = "lenient_text")]
     pub message: Cow<'a, str>,
-    /// The agent that failed or left.
+    /// Agent that failed or left.
     #[serde(
         default,
         deserialize_with = "lenient_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub from: Option<Cow<'a, str>>,
-    /// The agent the refused frame was for.
+    /// Receiver of the refused frame.
     #[serde(
         default,
         deserialize_with = "lenient_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub to: Option<Cow<'a, str>>,
-    /// The stream that is over.
+    /// Stream that is over.
     #[serde(
         default,
         deserialize_with = "lenient_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub stream_id: Option<Cow<'a, str>>,
-    /// The request that is over.
+    /// Request that is over.
     #[serde(
         default,
         deserialize_with = "lenient_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub request_id: Option<Cow<'a, str>>,
-    /// The field that was wrong.
+    /// Wrong field.
     #[serde(
         default,
         deserialize_with = "lenient_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub field: Option<Cow<'a, str>>,
-    /// The type of the frame that was refused.
+    /// Type of the refused frame.
     #[serde(
         default,
         deserialize_with = "lenient_text",
@@ -71,7 +72,7 @@ pub struct ErrorFrame<'a> {
 }
 
 impl<'a> ErrorFrame<'a> {
-    /// An error that names neither peer nor stream.
+    /// Creates an error without peer or stream.
     pub fn new(code: &'a str, message: &'a str) -> Self {
         ErrorFrame {
             code: code.into(),
@@ -84,40 +85,40 @@ impl<'a> ErrorFrame<'a> {
 /// One agent in the answer to `list`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentEntry<'a> {
-    /// Its id.
+    /// Id of the agent.
     #[serde(borrow)]
     pub id: Cow<'a, str>,
-    /// Its name, or its id again; our hub always says one.
+    /// Name of the agent, or its id; our hub always sends one.
     #[serde(
         default,
         deserialize_with = "lenient_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub name: Option<Cow<'a, str>>,
-    /// Where else it can be reached.
+    /// Further address of the agent.
     #[serde(
         default,
         deserialize_with = "lenient_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub endpoint: Option<Cow<'a, str>>,
-    /// When it registered, in ISO 8601.
+    /// Time of registration, in ISO 8601.
     #[serde(default, deserialize_with = "lenient_text")]
     pub registered_at: Cow<'a, str>,
-    /// The tags it can be found by.
+    /// Tags for discovery.
     #[serde(default, deserialize_with = "lenient_texts")]
     pub capabilities: Vec<Cow<'a, str>>,
-    /// Whether it can be called now. A hub that does not say lists only who is there.
+    /// Whether the agent can be called now. A hub without this field lists only online agents.
     #[serde(default = "is_online", deserialize_with = "unless_false")]
     pub online: bool,
-    /// The protocol it speaks, if not this one.
+    /// Protocol of the agent, if different from Agora.
     #[serde(
         default,
         deserialize_with = "lenient_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub door: Option<Cow<'a, str>>,
-    /// What it does.
+    /// Description of the agent's work.
     #[serde(
         default,
         deserialize_with = "lenient_text",
@@ -135,7 +136,7 @@ fn unless_false<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::E
     Ok(value != Some(false))
 }
 
-/// A `registered` frame.
+/// Writes a `registered` frame.
 pub fn registered(id: &str) -> String {
     #[derive(Serialize)]
     #[serde(tag = "type", rename = "registered")]
@@ -145,7 +146,7 @@ pub fn registered(id: &str) -> String {
     to_json(&Registered { id }, OVERHEAD)
 }
 
-/// An `agents` frame.
+/// Writes an `agents` frame.
 pub fn agents(entries: &[AgentEntry<'_>]) -> String {
     const ENTRY: usize = 192;
     #[derive(Serialize)]
@@ -157,47 +158,47 @@ pub fn agents(entries: &[AgentEntry<'_>]) -> String {
     to_json(&agents, OVERHEAD + entries.len() * ENTRY)
 }
 
-/// A `pong` frame.
+/// Writes a `pong` frame.
 pub fn pong() -> String {
     Frame::bare("pong")
 }
 
-/// A `message` frame.
+/// Writes a `message` frame.
 pub fn message(from: &str, opening: &Opening<'_>) -> String {
     Frame::opening("message", opening).from(from)
 }
 
-/// A `message_chunk` frame.
+/// Writes a `message_chunk` frame.
 pub fn message_chunk<'c>(from: &str, stream_id: &str, chunk: impl Into<Chunk<'c>>) -> String {
     Frame::chunk("message_chunk", stream_id, chunk.into()).from(from)
 }
 
-/// A `message_end` frame.
+/// Writes a `message_end` frame.
 pub fn message_end(from: &str, stream_id: &str) -> String {
     Frame::end("message_end", stream_id, None).from(from)
 }
 
-/// A `reply` frame.
+/// Writes a `reply` frame.
 pub fn reply(from: &str, opening: &Opening<'_>) -> String {
     Frame::opening("reply", opening).from(from)
 }
 
-/// A `reply_chunk` frame.
+/// Writes a `reply_chunk` frame.
 pub fn reply_chunk<'c>(from: &str, stream_id: &str, chunk: impl Into<Chunk<'c>>) -> String {
     Frame::chunk("reply_chunk", stream_id, chunk.into()).from(from)
 }
 
-/// A `reply_end` frame.
+/// Writes a `reply_end` frame.
 pub fn reply_end(from: &str, stream_id: &str, payload: Option<Payload<'_>>) -> String {
     Frame::end("reply_end", stream_id, payload).from(from)
 }
 
-/// A `cancel` frame.
+/// Writes a `cancel` frame.
 pub fn cancel(from: &str, stream_id: Option<&str>, request_id: Option<&str>) -> String {
     Frame::cancel(stream_id, request_id).from(from)
 }
 
-/// An `error` frame.
+/// Writes an `error` frame.
 pub fn error(error: &ErrorFrame<'_>) -> String {
     to_json(error, OVERHEAD + error.code.len() + 2 * error.message.len())
 }
@@ -205,36 +206,36 @@ pub fn error(error: &ErrorFrame<'_>) -> String {
 /// A frame from the hub.
 #[derive(Debug, Clone)]
 pub enum Downlink<'a> {
-    /// The agent is known under this id now.
+    /// The agent is now registered with this id.
     Registered(Cow<'a, str>),
     /// The answer to `list`.
     Agents(Vec<AgentEntry<'a>>),
-    /// Something from another agent.
+    /// A frame from a different agent.
     Delivery(Delivery<'a>),
-    /// Something failed, at the hub or at another agent.
+    /// A failure at the hub or at a different agent.
     Error(ErrorFrame<'a>),
     /// The answer to `ping`.
     Pong,
-    /// A frame of a type this client does not know.
+    /// A frame of a type unknown to this client.
     Unknown(Cow<'a, str>),
 }
 
-/// The frame types that come from other agents.
+/// Types of frames from other agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DeliveryKind {
     /// A message, or the start of a streamed one.
     Message,
-    /// A piece of a streamed message.
+    /// A chunk of a streamed message.
     MessageChunk,
     /// The end of a streamed message.
     MessageEnd,
     /// An answer, or the start of a streamed one.
     Reply,
-    /// A piece of a streamed answer.
+    /// A chunk of a streamed answer.
     ReplyChunk,
     /// The end of a streamed answer.
     ReplyEnd,
-    /// The wish that a request or stream stop.
+    /// Asks to stop a request or stream.
     Cancel,
 }
 
@@ -253,31 +254,31 @@ impl DeliveryKind {
     }
 }
 
-/// A frame from another agent, as the receiver sees it.
+/// A frame from a different agent, as the receiver sees it.
 #[derive(Debug, Clone)]
 pub struct Delivery<'a> {
-    /// What it is.
+    /// Type of the frame.
     pub kind: DeliveryKind,
-    /// Who sent it, and where an answer goes.
+    /// Sender of the frame, and the address for an answer.
     pub from: Cow<'a, str>,
-    /// The stable id of who is calling, if that differs from `from`.
+    /// Stable id of the caller, if different from `from`.
     pub caller: Option<Cow<'a, str>>,
-    /// The stream it starts or belongs to.
+    /// Id of the stream that the frame starts or belongs to.
     pub stream_id: Option<Cow<'a, str>>,
     /// Whether chunks follow.
     pub stream: bool,
-    /// The request id at the top level.
+    /// Request id at the top level.
     pub request_id: Option<Cow<'a, str>>,
-    /// The payload, unread; see [`query_of`](super::query_of) and [`answer_of`](super::answer_of).
+    /// Payload, unread; see [`query_of`](super::query_of) and [`answer_of`](super::answer_of).
     pub payload: Option<&'a RawValue>,
-    /// The text of a chunk.
+    /// Text of a chunk.
     pub chunk: Option<Cow<'a, str>>,
     /// All other fields, in their order.
     pub extra: Vec<Member<'a>>,
 }
 
 impl<'a> Delivery<'a> {
-    /// The text of one of the other fields, such as `kind` or `tool_name`.
+    /// Returns the text of one of the other fields, such as `kind` or `tool_name`.
     pub fn extra_text(&self, name: &str) -> Option<Cow<'a, str>> {
         self.extra
             .iter()
@@ -286,7 +287,7 @@ impl<'a> Delivery<'a> {
     }
 }
 
-/// Reads a frame from the hub; only what a client cannot do without is required.
+/// Reads a frame from the hub; only fields essential for a client are required.
 pub fn parse_downlink(text: &str) -> Result<Downlink<'_>, Malformed> {
     read_downlink(text).map_err(|misread| {
         let mut fields = Fields::default();
@@ -313,7 +314,7 @@ fn read_downlink(text: &str) -> Result<Downlink<'_>, Misread> {
         #[serde(borrow)]
         agents: Vec<&'a RawValue>,
     }
-    // What a hub let through is not nested too deeply, and nothing here follows it down.
+    // A frame accepted by a hub is not nested too deeply, and no code here recurses into it.
     let tag: Tag<'_> = read(text, usize::MAX)?;
     if let Some(kind) = DeliveryKind::of(&tag.r#type) {
         return read_delivery(kind, read(text, usize::MAX)?).map(Downlink::Delivery);
@@ -322,7 +323,7 @@ fn read_downlink(text: &str) -> Result<Downlink<'_>, Misread> {
         "registered" => Downlink::Registered(read::<Registered<'_>>(text, usize::MAX)?.id),
         "agents" => {
             let entries = read::<Agents<'_>>(text, usize::MAX)?.agents.into_iter();
-            // An entry without an id is of no use to anybody.
+            // An entry without an id is useless.
             Downlink::Agents(entries.filter_map(|raw| read_part(raw).ok()).collect())
         }
         "error" => Downlink::Error(read(text, usize::MAX)?),
@@ -331,7 +332,7 @@ fn read_downlink(text: &str) -> Result<Downlink<'_>, Misread> {
     })
 }
 
-/// A delivery as it is read. What only some types need is checked afterwards.
+/// A delivery for reading. Fields required by some types only are checked afterwards.
 #[derive(Deserialize)]
 struct DeliveryIn<'a> {
     #[serde(rename = "type")]

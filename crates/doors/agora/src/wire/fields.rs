@@ -1,7 +1,8 @@
-//! The top level of one frame, read in a single pass: the fields of relayed frames in slots, the rest in a list.
+//! The top level of one frame, read in a single pass: known fields of relayed frames in slots, the rest in a
+//! list.
 //!
-//! Nothing is decoded or copied while reading, and a chunk frame allocates nothing. The refusal of a frame is made here
-//! too, since it repeats some of the fields.
+//! Reading decodes and copies no value, and a chunk frame allocates no memory. The error for a refused frame
+//! is built here too, because it repeats some of the fields.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -17,7 +18,7 @@ use serde_json::value::RawValue;
 
 use super::{Fault, Limits, Malformed};
 
-/// A field that relayed frames know.
+/// A known field of relayed frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Slot {
     Type,
@@ -33,7 +34,7 @@ pub(super) enum Slot {
     Message,
 }
 
-/// The names of the slots, in their order.
+/// Names of the slots, in their order.
 const NAMES: [&str; 11] = [
     "type",
     "to",
@@ -78,12 +79,13 @@ pub(super) struct Fields<'a> {
     slots: [Option<&'a RawValue>; NAMES.len()],
     /// Fields without a slot, in their order.
     pub(super) extra: Vec<Member<'a>>,
-    /// A slot that was given more than once; the first value is kept.
+    /// Slot given more than once; the first value is kept.
     duplicate: Option<Slot>,
 }
 
 impl<'a> Fields<'a> {
-    /// Adds the fields of a frame; in place, since handing them up through serde costs as much as reading them.
+    /// Adds the fields of a frame. Works in place, because returning them through serde costs as much as
+    /// reading them.
     pub(super) fn fill(&mut self, text: &'a str) -> Result<(), Malformed> {
         let mut deserializer = serde_json::Deserializer::from_str(text);
         deserializer
@@ -92,25 +94,25 @@ impl<'a> Fields<'a> {
             .map_err(|error| Fields::default().refuse(Misread::no_object(&error)))
     }
 
-    /// The value as written, `null` included; lenient about everything.
+    /// Returns the value as written, `null` included, without any check.
     #[inline]
     pub(super) fn raw(&self, slot: Slot) -> Option<&'a RawValue> {
         self.slots[slot as usize]
     }
 
-    /// The value, `null` counting as absent; lenient about everything.
+    /// Returns the value, with `null` counted as absent, without any check.
     #[inline]
     pub(super) fn get(&self, slot: Slot) -> Option<&'a RawValue> {
         self.raw(slot).filter(|raw| !json::is_null(raw))
     }
 
-    /// The text of a field, if it is a string.
+    /// Returns the text of a field, if the value is a string.
     #[inline]
     pub(super) fn lenient_text(&self, slot: Slot) -> Option<Cow<'a, str>> {
         self.raw(slot).and_then(json::str_of)
     }
 
-    /// The text of an optional field, which must be a string if it is there.
+    /// Returns the text of an optional field, which must be a string if present.
     #[inline]
     pub(super) fn text(&self, slot: Slot) -> Result<Option<Cow<'a, str>>, Malformed> {
         match self.get(slot) {
@@ -122,13 +124,13 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The text of a field that must be there.
+    /// Returns the text of a required field.
     #[inline]
     pub(super) fn required_text(&self, slot: Slot) -> Result<Cow<'a, str>, Malformed> {
         self.text(slot)?.ok_or_else(|| self.missing(slot))
     }
 
-    /// An optional boolean; absent is `false`.
+    /// Returns an optional boolean; absent means `false`.
     #[inline]
     pub(super) fn flag(&self, slot: Slot) -> Result<bool, Malformed> {
         match self.get(slot).map(RawValue::get) {
@@ -143,7 +145,7 @@ impl<'a> Fields<'a> {
         if let Some(slot) = self.duplicate {
             return Err(self.refuse(Misread::twice(slot.name())));
         }
-        // Strings, which is what slots mostly hold, cost two comparisons each.
+        // Slots mostly hold strings, which cost two comparisons each.
         let is_deep = |raw: &RawValue| json::depth_exceeds(raw.get(), limits.max_depth);
         let mut slots = NAMES.into_iter().zip(self.slots);
         let slot = slots.find(|(_, value)| value.is_some_and(is_deep));
@@ -154,9 +156,9 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Reads the same text once more, as a frame that is meant for the hub itself.
+    /// Reads the same text again, as a frame for the hub itself.
     pub(super) fn frame<T: Deserialize<'a>>(&self, text: &'a str) -> Result<T, Malformed> {
-        // How deep it is nested was checked field by field.
+        // The nesting depth was checked field by field.
         read(text, usize::MAX).map_err(|misread| self.refuse(misread))
     }
 
@@ -170,7 +172,7 @@ impl<'a> Fields<'a> {
         self.refuse(Misread::invalid(slot.name(), problem))
     }
 
-    /// The refusal of a frame, or of one of its fields.
+    /// Returns the error for a frame, or for one of its fields.
     #[cold]
     pub(super) fn refuse(&self, misread: Misread) -> Malformed {
         let is_no_object = misread.mistake == Mistake::Syntax || misread.field().is_none();

@@ -1,7 +1,8 @@
-//! The frames that both directions share, written once: the peer is `to` on the way up and `from` on the way down.
+//! The frames shared by both directions: the peer is `to` in frames of a client and `from` in frames of the
+//! hub.
 //!
-//! The public builders in [`uplink`](super::uplink) and [`downlink`](super::downlink) name the frame type; the fields
-//! and their order are decided here, in the order of the seed's examples.
+//! The public functions in [`uplink`](super::uplink) and [`downlink`](super::downlink) choose the frame type.
+//! This module defines the fields and their order, which follows the examples of the seed.
 
 use std::ops::Not;
 
@@ -11,38 +12,39 @@ use serde_json::value::RawValue;
 
 use super::Payload;
 
-/// What a `send`, `message` or `reply` frame says besides its type and peer; all of it is optional.
+/// The optional fields of a `send`, `message` or `reply` frame, besides type and peer.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Opening<'a> {
-    /// The id under which chunks follow, or to which this belongs.
+    /// Id of the stream that the frame starts or belongs to.
     pub stream_id: Option<&'a str>,
     /// Whether chunks and an end follow; `false` is not written.
     pub stream: bool,
-    /// A request id beside the one in the payload.
+    /// Request id at the top level, beside the one in the payload.
     pub request_id: Option<&'a str>,
-    /// What is asked or answered.
+    /// Query or answer.
     pub payload: Option<Payload<'a>>,
-    /// The stable id of who is calling; only the hub's word counts.
+    /// Stable id of the caller; only the hub's value counts.
     pub caller: Option<&'a str>,
-    /// Whatever else the caller's protocol attached.
+    /// Metadata of the caller's protocol.
     pub metadata: Option<&'a RawValue>,
 }
 
-/// One piece of a stream: a text, and for replies what kind of text it is.
+/// One chunk of a stream: a text, and for replies its kind.
 #[derive(Debug, Clone, Copy)]
 pub struct Chunk<'a> {
-    /// The text itself.
+    /// Text of the chunk.
     pub text: Text<'a>,
-    /// Its kind if it is not plain text: `thinking`, `tool_start`, `tool_input`, `tool_result`, `status`.
+    /// Kind of a chunk other than plain text: `thinking`, `tool_start`, `tool_input`, `tool_result`,
+    /// `status`.
     pub kind: Option<&'a str>,
-    /// The tool it speaks of.
+    /// Name of the tool.
     pub tool_name: Option<&'a str>,
-    /// The call of that tool it belongs to.
+    /// Id of the tool call.
     pub tool_call_id: Option<&'a str>,
 }
 
 impl<'a, T: Into<Text<'a>>> From<T> for Chunk<'a> {
-    /// A chunk of plain text.
+    /// Creates a chunk of plain text.
     fn from(text: T) -> Self {
         Chunk {
             text: text.into(),
@@ -53,10 +55,10 @@ impl<'a, T: Into<Text<'a>>> From<T> for Chunk<'a> {
     }
 }
 
-/// Room for braces, field names and a frame type; ids and texts come on top.
+/// Capacity for braces, field names and the frame type; ids and texts are added.
 pub(super) const OVERHEAD: usize = 192;
 
-/// A frame as it is written; what is absent is left out.
+/// A frame for writing; absent fields are omitted.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub(super) struct Frame<'a> {
     pub(super) r#type: &'static str,
@@ -87,7 +89,7 @@ pub(super) struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// A frame that is only its type.
+    /// Writes a frame with a type and no other field.
     pub(super) fn bare(frame_type: &'static str) -> String {
         to_json(
             &Frame {
@@ -98,7 +100,7 @@ impl<'a> Frame<'a> {
         )
     }
 
-    /// A `send`, `message` or `reply`.
+    /// Creates a `send`, `message` or `reply`.
     pub(super) fn opening(frame_type: &'static str, opening: &Opening<'a>) -> Self {
         Frame {
             r#type: frame_type,
@@ -112,7 +114,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// A `send_chunk`, `message_chunk` or `reply_chunk`.
+    /// Creates a `send_chunk`, `message_chunk` or `reply_chunk`.
     pub(super) fn chunk(frame_type: &'static str, stream_id: &'a str, chunk: Chunk<'a>) -> Self {
         Frame {
             r#type: frame_type,
@@ -125,7 +127,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// A `send_end`, `message_end` or `reply_end`.
+    /// Creates a `send_end`, `message_end` or `reply_end`.
     pub(super) fn end(
         frame_type: &'static str,
         stream_id: &'a str,
@@ -139,7 +141,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// A `cancel`.
+    /// Creates a `cancel`.
     pub(super) fn cancel(stream_id: Option<&'a str>, request_id: Option<&'a str>) -> Self {
         Frame {
             r#type: "cancel",
@@ -149,7 +151,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The text of the frame, as a client sends it.
+    /// Writes the frame in the form of a client.
     pub(super) fn to(self, to: &'a str) -> String {
         Frame {
             to: Some(to),
@@ -158,7 +160,7 @@ impl<'a> Frame<'a> {
         .write()
     }
 
-    /// The text of the frame, as the hub sends it.
+    /// Writes the frame in the form of the hub.
     pub(super) fn from(self, from: &'a str) -> String {
         Frame {
             from: Some(from),

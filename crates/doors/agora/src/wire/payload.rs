@@ -1,29 +1,29 @@
-//! What stands inside the payload of an Agora frame when it is a query or an answer.
+//! The payload of an Agora frame with a query or an answer.
 //!
-//! The protocol leaves payloads to the agents, so reading is generous: the text is taken from wherever agents are
-//! known to put it, and a payload of an unknown shape is passed on as JSON text rather than lost. Between two Agora
-//! agents nothing of this is used; it serves calls that cross to another protocol.
+//! The protocol leaves payloads to the agents, so reading is lenient: the text is searched for in all fields
+//! that agents are known to use, and a payload of unknown form is passed on as JSON text rather than lost.
+//! Between two Agora agents this module is not used; it serves calls that cross to a different protocol.
 
 use jackfield_wire::json::{self, Member, Members, Text};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-/// The payload of a frame that is written.
+/// The payload of a frame for writing.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(untagged)]
 pub enum Payload<'a> {
-    /// JSON that is there already.
+    /// Ready-made JSON.
     Raw(&'a RawValue),
-    /// Only the ids by which a streamed answer is matched to its request.
+    /// Only the ids that match a streamed answer to its request.
     Ids {
-        /// The request that is answered.
+        /// Id of the answered request.
         #[serde(skip_serializing_if = "Option::is_none")]
         request_id: Option<&'a str>,
-        /// The conversation it belongs to.
+        /// Id of the session.
         #[serde(skip_serializing_if = "Option::is_none")]
         session_id: Option<&'a str>,
     },
-    /// A question.
+    /// A query.
     Query(&'a QueryPayload<'a>),
     /// An answer.
     Answer(&'a AnswerPayload<'a>),
@@ -42,101 +42,101 @@ impl Payload<'_> {
     }
 }
 
-/// A question as the hub puts it to an agent.
+/// A query of the hub to an agent.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(tag = "action", rename = "query")]
 pub struct QueryPayload<'a> {
-    /// What is asked.
+    /// Content of the query.
     pub body: QueryBody<'a>,
-    /// The id under which the answer is awaited.
+    /// Id that the answer must name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<&'a str>,
-    /// The conversation it belongs to.
+    /// Id of the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<&'a str>,
 }
 
-/// What is asked.
+/// The content of a query.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct QueryBody<'a> {
-    /// The question.
+    /// Text of the question.
     pub question: Text<'a>,
-    /// The message's parts, when it is more than text.
+    /// Parts of a message with more than text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parts: Option<&'a RawValue>,
-    /// Links to its files, for agents that know only links.
+    /// Links to the files, for agents that understand only links.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attachments: Option<&'a RawValue>,
 }
 
-/// An answer as the hub gives it; what is `None` is left out.
+/// An answer of the hub; absent fields are omitted.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 #[serde(tag = "action", rename = "answer")]
 pub struct AnswerPayload<'a> {
-    /// The answer itself, unless it was streamed.
+    /// Content of the answer, unless streamed before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<AnswerBody<'a>>,
-    /// The request that is answered.
+    /// Id of the answered request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<&'a str>,
-    /// The conversation it belongs to.
+    /// Id of the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<&'a str>,
-    /// How the turn ended: `completed`, `input_required`, `rejected`.
+    /// State at the end of the turn: `completed`, `input_required`, `rejected`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<&'a str>,
-    /// Files that come with the answer.
+    /// Files attached to the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attachments: Option<&'a RawValue>,
-    /// What was produced on the way.
+    /// Artifacts produced during the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub artifacts: Option<&'a RawValue>,
-    /// What it cost.
+    /// Usage: tokens and cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<&'a RawValue>,
-    /// Why the model stopped.
+    /// Stop reason of the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<&'a str>,
-    /// A structured result.
+    /// Structured result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<&'a RawValue>,
-    /// What the agent needs to know before it can go on.
+    /// Question that the agent needs answered before continuing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_required: Option<&'a InputRequired>,
 }
 
-/// The words and parts of an answer.
+/// Text and parts of an answer.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct AnswerBody<'a> {
-    /// The whole text.
+    /// Full text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<Text<'a>>,
-    /// The answer's parts, when it is more than text.
+    /// Parts of an answer with more than text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parts: Option<&'a RawValue>,
 }
 
-/// A question back to the caller.
+/// A question of the agent to its caller.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct InputRequired {
-    /// The id an answer must name.
+    /// Id that the answer must name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// What is asked for: `input` or `approval`.
+    /// Kind of the question: `input` or `approval`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// The question.
+    /// Text of the question.
     pub text: String,
-    /// The JSON schema of an acceptable answer.
+    /// JSON schema of an acceptable answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<Box<RawValue>>,
-    /// The tool that waits for approval.
+    /// Tool that waits for approval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
 }
 
 impl InputRequired {
-    /// Reads the object we write, but also a bare question or `true`.
+    /// Reads [`InputRequired`] in the hub's format, a bare question, or `true`.
     fn read(raw: &RawValue) -> Option<Self> {
         if raw.get() == "false" {
             return None;
@@ -159,33 +159,33 @@ impl InputRequired {
     }
 }
 
-/// An answer, taken from whatever payload an agent sent.
+/// An answer, read from a payload of any form.
 #[derive(Debug, Clone, Default)]
 pub struct Answer {
-    /// The text, if there is any; JSON if the payload's shape is unknown.
+    /// Text, if there is any; JSON for a payload of unknown form.
     pub text: Option<String>,
-    /// The answer's parts.
+    /// Parts of the answer.
     pub parts: Option<Box<RawValue>>,
-    /// Files that come with it.
+    /// Files attached to the answer.
     pub attachments: Option<Box<RawValue>>,
-    /// What was produced on the way.
+    /// Artifacts produced during the call.
     pub artifacts: Option<Box<RawValue>>,
-    /// What it cost.
+    /// Usage: tokens and cost.
     pub usage: Option<Box<RawValue>>,
-    /// Why the model stopped.
+    /// Stop reason of the model.
     pub stop_reason: Option<String>,
-    /// How the turn ended.
+    /// State at the end of the turn.
     pub state: Option<String>,
-    /// A structured result, unless it already is the text.
+    /// Structured result, unless already used as the text.
     pub result: Option<Box<RawValue>>,
-    /// A question back to the caller.
+    /// Question to the caller.
     pub input_required: Option<InputRequired>,
-    /// The request that is answered.
+    /// Id of the answered request.
     pub request_id: Option<String>,
 }
 
 impl Answer {
-    /// Whether there is more in it than ids.
+    /// Returns whether the answer contains more than ids.
     pub fn says_something(&self) -> bool {
         let raw = [
             &self.parts,
@@ -197,15 +197,16 @@ impl Answer {
     }
 }
 
-/// Where agents put the text of an answer, best first.
+/// Fields that may hold the text of an answer, best first.
 pub(super) const ANSWER_KEYS: [&str; 7] = [
     "answer", "text", "content", "result", "message", "response", "question",
 ];
 
-/// Where the opening of a streamed answer has words of it: the same, but not where it may only repeat what was asked.
+/// Fields that may hold text in the opening of a streamed answer: like `ANSWER_KEYS`, without the field that
+/// may only repeat the query.
 const OPENING_KEYS: [&str; 6] = ["answer", "text", "content", "result", "message", "response"];
 
-/// What in an answer is no text: it has its own place or only serves matching.
+/// Fields of an answer that hold no text: they have a separate meaning or serve only for matching.
 const ANSWER_META: [&str; 13] = [
     "action",
     "ask_id",
@@ -222,7 +223,7 @@ const ANSWER_META: [&str; 13] = [
     "metadata",
 ];
 
-/// Reads an answer out of a payload of any shape.
+/// Reads an [`Answer`] from a payload of any form.
 pub fn answer_of(payload: &RawValue) -> Answer {
     let mut answer = answer_under(&ANSWER_KEYS, payload);
     if answer.text.is_none() {
@@ -237,17 +238,18 @@ pub fn answer_of(payload: &RawValue) -> Answer {
     answer
 }
 
-/// Reads what the opening of a streamed answer says already. What else it has is about the stream, and no words of it.
+/// Reads the text in the opening of a streamed answer. Further fields of the opening describe the stream and
+/// are no text.
 pub fn opening_of(payload: &RawValue) -> Answer {
     let opening = answer_under(&OPENING_KEYS, payload);
     match opening.input_required {
-        // Here a question is what the agent asks.
+        // In an opening, `question` is a question of the agent.
         Some(_) => answer_under(&ANSWER_KEYS, payload),
         None => opening,
     }
 }
 
-/// Reads an answer whose text is a string, the payload itself or under one of these keys.
+/// Reads an answer whose text is a string: the payload itself, or one of the given fields.
 fn answer_under(keys: &[&'static str], payload: &RawValue) -> Answer {
     let Some(outer) = Members::of(payload) else {
         return Answer {
@@ -279,31 +281,31 @@ fn answer_under(keys: &[&'static str], payload: &RawValue) -> Answer {
     }
 }
 
-/// A question, taken from whatever payload an agent sent.
+/// A query, read from a payload of any form.
 #[derive(Debug, Clone, Default)]
 pub struct Query {
-    /// The question; JSON if the payload's shape is unknown, empty if there is none.
+    /// Text of the query; JSON for a payload of unknown form, empty if there is none.
     pub text: String,
-    /// The message's parts.
+    /// Parts of the message.
     pub parts: Option<Box<RawValue>>,
-    /// Files that come with it.
+    /// Files attached to the query.
     pub attachments: Option<Box<RawValue>>,
-    /// The conversation it belongs to.
+    /// Id of the session.
     pub session_id: Option<String>,
-    /// The id under which the answer is awaited.
+    /// Id that the answer must name.
     pub request_id: Option<String>,
-    /// The call on whose behalf it is asked.
+    /// Id of the parent request, on whose behalf the query is sent.
     pub parent_request_id: Option<String>,
-    /// What is wanted; `query` for a plain question.
+    /// Requested action; `query` for a plain question.
     pub action: Option<String>,
-    /// Whatever else the caller attached.
+    /// Metadata of the caller.
     pub metadata: Option<Box<RawValue>>,
 }
 
-/// Where agents put the text of a question, best first.
+/// Fields that may hold the text of a query, best first.
 const QUERY_KEYS: [&str; 6] = ["question", "text", "content", "message", "prompt", "task"];
 
-/// What in a question is no text: it has its own place or only serves matching.
+/// Fields of a query that hold no text: they have a separate meaning or serve only for matching.
 const QUERY_META: [&str; 7] = [
     "action",
     "request_id",
@@ -314,7 +316,7 @@ const QUERY_META: [&str; 7] = [
     "metadata",
 ];
 
-/// Reads a question out of a payload of any shape; ids alone are no question.
+/// Reads a [`Query`] from a payload of any form; ids alone are no query.
 pub fn query_of(payload: Option<&RawValue>) -> Query {
     let Some(payload) = payload else {
         return Query::default();
@@ -352,7 +354,7 @@ pub fn query_of(payload: Option<&RawValue>) -> Query {
     }
 }
 
-/// The text of a payload that is no object.
+/// Returns the text of a payload that is not an object.
 fn plain_text(payload: &RawValue) -> Option<String> {
     if json::is_null(payload) {
         return None;
@@ -361,14 +363,14 @@ fn plain_text(payload: &RawValue) -> Option<String> {
     text.or_else(|| Some(json::compact(payload)))
 }
 
-/// The first of the named members that is a string.
+/// Returns the first of the named members that is a string.
 fn first_text<'k>(members: &Members<'_>, names: &[&'k str]) -> Option<(&'k str, String)> {
     names
         .iter()
         .find_map(|name| Some((*name, members.text(name)?.into_owned())))
 }
 
-/// Whether a payload says anything besides what `is_known`, in its body or beside it.
+/// Returns whether a payload has content besides the fields accepted by `is_known`, in its body or beside it.
 fn has_content(outer: &Members<'_>, is_known: impl Fn(&str) -> bool) -> bool {
     let is_unknown = |member: &Member<'_>| !is_known(&member.name) && !json::is_null(member.value);
     let is_said_in_body = |body: &RawValue| match Members::of(body) {

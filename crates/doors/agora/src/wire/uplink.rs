@@ -1,7 +1,9 @@
-//! What Agora clients send: reading it at the hub, turning it into what the receiver gets, and writing it in a client.
+//! Frames of Agora clients: reading them at the hub, forwarding them to the receiver, and writing them in a
+//! client.
 //!
-//! [`parse`] and [`Relay::forward`] are the hub's hottest path: one pass over the text, known fields checked, payload
-//! and chunk left raw, one allocation for the frame that goes out. Whether ids are well-formed is not judged here.
+//! [`parse`] and [`Relay::forward`] are the hot path of the hub: one pass over the text, with known fields
+//! checked, payload and chunk left raw, and one allocation for the outgoing frame. The form of ids is not
+//! checked here.
 
 use std::borrow::Cow;
 
@@ -22,7 +24,7 @@ pub use build::{
     cancel, error, list, ping, register, reply, reply_chunk, reply_end, send, send_chunk, send_end,
 };
 
-/// The types of all frames that clients send.
+/// Types of all frames from clients.
 const TYPES: [&str; 11] = [
     "register",
     "list",
@@ -40,59 +42,59 @@ const TYPES: [&str; 11] = [
 /// A frame from a client.
 #[derive(Debug, Clone)]
 pub enum Uplink<'a> {
-    /// Become, or update, an agent of this hub.
+    /// Registers or updates an agent of the hub.
     Register(Register<'a>),
-    /// Ask who is there.
+    /// Asks for the list of agents.
     List(List<'a>),
-    /// Anything that is passed on to another agent.
+    /// A frame for a different agent.
     Relay(Relay<'a>),
-    /// Ask for a `pong`.
+    /// Asks for a `pong`.
     Ping,
 }
 
-/// An agent introducing itself.
+/// The registration of an agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "register")]
 pub struct Register<'a> {
-    /// The id it wants; its alphabet is not checked here.
+    /// Requested id; its alphabet is not checked here.
     #[serde(borrow)]
     pub id: Cow<'a, str>,
-    /// A name for people.
+    /// Display name.
     #[serde(
         default,
         deserialize_with = "text",
         skip_serializing_if = "Option::is_none"
     )]
     pub name: Option<Cow<'a, str>>,
-    /// Where else it can be reached.
+    /// Further address of the agent.
     #[serde(
         default,
         deserialize_with = "text",
         skip_serializing_if = "Option::is_none"
     )]
     pub endpoint: Option<Cow<'a, str>>,
-    /// What it does.
+    /// Description of the agent's work.
     #[serde(
         default,
         deserialize_with = "text",
         skip_serializing_if = "Option::is_none"
     )]
     pub description: Option<Cow<'a, str>>,
-    /// What it is: a model, a framework, a tool.
+    /// Kind of the agent: a model, a framework, a tool.
     #[serde(
         default,
         deserialize_with = "text",
         skip_serializing_if = "Option::is_none"
     )]
     pub agent_type: Option<Cow<'a, str>>,
-    /// What proves its owner.
+    /// Token that proves the owner.
     #[serde(
         default,
         deserialize_with = "text",
         skip_serializing_if = "Option::is_none"
     )]
     pub token: Option<Cow<'a, str>>,
-    /// The tags it can be found by.
+    /// Tags for discovery.
     #[serde(
         default,
         deserialize_with = "texts",
@@ -101,33 +103,33 @@ pub struct Register<'a> {
     pub capabilities: Vec<Cow<'a, str>>,
 }
 
-/// A question for the agents that have all of some capabilities.
+/// A query for the agents with all of the given capabilities.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename = "list")]
 pub struct List<'a> {
-    /// The capabilities to filter by, from `capability` and `capabilities` together; empty asks for all agents.
+    /// Capabilities to filter by, from `capability` and `capabilities` together; empty asks for all agents.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub capabilities: Vec<Cow<'a, str>>,
 }
 
-/// The frame types that are passed on.
+/// Types of relayed frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RelayKind {
     /// A message, or the start of a streamed one.
     Send,
-    /// A piece of a streamed message.
+    /// A chunk of a streamed message.
     SendChunk,
     /// The end of a streamed message.
     SendEnd,
     /// An answer, or the start of a streamed one.
     Reply,
-    /// A piece of a streamed answer.
+    /// A chunk of a streamed answer.
     ReplyChunk,
     /// The end of a streamed answer.
     ReplyEnd,
-    /// The wish that a request or stream stop.
+    /// Asks to stop a request or stream.
     Cancel,
-    /// The news that a request or stream failed.
+    /// Reports that a request or stream failed.
     Error,
 }
 
@@ -146,7 +148,7 @@ impl RelayKind {
         })
     }
 
-    /// The `type` of the frame that a client sends.
+    /// Returns the `type` of a client's frame.
     pub fn name(self) -> &'static str {
         match self {
             RelayKind::Send => "send",
@@ -160,7 +162,7 @@ impl RelayKind {
         }
     }
 
-    /// How the forwarded frame begins, up to the value of `from`.
+    /// Returns the start of the forwarded frame, up to the value of `from`.
     fn head(self) -> &'static str {
         match self {
             RelayKind::Send => r#"{"type":"message","from":"#,
@@ -174,17 +176,17 @@ impl RelayKind {
         }
     }
 
-    /// Whether frames of this type carry a `chunk`.
+    /// Returns whether frames of this type carry a `chunk`.
     pub fn is_chunk(self) -> bool {
         matches!(self, RelayKind::SendChunk | RelayKind::ReplyChunk)
     }
 
-    /// Whether frames of this type end a stream.
+    /// Returns whether frames of this type end a stream.
     pub fn is_end(self) -> bool {
         matches!(self, RelayKind::SendEnd | RelayKind::ReplyEnd)
     }
 
-    /// Whether frames of this type travel from the asked agent back to the asking one.
+    /// Returns whether frames of this type travel from the called agent back to the caller.
     pub fn is_reply(self) -> bool {
         matches!(
             self,
@@ -193,27 +195,27 @@ impl RelayKind {
     }
 }
 
-/// A frame for another agent; what the hub does not need to know stays as it was written.
+/// A frame for a different agent; fields that the hub does not need keep their original bytes.
 #[derive(Debug, Clone)]
 pub struct Relay<'a> {
-    /// What it is.
+    /// Type of the frame.
     pub kind: RelayKind,
-    /// Who it is for.
+    /// Id of the receiver.
     pub to: Cow<'a, str>,
-    /// The stream it starts or belongs to.
+    /// Id of the stream that the frame starts or belongs to.
     pub stream_id: Option<Cow<'a, str>>,
     /// Whether chunks follow.
     pub stream: bool,
-    /// The request id at the top level; see [`Relay::payload_request_id`] for the other one.
+    /// Request id at the top level; see [`Relay::payload_request_id`] for the one in the payload.
     pub request_id: Option<Cow<'a, str>>,
-    /// The payload, unread.
+    /// Payload, unread.
     pub payload: Option<&'a RawValue>,
-    /// The JSON string of a chunk frame, undecoded; `None` in other frames.
+    /// JSON string of a chunk frame, undecoded; `None` in other frames.
     pub chunk: Option<&'a RawValue>,
     fields: Fields<'a>,
 }
 
-/// What is passed on unchanged, in this order; `from` and `caller` never are.
+/// Fields forwarded unchanged, in this order; `from` and `caller` are never forwarded.
 const FORWARDED: [(Slot, &str); 7] = [
     (Slot::StreamId, ",\"stream_id\":"),
     (Slot::Stream, ",\"stream\":"),
@@ -225,16 +227,16 @@ const FORWARDED: [(Slot, &str); 7] = [
 ];
 
 impl<'a> Relay<'a> {
-    /// The frame for the receiver: `to` gives way to `from`, all other values keep their bytes.
+    /// Returns the frame for the receiver: `from` replaces `to`, all other values keep their bytes.
     ///
-    /// A `from` or `caller` of the client's own is left out: who is speaking is the hub's to say.
+    /// A `from` or `caller` of the client is dropped: the hub alone states the sender.
     pub fn forward(&self, from: &str) -> String {
         let mut out = String::with_capacity(self.forwarded_len(from));
         self.forward_into(from, &mut out);
         out
     }
 
-    /// Appends what [`Relay::forward`] returns to a buffer of the caller's.
+    /// Appends the result of [`Relay::forward`] to a buffer.
     pub fn forward_into(&self, from: &str, out: &mut String) {
         out.push_str(self.kind.head());
         json::push_string(out, from);
@@ -253,7 +255,8 @@ impl<'a> Relay<'a> {
         out.push('}');
     }
 
-    /// How long the forwarded frame is, exactly unless `from` or the name of an unknown field needs escapes.
+    /// Returns the length of the forwarded frame, exact unless `from` or the name of an unknown field needs
+    /// escapes.
     pub fn forwarded_len(&self, from: &str) -> usize {
         let known: usize = FORWARDED
             .iter()
@@ -268,49 +271,50 @@ impl<'a> Relay<'a> {
         self.kind.head().len() + from.len() + "\"\"}".len() + known + unknown
     }
 
-    /// The fields this protocol does not know, in their order.
+    /// Returns the fields unknown to this protocol, in their order.
     pub fn extra(&self) -> &[Member<'a>] {
         &self.fields.extra
     }
 
-    /// The decoded text of a chunk.
+    /// Returns the decoded text of a chunk.
     pub fn chunk_text(&self) -> Option<Cow<'a, str>> {
         self.chunk.and_then(json::str_of)
     }
 
-    /// What kind of text a chunk holds (`kind`), if it says.
+    /// Returns the kind of a chunk (`kind`), if given.
     pub fn chunk_kind(&self) -> Option<Cow<'a, str>> {
         self.extra_text("kind")
     }
 
-    /// The tool a chunk speaks of.
+    /// Returns the tool name of a chunk.
     pub fn tool_name(&self) -> Option<Cow<'a, str>> {
         self.extra_text("tool_name")
     }
 
-    /// The tool call a chunk belongs to.
+    /// Returns the tool call id of a chunk.
     pub fn tool_call_id(&self) -> Option<Cow<'a, str>> {
         self.extra_text("tool_call_id")
     }
 
-    /// The code of an `error`.
+    /// Returns the code of an `error`.
     pub fn code(&self) -> Option<Cow<'a, str>> {
         self.fields.lenient_text(Slot::Code)
     }
 
-    /// The message of an `error`.
+    /// Returns the message of an `error`.
     pub fn message(&self) -> Option<Cow<'a, str>> {
         self.fields.lenient_text(Slot::Message)
     }
 
-    /// The `request_id` inside the payload, looked up on every call.
+    /// Returns the `request_id` inside the payload, which is parsed on every call.
     pub fn payload_request_id(&self) -> Option<Cow<'a, str>> {
         self.payload
             .and_then(Members::of)
             .and_then(|members| members.text("request_id"))
     }
 
-    /// Which member of an answer's payload stands beside the payload instead of in it, where nobody looks for it.
+    /// Returns the name of an answer's field that stands beside the payload instead of inside, where no
+    /// reader looks.
     pub fn answer_beside_payload(&self) -> Option<&'static str> {
         let is_there = |name: &str| match name {
             "message" => self.fields.get(Slot::Message).is_some(),
@@ -323,14 +327,14 @@ impl<'a> Relay<'a> {
         names.find(|name| is_there(name))
     }
 
-    /// The request id, from the top level or else from the payload.
+    /// Returns the request id, from the top level or else from the payload.
     pub fn any_request_id(&self) -> Option<Cow<'a, str>> {
         self.request_id
             .clone()
             .or_else(|| self.payload_request_id())
     }
 
-    /// The text of an unknown field, if it is there and a string.
+    /// Returns the text of an unknown field, if present and a string.
     pub fn extra_text(&self, name: &str) -> Option<Cow<'a, str>> {
         self.fields
             .extra
@@ -340,7 +344,7 @@ impl<'a> Relay<'a> {
     }
 }
 
-/// Reads a frame from a client within the default limits.
+/// Reads a frame from a client within the default [`Limits`].
 pub fn parse(text: &str) -> Result<Uplink<'_>, Malformed> {
     parse_with(text, &Limits::default())
 }
@@ -365,7 +369,7 @@ pub fn parse_with<'a>(text: &'a str, limits: &Limits) -> Result<Uplink<'a>, Malf
     }
 }
 
-/// What is wrong with a frame type that clients do not send.
+/// Returns the error for a frame type that clients do not send.
 #[cold]
 fn no_frame(frame_type: &str) -> String {
     let turned = |send: &str, reply: &str| {
@@ -410,7 +414,7 @@ fn read_relay<'a>(
     let stream_id = fields.text(Slot::StreamId)?;
     let stream = fields.flag(Slot::Stream)?;
     let request_id = fields.text(Slot::RequestId)?;
-    // The address of a call says by itself what a frame belongs to.
+    // The address of a call already identifies the call.
     let is_about_call = to.starts_with(CALL_PREFIX);
     let needs_stream_id = match kind {
         _ if is_about_call => false,
@@ -449,7 +453,7 @@ fn read_relay<'a>(
     }))
 }
 
-/// The chunk, known to be a string of an acceptable size but not decoded.
+/// Returns the chunk, undecoded: a string of an acceptable size.
 fn read_chunk<'a>(fields: &Fields<'a>, limits: &Limits) -> Result<&'a RawValue, Malformed> {
     let raw = fields
         .get(Slot::Chunk)

@@ -1,4 +1,5 @@
-//! `POST /api/a2a/call`: one agent calls another by way of the platform. The answer is a stream like a relay's.
+//! `POST /api/a2a/call`: an agent calls a different agent through the platform. The answer is a stream like
+//! that of a relay.
 
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ use super::{
 };
 use crate::{DOOR, bridge::Bridge, relay, wire::body::A2aCall};
 
-/// Lets one agent call another.
+/// Calls an agent on behalf of another agent.
 #[utoipa::path(
     post,
     path = "/api/a2a/call",
@@ -56,8 +57,9 @@ pub(crate) async fn call(
     Ok(relay::respond_live(&bridge, asking))
 }
 
-/// Who calls: the agent, for its owner, if the hub knows it; it need not be online. Else an agent that only the platform
-/// knows, so that it counts as one where calls of agents are limited.
+/// Returns the [`Principal`] of the caller: the agent, for its owner, if the hub knows the agent, which need
+/// not be online. Otherwise an agent known only to the platform, so that the limits for calls of agents
+/// apply.
 fn principal_of(bridge: &Bridge, caller: AgentId) -> Principal {
     match bridge.hub.find(&bridge.platform, caller.as_str()) {
         Ok(entry) => Principal::person(entry.owner().clone()).as_agent(caller),

@@ -1,4 +1,4 @@
-//! Agents as the platform sees them: their status, who uses a token, and how to cut one off.
+//! Agents from the platform's point of view: their status, the agents of a token, and disconnecting an agent.
 
 use std::sync::Arc;
 
@@ -28,13 +28,13 @@ use crate::{
     },
 };
 
-/// The id in the path of a request.
+/// Returns the id in the path of a request.
 pub(super) fn path_id(path: Result<Path<String>, PathRejection>) -> Result<String, Problem> {
-    // What cannot be decoded is no id either.
+    // A path that cannot be decoded is no valid id either.
     path.map_or_else(|_| agent_id("").map(|id| id.to_string()), |Path(id)| Ok(id))
 }
 
-/// Tells how an agent is. One that nobody knows is one that never connected.
+/// Shows the status of an agent. An unknown agent looks like one that never connected.
 #[utoipa::path(
     get,
     path = "/api/agents/{id}/status",
@@ -53,7 +53,7 @@ pub(crate) async fn status(
     };
     let view = entry.view();
     let seen = bridge.attached.lock().get(&id).cloned();
-    // The last connection of an agent that has come through another door since tells nothing any more.
+    // The last bridge connection is outdated if the agent has connected through a different door since.
     let seen = seen.filter(|_| view.door == DOOR).unwrap_or_else(|| {
         let since = view.online.then_some(view.since);
         Attachment {
@@ -88,7 +88,7 @@ pub(crate) async fn status(
     Ok(Json(status).into_response())
 }
 
-/// Closes an agent's connection as if its token had been revoked, so that it stays away.
+/// Closes an agent's connection as if its token had been revoked, so that the agent stays away.
 #[utoipa::path(
     post,
     path = "/api/disconnect",
@@ -116,7 +116,7 @@ pub(crate) async fn disconnect(
     }))
 }
 
-/// Lists the agents that are connected with a token, which is known by its hash only.
+/// Lists the agents connected with a token, given by the token's hash.
 #[utoipa::path(
     post,
     path = "/api/agents-by-token",

@@ -1,5 +1,5 @@
-//! `POST /api/cancel`: the agent is told to stop, and the reader of the relay that it is over. Real agents that are
-//! cancelled say nothing more, so that the hub ends the relay itself.
+//! `POST /api/cancel`: the agent is told to stop, and the reader of the relay gets the end. Real agents send
+//! no frame after a cancel, so the hub ends the relay itself.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use crate::{
     },
 };
 
-/// Cancels a request, or all of a conversation. The agent is told at once, and streams end.
+/// Cancels a request, or all requests of a session. The agent is told at once, and streams end.
 #[utoipa::path(
     post,
     path = "/api/cancel",
@@ -50,16 +50,16 @@ pub(crate) async fn cancel(
         Ok((session, request)) => find(&bridge, &agent, session, request.as_ref()),
         Err(_) => Vec::new(),
     };
-    // As for a relay, an agent that is away is told before fields that are missing.
+    // As for a relay, an offline agent is reported before missing fields.
     let entry = bridge.hub.find(&bridge.platform, agent.as_str()).ok();
     if calls.is_empty() && entry.is_none_or(|entry| entry.link().is_none()) {
         return Err(Problem::offline("Agent is not connected"));
     }
     let (session, request) = wanted?;
     let oldest = calls.first().map(|(request, _)| request.clone());
-    // The last one first, so that none of a session gets its turn because the one before it went.
+    // Last one first, so that no queued call of a session starts because its predecessor was cancelled.
     for (_, call) in calls.iter().rev() {
-        // One that has ended meanwhile is as good as cancelled.
+        // A call that has ended meanwhile counts as cancelled.
         bridge.hub.cancel(&bridge.platform, call.id).ok();
     }
     let request_id = match request.or(oldest) {
@@ -74,7 +74,7 @@ pub(crate) async fn cancel(
     Ok(Json(answer).into_response())
 }
 
-/// What is to be cancelled: one request, or all of a session.
+/// Returns the target of the cancel: one request, or all of a session.
 fn wanted(body: &CancelRequest<'_>) -> Result<(SessionId, Option<RequestId>), Problem> {
     let session = body.session_id.required()?;
     let session = peer_id("session_id", session, SessionId::parse)?;
@@ -90,7 +90,7 @@ fn find(
     request: Option<&RequestId>,
 ) -> Vec<(RequestId, Arc<Call>)> {
     let mut calls = bridge.open.of(agent);
-    // What was taken up after a restart is known by the id that the agent sees.
+    // Calls resumed after a restart are known by the id that the agent sees.
     if let Some(request) = request
         && calls.iter().all(|(known, _)| known != request)
     {

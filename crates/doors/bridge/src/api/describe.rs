@@ -1,6 +1,6 @@
-//! The API's description, where it must say more than the handlers do: how the platform proves who it is, what is
-//! refused, and what an event of a stream is. Answers are described by the types that write them; bodies, which are read
-//! field by field, in [`bodies`].
+//! Parts of the API's description beyond the handlers: authentication of the platform, error responses, and
+//! the events of a stream. Responses are described by the types that write them; bodies, which are read field
+//! by field, in [`bodies`].
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ use crate::wire::response::{Accepted, ErrorBody};
 
 pub(crate) mod bodies;
 
-/// What the description begins with; the routes add themselves.
+/// Start of the description; the routes add themselves.
 #[derive(Debug, utoipa::OpenApi)]
 #[openapi(
     paths(super::health),
@@ -40,7 +40,7 @@ impl Modify for PlatformSecret {
     }
 }
 
-/// What the platform is told when something does not work, by HTTP status.
+/// Error responses for the platform, by HTTP status.
 const ERRORS: [(&str, &str); 8] = [
     (
         "400",
@@ -73,19 +73,19 @@ fn errors(wanted: &[&str]) -> Responses {
     api::errors(&ErrorBody::name(), wanted)
 }
 
-/// What every route that is asked with a query or a path may answer.
+/// Error responses of every route with a query or a path.
 #[derive(Debug)]
 pub(crate) struct Refused;
 
-/// What every route that reads a body may answer.
+/// Error responses of every route that reads a body.
 #[derive(Debug)]
 pub(crate) struct BodyRefused;
 
-/// What the routes that call an agent answer: a stream, or why there is none.
+/// Responses of the routes that call an agent: a stream, or an error.
 #[derive(Debug)]
 pub(crate) struct CallAnswers;
 
-/// What a relay answers: as other calls do, or that it was accepted.
+/// Responses of a relay: like other calls, or an acceptance.
 #[derive(Debug)]
 pub(crate) struct RelayAnswers;
 
@@ -150,53 +150,54 @@ impl ToSchema for RelayFrame {
     }
 }
 
-/// What an event of a relay's stream says.
+/// The content of an event of a relay's stream.
 #[derive(Debug, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[allow(dead_code, reason = "describes what `teller.rs` writes")]
 enum RelayEvent {
     /// A piece of the answer.
     Chunk {
-        /// The text.
+        /// Text of the piece.
         delta: String,
-        /// What it is, if not text of the answer: `thinking`, `tool_start`, `tool_input`, `tool_result` or `status`.
+        /// Kind of the piece, if not text of the answer: `thinking`, `tool_start`, `tool_input`,
+        /// `tool_result` or `status`.
         #[schema(nullable = false)]
         kind: Option<String>,
-        /// The tool that it is about.
+        /// Name of the tool.
         #[schema(nullable = false)]
         tool_name: Option<String>,
-        /// The call of that tool.
+        /// Id of the tool call.
         #[schema(nullable = false)]
         tool_call_id: Option<String>,
     },
     /// The end of the answer.
     Done {
-        /// The files that the agent made.
+        /// Files created by the agent.
         #[schema(nullable = false)]
         attachments: Option<Vec<Attachment<'static>>>,
-        /// The offer of a transfer between peers.
+        /// Offer of a transfer between peers.
         file_transfer_offer: Option<serde_json::Value>,
-        /// The whole answer, of kept streams.
+        /// Full answer, on durable streams only.
         #[schema(nullable = false)]
         result: Option<String>,
     },
-    /// The end, without an answer.
+    /// The end without an answer.
     Error {
-        /// Why, for programs.
+        /// Error code, for programs.
         code: Code,
-        /// Why, for people.
+        /// Error text, for people.
         message: String,
     },
-    /// Nothing happened for a while.
+    /// No event occurred for a while.
     Keepalive,
-    /// Something of a kept stream is no longer there.
+    /// Some events of a durable stream are no longer available.
     Gap {
-        /// The id of the event that follows.
+        /// Id of the next event.
         next: String,
     },
 }
 
-/// Why a call failed: a code of the protocol, or the agent's own.
+/// Code of a failed call: an [`ErrorCode`] of the protocol, or the agent's own.
 #[derive(Debug)]
 struct Code;
 

@@ -1,4 +1,4 @@
-//! What the platform is told when something does not work: a status, a code and a sentence.
+//! Error responses for the platform: a status, a code and a sentence.
 
 use std::borrow::Cow;
 
@@ -15,10 +15,10 @@ use jackfield_wire::{
 
 use crate::{failure, relay::words, wire::response::ErrorBody};
 
-/// The code for a body over the limit, which only HTTP knows.
+/// Code for an oversized body, defined only for HTTP.
 const TOO_LARGE: &str = "payload_too_large";
 
-/// A refusal.
+/// An error response.
 #[derive(Debug)]
 pub(crate) struct Problem {
     status: StatusCode,
@@ -39,34 +39,35 @@ impl Problem {
         }
     }
 
-    /// The body says something that cannot be.
+    /// Creates the error for an invalid body.
     pub(crate) fn invalid(text: impl Into<Cow<'static, str>>) -> Self {
         let code = ErrorCode::InvalidMessage.name();
         Self::new(StatusCode::BAD_REQUEST, code, text)
     }
 
-    /// The query says something that cannot be.
+    /// Creates the error for an invalid query.
     pub(crate) fn bad_query(text: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "invalid_request", text)
     }
 
-    /// No such task, or none of the platform's.
+    /// Creates the error for a task that does not exist or does not belong to the platform.
     pub(crate) fn no_task() -> Self {
         Self::new(StatusCode::NOT_FOUND, "not_found", "Task not found")
     }
 
-    /// The agent cannot be called, in the words of the original hub.
+    /// Creates the error for an offline agent, with the text of the original hub.
     pub(crate) fn offline(text: impl Into<Cow<'static, str>>) -> Self {
         let code = ErrorCode::AgentOffline.name();
         Self::new(StatusCode::NOT_FOUND, code, text)
     }
 
-    /// Agents make a folder of that name, and some are the hub's to give.
+    /// Creates the error for an unsafe client id: agents create a folder with this name, and some names are
+    /// reserved for the hub.
     pub(crate) fn unsafe_client_id() -> Self {
         Self::invalid(format!("field \"client_id\" {FREE_CLIENT_ID}"))
     }
 
-    /// The same in more words, the first of which the original hub has.
+    /// Adds a prefix to the text, as used by the original hub.
     pub(crate) fn prefixed(mut self, words: &str) -> Self {
         self.text = format!("{words}: {}", self.text).into();
         self
@@ -103,7 +104,7 @@ impl IntoResponse for Problem {
     }
 }
 
-/// The agent that a field or path names.
+/// Parses the [`AgentId`] of a field or path.
 pub(crate) fn agent_id(text: &str) -> Result<AgentId, Problem> {
     AgentId::parse(text).map_err(|error| {
         Problem::new(
@@ -114,7 +115,7 @@ pub(crate) fn agent_id(text: &str) -> Result<AgentId, Problem> {
     })
 }
 
-/// An id of a request or session that the platform chose.
+/// Parses an id of a request or session chosen by the platform.
 pub(crate) fn peer_id<T>(
     field: &str,
     text: &str,

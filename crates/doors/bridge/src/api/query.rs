@@ -1,5 +1,4 @@
-//! The query of a request, by name. As in the bodies, an empty value counts as a missing one and unknown names are
-//! ignored.
+//! Query parameters by name. As in bodies, an empty value counts as missing, and unknown names are ignored.
 
 use std::convert::Infallible;
 
@@ -8,7 +7,7 @@ use http::request::Parts;
 
 use super::Problem;
 
-/// The names and values of a query; none if it cannot be read.
+/// Names and values of a query; empty if the query is unreadable.
 #[derive(Debug)]
 pub(crate) struct Query(Vec<(String, String)>);
 
@@ -22,7 +21,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Query {
 }
 
 impl Query {
-    /// A value that must be there.
+    /// Returns a required parameter.
     pub(crate) fn required(&self, name: &str) -> Result<&str, Problem> {
         let found = self
             .0

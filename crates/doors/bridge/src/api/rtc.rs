@@ -1,5 +1,5 @@
-//! `POST /api/rtc-signal/{id}`: an HTTP caller says something to an agent about a file transfer, and fetches what the
-//! agent said meanwhile.
+//! `POST /api/rtc-signal/{id}`: an HTTP caller sends a signal about a file transfer to an agent, and fetches
+//! the agent's waiting signals.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ use crate::{
     },
 };
 
-/// Says something to an agent about a file transfer, and fetches what it said meanwhile.
+/// Sends a signal about a file transfer to an agent, and fetches the agent's signals.
 #[utoipa::path(
     post,
     path = "/api/rtc-signal/{id}",
@@ -74,7 +74,7 @@ pub(crate) async fn exchange(
             client_id: client_id.map(AsRef::as_ref),
             ice_servers: body.ice_servers.optional()?.copied(),
         };
-        // What cannot be meant is passed on as it is, as the original does, and is nobody's.
+        // An invalid offer is passed on unchanged, as in the original hub, and belongs to no caller.
         let offer = (signal_type == PREPARE_UPLOAD)
             .then(|| announced_offer(transfer, word.payload))
             .flatten();
@@ -100,7 +100,7 @@ pub(crate) async fn exchange(
     Ok(Json(answer).into_response())
 }
 
-/// The agent is not there (404), does not read (429), or went away just now (502).
+/// Returns the [`Problem`] for an agent that is offline (404), does not read (429), or left just now (502).
 fn not_sent(failure: &Failure) -> Problem {
     if failure.reason == Reason::Busy {
         return failure.clone().into();

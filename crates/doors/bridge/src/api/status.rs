@@ -1,4 +1,4 @@
-//! `GET /api/task-status`: what became of an async (or kept) relay.
+//! `GET /api/task-status`: the state of an async or durable relay.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use crate::{
     wire::response::{ErrorBody, TaskStatus},
 };
 
-/// Tells what became of a request that is async or kept.
+/// Shows the state of an async or durable request.
 #[utoipa::path(
     get,
     path = "/api/task-status",
@@ -85,7 +85,8 @@ pub(crate) async fn show(
     Ok(Json(status).into_response())
 }
 
-/// Whether the agent is at it. One that ended its turn with a question has answered, as far as the bridge goes.
+/// Returns whether the agent is still working. For the bridge, an agent that ended its turn with a question
+/// has answered.
 fn is_running(task: &Task, record: &TaskRecord) -> bool {
     match record.state {
         TaskState::Submitted | TaskState::Working => true,

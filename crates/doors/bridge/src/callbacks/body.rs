@@ -1,4 +1,4 @@
-//! What a callback says, exactly as the original hub says it.
+//! The body of a callback, exactly as in the original hub.
 
 use jackfield_core::{files::Files, store::TaskRecord};
 use jackfield_model::Json;
@@ -7,21 +7,21 @@ use serde::Serialize;
 
 use crate::{relay::outcome::Outcome, wire::response::Callback};
 
-/// What is kept of the request for its callback.
+/// The parts of a request that its callback repeats.
 #[derive(Debug, Serialize)]
 pub(crate) struct Repeated<'a> {
-    /// The platform's id of the request, which the agent may have been given another for.
+    /// The platform's id of the request; the agent may have been given a different one.
     pub(crate) request_id: &'a str,
-    /// The title of the conversation.
+    /// Title of the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) session_title: Option<&'a str>,
-    /// What the user said.
+    /// Message of the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) user_message: Option<&'a str>,
 }
 
-/// The body of the callback of a task that is over; `data` are the [`Repeated`] parts of its request,
-/// and `links` are for the files of the answer.
+/// Returns the body of the callback for a finished task. `data` holds the [`Repeated`] parts of its request,
+/// and `links` provides URLs for the files of the answer.
 pub(super) fn body_from(
     record: &TaskRecord,
     data: Option<&Json>,

@@ -1,4 +1,4 @@
-//! One callback, as the courier asks for it at every try.
+//! Composing of one callback, requested by the courier at every attempt.
 
 use futures_util::future::BoxFuture;
 use http::HeaderValue;
@@ -35,9 +35,10 @@ async fn letter(bridge: &Bridge, row: &OutboxRow) -> Result<Letter, Undelivered>
     Ok(letter)
 }
 
-/// What the callback says, out of the task and its log, or what was kept of that for the callback alone.
+/// Returns the body of the callback, from the task and its log ([`LastTurn`]), or from the reply stored for
+/// the callback alone.
 async fn body(bridge: &Bridge, row: &OutboxRow) -> Result<Vec<u8>, Undelivered> {
-    // The row was committed with the end; who recorded it may not have heard of that yet.
+    // The row was committed with the end; the task's recorder may not know yet.
     let tasks = bridge.hub.tasks();
     let task = tasks.find_stored(&bridge.platform, row.task).await;
     let task = task.map_err(Undelivered::for_now)?;
@@ -55,7 +56,7 @@ async fn body(bridge: &Bridge, row: &OutboxRow) -> Result<Vec<u8>, Undelivered> 
     body.map_err(Undelivered::for_good)
 }
 
-/// The platform's secret, if it goes to an origin that may see it.
+/// Returns the platform's secret, if the origin of the callback may receive it.
 fn secret_for(
     bridge: &Bridge,
     way: &Way,

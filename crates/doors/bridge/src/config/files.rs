@@ -1,4 +1,4 @@
-//! `[files]`: transfers of files between agents and their callers.
+//! Section `[files]`: file transfers between agents and their callers.
 
 use std::fmt;
 
@@ -8,20 +8,20 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::{FileRules, IceServer};
 
-/// What stands in place of a credential where the configuration is shown.
+/// Replacement for a credential in displayed configuration.
 const HIDDEN: &str = "(hidden)";
-/// What the address of a server begins with.
+/// Allowed schemes of a server's address.
 const SCHEMES: [&str; 4] = ["stun:", "stuns:", "turn:", "turns:"];
 
-/// Transfers of files.
+/// Settings for file transfers.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FilesConfig {
-    /// The largest archive that is announced to an agent or goes through the hub.
+    /// Maximum size of an archive, announced to an agent or relayed through the hub.
     pub max_size: Size,
-    /// How many archives go through the hub at once.
+    /// Maximum number of archives relayed through the hub at once.
     pub max_relayed: usize,
-    /// Servers that help two parties to a direct way.
+    /// ICE servers for direct connections between the two parties of a transfer.
     pub ice_servers: Vec<IceServerConfig>,
 }
 
@@ -40,16 +40,16 @@ impl Default for FilesConfig {
     }
 }
 
-/// A server that helps two parties to a direct way. Its credential is not shown.
+/// An ICE server for direct connections. Its credential is never displayed.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IceServerConfig {
-    /// Its addresses, such as `stun:stun.example.com:3478`.
+    /// Addresses of the server, such as `stun:stun.example.com:3478`.
     pub urls: Vec<String>,
-    /// Who one is there.
+    /// User name at the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub username: Option<String>,
-    /// How one proves it.
+    /// Password at the server.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "hidden")]
     pub credential: Option<String>,
 }
@@ -67,7 +67,7 @@ impl fmt::Debug for IceServerConfig {
 }
 
 impl FilesConfig {
-    /// Checks what serde cannot.
+    /// Checks the settings beyond the checks of serde.
     pub fn check(&self) -> Result<(), ConfigError> {
         for server in &self.ice_servers {
             let has_scheme = |url: &String| SCHEMES.iter().any(|scheme| url.starts_with(scheme));
@@ -91,7 +91,7 @@ impl FilesConfig {
         Ok(())
     }
 
-    /// What the door is told.
+    /// Converts the settings into [`FileRules`].
     pub(super) fn rules(&self) -> FileRules {
         let servers = self.ice_servers.iter().cloned();
         FileRules {

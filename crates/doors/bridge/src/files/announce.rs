@@ -1,4 +1,4 @@
-//! `POST /v1/agents/{id}/transfers`: a caller tells an agent that it will send an archive ahead of a message.
+//! `POST /v1/agents/{id}/transfers`: a caller announces an archive to an agent, ahead of a message.
 
 use axum::{Json, extract::State};
 use http::StatusCode;
@@ -20,24 +20,24 @@ use crate::{
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewTransfer {
-    /// The caller's own id of it, which nobody should be able to guess: a new UUID.
+    /// Id chosen by the caller. It must be hard to guess: use a new UUID.
     #[schema(
         min_length = 1,
         max_length = 128,
         pattern = "^[A-Za-z0-9._:@-]{1,128}$"
     )]
     transfer_id: String,
-    /// The archive's size in bytes.
+    /// Size of the archive in bytes.
     #[schema(minimum = 1, maximum = 9007199254740992u64)]
     zip_size: u64,
-    /// Its SHA-256, in hexadecimal.
+    /// SHA-256 of the archive, in hexadecimal.
     #[schema(pattern = "^[0-9A-Fa-f]{64}$")]
     zip_sha256: String,
-    /// How many files are in it.
+    /// Number of files in the archive.
     #[schema(maximum = 9007199254740992u64)]
     file_count: u64,
-    /// Whose files they are, for an agent that keeps a folder for each of its callers. It does not begin with `agent.`;
-    /// agents that announce and name none are clients of their own.
+    /// Client that the files belong to, for an agent with a folder for each of its callers. Must not begin
+    /// with `agent.`. An agent that announces an archive without this field is a client of its own.
     #[schema(
         min_length = 1,
         max_length = 128,
@@ -46,12 +46,12 @@ pub(crate) struct NewTransfer {
     client_id: Option<String>,
 }
 
-/// The agent was told.
+/// The announced transfer.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct TransferAnnounced {
-    /// The transfer.
+    /// Id of the transfer.
     transfer_id: String,
-    /// Servers for a direct way.
+    /// ICE servers for a direct connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     ice_servers: Option<Vec<IceServer>>,
@@ -77,7 +77,7 @@ pub(crate) async fn announce(
     body: Unread,
 ) -> Result<(StatusCode, Json<TransferAnnounced>), Problem> {
     let bridge = &api.0;
-    // As everywhere, a UUID is the same in either case.
+    // As everywhere, a UUID matches in either case.
     let agent = AgentId::parse(&id).map_err(|_| Failure::no_such_agent(&id))?;
     let agent = bridge.hub.find(&principal, agent.as_str())?.id.clone();
     let NewTransfer {
@@ -105,7 +105,7 @@ pub(crate) async fn announce(
     let book = bridge.hub.transfers();
     let announced = book.announced(&agent, &principal, offer, Instant::now());
     let transfer = announced.map_err(forbidden)?;
-    // What was said under this id before was not said to this caller.
+    // Earlier signals under this id were meant for a different caller.
     bridge.signals.forget(&agent, &transfer.offer.transfer_id);
     let payload = payload_from(&transfer.offer);
     let servers = bridge.files.raw_servers();
@@ -126,7 +126,7 @@ pub(crate) async fn announce(
     Ok((StatusCode::CREATED, Json(announced)))
 }
 
-/// Whether an archive of this size may go through the hub.
+/// Checks whether an archive of this size may pass through the hub.
 pub(super) fn check_size(size: u64, max: Size) -> Result<(), Failure> {
     if size <= max.0 as u64 {
         return Ok(());

@@ -1,5 +1,6 @@
-//! `GET` and `PUT /v1/agents/{id}/transfers/{transfer}/content`: the archive through the hub, where the parties find no direct
-//! way. The agent is told by the signal `relay`, and comes with its ticket (`meet.rs`).
+//! `GET` and `PUT /v1/agents/{id}/transfers/{transfer}/content`: the archive through the hub, when the
+//! parties find no direct connection. The agent gets the signal `relay` with a ticket, and connects with the
+//! ticket (`meet.rs`).
 
 use std::sync::Arc;
 
@@ -30,7 +31,7 @@ use super::{
 };
 use crate::signals::{self, RELAY, Word};
 
-/// What the agent is told.
+/// The payload of the signal `relay`.
 #[derive(Debug, Serialize)]
 struct Ticket<'a> {
     ticket: &'a str,
@@ -39,7 +40,7 @@ struct Ticket<'a> {
     direction: &'static str,
 }
 
-/// Fetches the archive that the agent offered, through the hub. `Range: bytes=N-` goes on after a cut.
+/// Fetches the archive offered by the agent, through the hub. `Range: bytes=N-` resumes a download.
 #[utoipa::path(
     get,
     path = "/v1/agents/{id}/transfers/{transfer}/content",
@@ -76,7 +77,7 @@ fn past_the_end(failure: Failure) -> Problem {
     Problem::from(failure).with_status(StatusCode::RANGE_NOT_SATISFIABLE)
 }
 
-/// The archive of a transfer that is the caller's, from there on.
+/// Returns the archive of a caller's [`Transfer`], from the start of `range` on.
 pub(super) async fn fetched(
     api: &FilesApi,
     principal: &Principal,
@@ -97,7 +98,7 @@ pub(super) async fn fetched(
     Ok(response(transfer, range, Body::from_stream(outlet)))
 }
 
-/// Sends the archive that was announced to the agent, through the hub; from `offset` on after a cut.
+/// Sends an announced archive to the agent, through the hub. `offset` resumes an upload.
 #[utoipa::path(
     put,
     path = "/v1/agents/{id}/transfers/{transfer}/content",
@@ -164,7 +165,7 @@ fn begin_upload(
     Ok((inlet, meeting))
 }
 
-/// Whether the archive goes this way, and may go through the hub.
+/// Checks the direction of the archive, and whether it may pass through the hub.
 fn check(api: &FilesApi, transfer: &Transfer, toward: Toward) -> Result<(), Failure> {
     if transfer.toward != toward {
         let text = match transfer.toward {
@@ -176,7 +177,7 @@ fn check(api: &FilesApi, transfer: &Transfer, toward: Toward) -> Result<(), Fail
     check_size(transfer.offer.zip_size, api.0.files.max_size)
 }
 
-/// Tells the agent to come.
+/// Issues a ticket, and sends it to the agent.
 fn invite(
     api: &FilesApi,
     transfer: &Arc<Transfer>,
@@ -200,7 +201,7 @@ fn invite(
     Ok(meeting)
 }
 
-/// Waits for the agent.
+/// Waits for the agent to connect ([`Meeting`]).
 async fn met(api: &FilesApi, principal: &Principal, meeting: Meeting) -> Result<(), Failure> {
     let leash = Leash::until_stop(principal, api.0.tasks.stop_token());
     tokio::select! {
@@ -209,7 +210,8 @@ async fn met(api: &FilesApi, principal: &Principal, meeting: Meeting) -> Result<
     }
 }
 
-/// From where on the caller wants the archive, if it says so and means this very one; an error past its end.
+/// Returns the requested start of the archive, if the caller asks for a range of this very archive. Fails for
+/// a start past the end.
 pub(super) fn range(headers: &HeaderMap, transfer: &Transfer) -> Result<Option<u64>, Failure> {
     let (asked, size) = (asked_range(headers, transfer), transfer.offer.zip_size);
     match asked.filter(|from| *from >= size) {
@@ -230,7 +232,7 @@ fn asked_range(headers: &HeaderMap, transfer: &Transfer) -> Option<u64> {
         .strip_prefix("bytes=")?
         .strip_suffix('-')?;
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    // More than a number holds is past the end of anything.
+    // A number too large to parse is past the end of any archive.
     is_number.then(|| digits.parse().unwrap_or(u64::MAX))
 }
 
@@ -238,7 +240,7 @@ fn etag(transfer: &Transfer) -> String {
     format!("\"{}\"", transfer.offer.zip_sha256)
 }
 
-/// The archive as a download: a stranger made it.
+/// Returns the archive as a download, because its content is untrusted.
 fn response(transfer: &Transfer, range: Option<u64>, body: Body) -> Response {
     let size = transfer.offer.zip_size;
     let mut response = Response::new(body);
@@ -254,7 +256,7 @@ fn response(transfer: &Transfer, range: Option<u64>, body: Body) -> Response {
     ] {
         headers.insert(name, HeaderValue::from_static(value));
     }
-    // Hexadecimal digits can stand in any header.
+    // Hexadecimal digits are valid in any header.
     if let Ok(etag) = HeaderValue::try_from(etag(transfer)) {
         headers.insert(header::ETAG, etag);
     }

@@ -1,5 +1,5 @@
-//! `POST /v1/agents/{id}/transfers/{transfer}/signals`: a caller says something to the agent about their transfer, and waits
-//! for what the agent says.
+//! `POST /v1/agents/{id}/transfers/{transfer}/signals`: a caller sends a signal to the agent of a transfer,
+//! and waits for signals of the agent.
 
 use std::time::Duration;
 
@@ -16,38 +16,39 @@ use utoipa::ToSchema;
 use super::{FilesApi, rules::IceServer};
 use crate::signals::{self, OFFER, POLL, Waiting, Word, check_type};
 
-/// How long a caller may wait for signals at most: less than they are kept.
+/// Maximum wait for signals: less than the time for which signals are stored.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// What a caller says to the agent of a transfer.
+/// A signal from a caller to the agent of a transfer.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewSignal {
-    /// What it is: `offer`, `answer`, `candidate`, or whatever the two agree on; `poll` says nothing and only fetches.
+    /// Type of the signal: `offer`, `answer`, `candidate`, or any type that the two parties agree on; `poll`
+    /// sends no signal and only fetches.
     #[schema(min_length = 1, max_length = 128)]
     signal_type: String,
-    /// Its content.
+    /// Content of the signal.
     #[schema(max_length = 65536)]
     payload: Option<String>,
 }
 
-/// What the agent said.
+/// Signals of the agent.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct TransferSignals {
-    /// In its order.
+    /// Signals in the order of arrival.
     signals: Vec<TransferSignal>,
-    /// Servers for a direct way.
+    /// ICE servers for a direct connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     ice_servers: Option<Vec<IceServer>>,
 }
 
-/// One thing that the agent said.
+/// One signal of the agent.
 #[derive(Debug, Serialize, ToSchema)]
 struct TransferSignal {
-    /// What it is.
+    /// Type of the signal.
     signal_type: String,
-    /// Its content, as the agent wrote it: a text in practice.
+    /// Content as written by the agent, a text in practice.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
     payload: Option<event::Json>,
@@ -62,8 +63,9 @@ impl From<Waiting> for TransferSignal {
     }
 }
 
-/// Says something to the agent about a transfer of yours, and returns what it says; with `wait`, as soon as it says
-/// something.
+/// Sends a signal about your transfer to the agent, and returns the agent's signals.
+///
+/// With `wait`, returns as soon as the agent sends a signal.
 #[utoipa::path(
     post,
     path = "/v1/agents/{id}/transfers/{transfer}/signals",

@@ -1,5 +1,5 @@
-//! `PUT` and `GET /v1/transfers/{ticket}`: the agent's end of an archive that goes through the hub. The ticket came over the
-//! agent's own line, and is all the right that is needed.
+//! `PUT` and `GET /v1/transfers/{ticket}`: the agent's side of an archive that passes through the hub. The
+//! ticket was sent over the agent's own connection, and is the only permission needed.
 
 use axum::{
     body::Body,
@@ -16,7 +16,7 @@ use jackfield_kit::{
 use super::FilesApi;
 use crate::signals;
 
-/// Sends the archive to whoever waits for it. Needs no token: the ticket is the right.
+/// Sends the archive to the waiting receiver. Needs no token: the ticket is the permission.
 #[utoipa::path(
     put,
     path = "/v1/transfers/{ticket}",
@@ -39,7 +39,7 @@ pub(crate) async fn send(
         Ok((inlet, leash, transfer)) => {
             let carried = inlet.carry(body.into_data_stream(), leash).await;
             if let Err(failure) = &carried {
-                // The receiver's body breaks off, and cannot say why.
+                // The receiver's body ends early and cannot state the reason.
                 let why = format!("the agent's end of it: {failure}");
                 signals::interrupted(&api.0, &transfer, &why);
             }
@@ -53,7 +53,7 @@ pub(crate) async fn send(
     }
 }
 
-/// Receives the archive from whoever sends it. Needs no token: the ticket is the right.
+/// Receives the archive from its sender. Needs no token: the ticket is the permission.
 #[utoipa::path(
     get,
     path = "/v1/transfers/{ticket}",
@@ -73,7 +73,7 @@ pub(crate) async fn receive(
     uri: Uri,
 ) -> Result<Response, Problem> {
     params.finish()?;
-    // A look would use the ticket up.
+    // A HEAD request would use up the ticket.
     if method == Method::HEAD {
         return Ok(wrong_method(method, uri).await.into_response());
     }

@@ -1,6 +1,6 @@
-//! Two bodies tied together: what one party sends goes to the other, a few pieces at a time. Nothing is stored, and how
-//! large the archive is makes no difference. The receiver's body ends cleanly after the last byte and not before: whatever else happens to
-//! the sender is an error there.
+//! Two bodies connected to each other: data of the sender goes to the receiver, a few pieces at a time. No
+//! data is stored, and the size of the archive does not matter. The receiver's body ends cleanly after the
+//! last byte and not before: every problem of the sender is an error there.
 
 use std::{
     fmt::Display,
@@ -19,23 +19,23 @@ use tokio::{
     time::timeout,
 };
 
-/// How many pieces are on their way: each is as large as a read from a socket.
+/// Maximum number of pieces in transit; each has the size of one read from a socket.
 pub(crate) const PIECES: usize = 4;
-/// How long a party may neither send nor take anything.
+/// Maximum time without sending or taking data.
 pub(crate) const IDLE: Duration = Duration::from_secs(30);
 
-/// Where the sender's body goes in.
+/// The sender's end of the pipe.
 #[derive(Debug)]
 pub(crate) struct Inlet {
     pieces: mpsc::Sender<Bytes>,
-    /// How much the archive still has.
+    /// Remaining bytes of the archive.
     left: u64,
-    /// Resolves when all of it was taken; an error if the receiver left before.
+    /// Resolves when the receiver has taken all data; fails if the receiver left before.
     taken: oneshot::Receiver<()>,
     _permit: OwnedSemaphorePermit,
 }
 
-/// What the receiver's body is made of.
+/// The receiver's end of the pipe, used as the response body.
 #[derive(Debug)]
 pub(crate) struct Outlet {
     pieces: mpsc::Receiver<Bytes>,
@@ -43,7 +43,7 @@ pub(crate) struct Outlet {
     taken: Option<oneshot::Sender<()>>,
 }
 
-/// Two ends for this many bytes; the permit is held as long as they come in.
+/// Creates an [`Inlet`] and an [`Outlet`] for `len` bytes. The permit is held while data comes in.
 pub(crate) fn pipe(len: u64, permit: OwnedSemaphorePermit) -> (Inlet, Outlet) {
     let (sender, receiver) = mpsc::channel(PIECES);
     let (took, taken) = oneshot::channel();
@@ -62,7 +62,7 @@ pub(crate) fn pipe(len: u64, permit: OwnedSemaphorePermit) -> (Inlet, Outlet) {
 }
 
 impl Inlet {
-    /// Carries a body over to the last byte of the archive, no more and no less, as long as the leash holds.
+    /// Copies a body up to the last byte of the archive, no more and no less, while the [`Leash`] holds.
     pub(crate) async fn carry<E: Display>(
         mut self,
         body: impl Stream<Item = Result<Bytes, E>>,
@@ -73,7 +73,7 @@ impl Inlet {
             loop {
                 let next = tokio::select! {
                     next = timeout(IDLE, body.next()) => next.map_err(|_| idle("came"))?,
-                    // Whoever has all of it may leave; then only the end of the body is waited for.
+                    // A receiver with all data may leave; then only the end of the body is awaited.
                     () = self.pieces.closed(), if self.left > 0 => return Err(left()),
                 };
                 match next {
@@ -116,7 +116,7 @@ impl Inlet {
 }
 
 impl Outlet {
-    /// How many bytes it has.
+    /// Returns the number of remaining bytes.
     pub(crate) fn len(&self) -> u64 {
         self.left
     }
@@ -137,7 +137,7 @@ impl Stream for Outlet {
         if self.left == 0
             && let Some(taken) = self.taken.take()
         {
-            // The sender may be gone, and nobody wants to know.
+            // The sender may be gone and needs no notice.
             taken.send(()).ok();
         }
         Poll::Ready(Some(Ok(piece)))
@@ -149,7 +149,7 @@ fn idle(what: &str) -> Failure {
     Failure::new(Reason::Timeout, text)
 }
 
-/// The receiver is gone.
+/// Returns the failure for a receiver that left.
 fn left() -> Failure {
     Failure::new(Reason::Cancelled, "the other party has left")
 }

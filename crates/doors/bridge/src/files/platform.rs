@@ -1,5 +1,5 @@
-//! `GET /api/transfers/{id}/{transfer}/content`: what an agent offered to the platform, through the hub. It is the archive of
-//! `/v1` for who shows the platform's secret in place of a token.
+//! `GET /api/transfers/{id}/{transfer}/content`: an archive that an agent offered to the platform, through
+//! the hub. The same archive as under `/v1`, for a client with the platform's secret in place of a token.
 
 use std::sync::Arc;
 
@@ -25,8 +25,9 @@ use crate::{
     wire::response::ErrorBody,
 };
 
-/// Fetches the archive that the agent offered in an answer to the platform, through the hub. `Range: bytes=N-` goes on after
-/// a cut.
+/// Fetches the archive that the agent offered to the platform, through the hub.
+///
+/// `Range: bytes=N-` resumes a download.
 #[utoipa::path(
     get,
     path = "/api/transfers/{id}/{transfer}/content",
@@ -54,7 +55,7 @@ pub(crate) async fn download(
     method: Method,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    // What cannot be decoded is no id either.
+    // A path that cannot be decoded is no valid id either.
     let (id, transfer) = path.map_or_else(|_| Default::default(), |Path(ids)| ids);
     let (id, book) = (agent_id(&id)?, bridge.hub.transfers());
     let found = book.of_caller(&bridge.platform, &id, &transfer, Instant::now());

@@ -1,5 +1,5 @@
-//! Archives that go through the hub: the two requests find each other by a ticket, which the agent is told over its own
-//! line. It cannot be guessed, works once, and only for a while.
+//! Archives that pass through the hub. The two requests find each other by a ticket, which the agent gets
+//! over its own connection. A ticket cannot be guessed, works once, and expires.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -15,15 +15,16 @@ use tokio::{
 
 use super::pipe::{Inlet, Outlet};
 
-/// How long an agent has to come with its ticket.
+/// Time for an agent to connect with its ticket.
 pub(crate) const MEET_WITHIN: Duration = Duration::from_secs(30);
 
-/// What the agent does with its request.
+/// The agent's side of a relayed archive.
 #[derive(Debug)]
 pub(crate) enum Half {
-    /// It sends: here its body goes in, for as long as the caller may have it. Whose it is.
+    /// The agent sends into the [`Inlet`], as long as the caller's [`Leash`] holds. The [`Transfer`] names
+    /// the parties.
     Send(Inlet, Leash, Arc<Transfer>),
-    /// It receives: this is what it gets.
+    /// The agent receives from the [`Outlet`].
     Receive(Outlet),
 }
 
@@ -35,7 +36,7 @@ struct Waiting {
 
 type Hash = [u8; 32];
 
-/// The tickets that are out, as hashes, and how much may be under way.
+/// Issued tickets, as hashes, and the limit on relayed archives.
 #[derive(Debug)]
 pub(crate) struct Relays {
     waiting: Mutex<HashMap<Hash, Waiting>>,
@@ -52,7 +53,7 @@ impl Relays {
         }
     }
 
-    /// Leave for one more archive.
+    /// Reserves a slot for one archive.
     pub(crate) fn permit(&self) -> Result<OwnedSemaphorePermit, Failure> {
         self.free.clone().try_acquire_owned().map_err(|_| {
             let text = format!(
@@ -63,7 +64,8 @@ impl Relays {
         })
     }
 
-    /// A ticket for the agent's half, and the wait for whoever shows it.
+    /// Issues a ticket for the agent's side. Returns the ticket, and the [`Meeting`] that waits for the
+    /// agent.
     pub(crate) fn issue(self: &Arc<Self>, half: Half) -> Result<(String, Meeting), Failure> {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes).map_err(|error| {
@@ -82,7 +84,7 @@ impl Relays {
         Ok((ticket, meeting))
     }
 
-    /// Where the agent with this ticket sends to, once.
+    /// Redeems the ticket of a sending agent.
     pub(crate) fn take_inlet(
         &self,
         ticket: &str,
@@ -93,7 +95,7 @@ impl Relays {
         })
     }
 
-    /// What the agent with this ticket receives, once.
+    /// Redeems the ticket of a receiving agent.
     pub(crate) fn take_outlet(&self, ticket: &str) -> Result<Outlet, Failure> {
         self.take(ticket, |half| match half {
             Half::Receive(outlet) => Ok(outlet),
@@ -101,7 +103,7 @@ impl Relays {
         })
     }
 
-    /// Takes the half of a ticket. One that is for the other direction stays good.
+    /// Redeems a ticket. A ticket used for the wrong direction stays valid.
     fn take<T>(
         &self,
         ticket: &str,
@@ -112,7 +114,7 @@ impl Relays {
         let Waiting { half, met } = waiting.remove(&hash).ok_or_else(no_ticket)?;
         match pick(half) {
             Ok(picked) => {
-                // Whoever waited may have left just now: the half then says so.
+                // The waiting caller may have left just now; the pipe then reports it.
                 met.send(()).ok();
                 Ok(picked)
             }
@@ -136,7 +138,7 @@ fn no_ticket() -> Failure {
     Failure::new(Reason::NotFound, text)
 }
 
-/// The wait for an agent with its ticket. Dropping it ends the ticket.
+/// The wait for an agent with its ticket, see [`Relays::issue`]. Dropping the meeting revokes the ticket.
 #[derive(Debug)]
 pub(crate) struct Meeting {
     relays: Arc<Relays>,
@@ -145,7 +147,7 @@ pub(crate) struct Meeting {
 }
 
 impl Meeting {
-    /// Resolves when the agent is there.
+    /// Waits until the agent connects.
     pub(crate) async fn met(mut self) -> Result<(), Failure> {
         match timeout(MEET_WITHIN, &mut self.comes).await {
             Ok(Ok(())) => Ok(()),

@@ -1,5 +1,5 @@
-//! What the operator set for transfers of files: how large, how many at once through the hub, and the servers that help two
-//! parties to a direct way.
+//! The operator's rules for file transfers: maximum size, maximum number through the hub, and the ICE servers
+//! for direct connections.
 
 use std::fmt;
 
@@ -8,14 +8,16 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use utoipa::ToSchema;
 
-/// What the operator set for transfers of files.
+/// The operator's rules for file transfers.
 #[derive(Debug, Clone)]
 pub struct FileRules {
-    /// The largest archive that is announced to an agent or goes through the hub: room to spare over what agents pack.
+    /// Maximum size of an archive, announced to an agent or relayed through the hub: well above the archives
+    /// that agents pack.
     pub max_size: Size,
-    /// How many archives go through the hub at once. Each takes two connections and a few pieces of memory.
+    /// Maximum number of archives relayed through the hub at once. Each takes two connections and a few
+    /// pieces of memory.
     pub max_relayed: usize,
-    /// Told to the two parties of each transfer that is begun over `/v1`, and to nobody else.
+    /// ICE servers, sent to the two parties of each transfer started over `/v1`, and to no other client.
     pub ice_servers: Vec<IceServer>,
 }
 
@@ -30,33 +32,34 @@ impl Default for FileRules {
 }
 
 impl FileRules {
-    /// The servers as a frame has them; nothing if there are none.
+    /// Returns the servers for a frame; `None` if there are none.
     pub(crate) fn raw_servers(&self) -> Option<Box<RawValue>> {
         let servers = (!self.ice_servers.is_empty()).then_some(&self.ice_servers)?;
         to_raw_value(servers).ok()
     }
 
-    /// The servers as an answer has them; nothing if there are none.
+    /// Returns the servers for a response; `None` if there are none.
     pub(crate) fn servers(&self) -> Option<Vec<IceServer>> {
         (!self.ice_servers.is_empty()).then(|| self.ice_servers.clone())
     }
 }
 
-/// A server that helps two parties to a direct way. `Debug` shows no credential.
+/// An ICE server for direct connections between two parties.
 #[derive(Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct IceServer {
-    /// Its addresses, such as `stun:stun.example.com:3478`.
+    /// Addresses of the server, such as `stun:stun.example.com:3478`.
     pub urls: Vec<String>,
-    /// Who one is there.
+    /// User name at the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub username: Option<String>,
-    /// How one proves it.
+    /// Password at the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub credential: Option<String>,
 }
 
+// Not derived, so that the credential is never printed.
 impl fmt::Debug for IceServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("IceServer")

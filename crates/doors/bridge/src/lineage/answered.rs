@@ -1,25 +1,26 @@
-//! Requests that an agent has answered, and that it may ask or speak of again because it did not hear that the hub knows.
+//! Requests that an agent has answered. The agent may mention them again, because it may have missed the
+//! acknowledgement.
 
 use std::{collections::VecDeque, sync::Weak};
 
 use jackfield_core::call::{Call, Life};
 use jackfield_model::RequestId;
 
-/// How many are remembered: as many as an agent may have open, which is as many as it can be in doubt about.
+/// Number of remembered requests: as many as an agent may have open, and so can be in doubt about.
 const REMEMBERED: usize = 64;
 
 /// A request that the agent ended.
 #[derive(Debug, Clone)]
 pub(crate) struct Answered {
     pub(crate) request: RequestId,
-    /// The number of the frame that ended it.
+    /// Number of the frame that ended the request.
     pub(crate) seq: u64,
-    /// The call, as long as somebody reads it.
+    /// Call of the request, as long as it has a reader.
     pub(crate) call: Weak<Call>,
 }
 
 impl Answered {
-    /// Whether the end need not be sent again: it was taken, and if it is to be written down, it is.
+    /// Returns whether the end need not be sent again: it was received, and stored if the call is durable.
     pub(crate) fn is_kept(&self) -> bool {
         self.call
             .upgrade()
@@ -27,7 +28,7 @@ impl Answered {
     }
 }
 
-/// The last ones.
+/// The last [`Answered`] requests.
 #[derive(Debug, Default)]
 pub(super) struct Ring(VecDeque<Answered>);
 

@@ -1,22 +1,23 @@
-//! The last frames of replies that were written to an agent, since a connection that breaks takes some with it.
+//! The last frames of replies written to an agent, because a breaking connection loses some of them.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
-/// How much is kept: more than a socket's buffers hold of what models say, and little for the few agents that call others.
+/// Maximum number of stored bytes: more than socket buffers hold of a model's output, and little for the few
+/// agents that call others.
 const MAX_BYTES: usize = 256 << 10;
 
-/// How long it is kept: a line that has been silent for longer is known to be dead.
+/// Maximum age of a stored frame: a connection silent for longer is known to be dead.
 const MAX_AGE: Duration = Duration::from_secs(60);
 
-/// What a frame takes besides its text.
+/// Bytes that a frame counts beyond its text.
 const OVERHEAD: usize = 64;
 
 #[derive(Debug)]
 struct Written {
     call_id: Arc<str>,
-    /// Which frame of its call it is, from 1.
+    /// Number of the frame within its call, from 1.
     number: u64,
     frame: String,
     at: Instant,
@@ -28,7 +29,7 @@ impl Written {
     }
 }
 
-/// The last frames, in the order in which they were written.
+/// The last frames, in the order of writing.
 #[derive(Debug, Default)]
 pub(super) struct Tail {
     written: VecDeque<Written>,
@@ -50,14 +51,14 @@ impl Tail {
         }
     }
 
-    /// Forgets what is old.
+    /// Drops old frames.
     pub(super) fn trim(&mut self, now: Instant) {
         let is_old = |first: &Written| now.saturating_duration_since(first.at) > MAX_AGE;
         while self.written.front().is_some_and(is_old) {
             self.drop_first();
         }
         if self.written.is_empty() {
-            // Most agents call nobody: an idle connection keeps no buffer for it.
+            // Most agents call no others: an idle connection keeps no buffer.
             self.written = VecDeque::new();
         }
     }
@@ -66,19 +67,19 @@ impl Tail {
         self.bytes -= self.written.pop_front().map_or(0, |first| first.weight());
     }
 
-    /// Forgets a call, whose id is used again.
+    /// Drops the frames of a call whose id is reused.
     pub(super) fn forget(&mut self, call_id: &str) {
         self.retain(|id, _| id != call_id);
     }
 
-    /// Keeps only these, by call and number.
+    /// Keeps only the frames accepted by `stays`, given call and number.
     pub(super) fn retain(&mut self, mut stays: impl FnMut(&str, u64) -> bool) {
         self.written
             .retain(|written| stays(&written.call_id, written.number));
         self.bytes = self.written.iter().map(Written::weight).sum();
     }
 
-    /// The number of the last frame of a call that is here.
+    /// Returns the number of the last stored frame of a call.
     pub(super) fn last_of(&self, call_id: &str) -> Option<u64> {
         let mut newest = self.written.iter().rev();
         newest
@@ -86,7 +87,7 @@ impl Tail {
             .map(|written| written.number)
     }
 
-    /// Whether this frame of a call is here; if so, all that came after it are.
+    /// Returns whether a frame of a call is stored; if so, all later ones are stored too.
     pub(super) fn has(&self, call_id: &str, number: u64) -> bool {
         self.written
             .iter()

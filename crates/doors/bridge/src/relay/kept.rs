@@ -1,4 +1,5 @@
-//! The stream of a kept relay: its events have ids, from which another stream goes on when this one is lost.
+//! The stream of a durable relay: its events have ids, from which a new stream resumes when the connection is
+//! lost.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -20,7 +21,8 @@ use tokio_util::sync::CancellationToken;
 use super::{live::NO_COMMENTS, silence::Silence, teller::Teller, told};
 use crate::{DOOR, bridge::Bridge, wire::sse};
 
-/// The response that streams a kept call; `after` is where the reader goes on, if not from the start.
+/// Returns the response that streams the [`Subscription`] of a durable call; `after` is the position to
+/// resume from, if not the start.
 pub(super) fn respond(
     bridge: &Bridge,
     subscription: Subscription,
@@ -51,7 +53,7 @@ pub(super) fn respond(
 struct Kept {
     subscription: Subscription,
     teller: Teller,
-    /// The task, if the reader missed its beginning.
+    /// [`Task`] of the stream, if the reader missed its beginning.
     task: Option<Arc<Task>>,
     message_max: usize,
     silence: Silence,
@@ -62,7 +64,7 @@ struct Kept {
 }
 
 impl Kept {
-    /// The next event of the stream.
+    /// Waits for the next [`SseFrame`] of the stream.
     async fn next(&mut self) -> Option<SseFrame> {
         loop {
             if let Some(frame) = self.told.pop_front() {
@@ -91,7 +93,7 @@ impl Kept {
 
     async fn tell(&mut self, item: LogItem, next: Cursor) {
         match item {
-            // The platform said these itself.
+            // The platform sent these itself.
             LogItem::Message(_) | LogItem::Answer(..) => {}
             LogItem::Event(event) => {
                 let told = self.teller.event(event);
@@ -111,13 +113,15 @@ impl Kept {
         }
     }
 
-    /// Whether nothing more comes although there was no end: the hub stops, and the next one goes on.
+    /// Returns whether the subscription ended without an end of the task: the hub stops, and the task
+    /// continues after the restart.
     fn is_unfinished(&self) -> bool {
         let state = self.subscription.task().record().state;
         matches!(state, TaskState::Submitted | TaskState::Working)
     }
 
-    /// The stream ends, but the call may not: whoever comes back goes on from the last id.
+    /// Ends the stream with an error. The call may continue: a client that reconnects resumes from the last
+    /// id.
     fn fail(&mut self, failure: &Failure) -> SseFrame {
         self.is_over = true;
         let (code, text) = told(failure, Life::Kept);

@@ -1,5 +1,5 @@
-//! The stream of a live relay. Dropping it, as happens when the reader hangs up, drops the caller's end of the call,
-//! which cancels it at the agent.
+//! The stream of a live relay. Dropping the stream, as after a hang-up of the reader, drops the [`Asking`]
+//! side of the call, which cancels the call at the agent.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,13 +16,14 @@ use jackfield_model::{End, Event};
 use super::{silence::Silence, teller::Teller};
 use crate::{DOOR, bridge::Bridge, wire::sse};
 
-/// How much is moved out of the pipe at once.
+/// Bytes taken from the pipe at once.
 const BATCH: usize = 64 << 10;
 
-/// The kit's own sign of life is a comment, which readers of the bridge do not know: it never comes.
+/// Keepalive interval for the comments of the kit: practically never, because readers of the bridge do not
+/// know comments.
 pub(super) const NO_COMMENTS: Duration = Duration::from_secs(365 * 86_400);
 
-/// The response that streams a live call.
+/// Returns the response that streams a live call.
 pub(crate) fn respond(bridge: &Bridge, asking: Asking) -> Response {
     let call = asking.call();
     tracing::debug!(call = %call.id, from = call.principal.label(), to = %call.target, "relay");
@@ -42,11 +43,11 @@ struct Live {
     silence: Silence,
     ready: std::vec::IntoIter<Event>,
     end: Option<End>,
-    /// How many signs of life of the agent were passed on.
+    /// Number of the agent's heartbeats passed on.
     pulses: u64,
-    /// Whether a sign of life is to be told after what is ready.
+    /// Whether a keepalive follows the ready events.
     owes_keepalive: bool,
-    /// The last event, after another one that had to come before it.
+    /// Last event of the stream, sent after an extra chunk.
     last: Option<SseFrame>,
     is_over: bool,
     _counted: Connected,
@@ -71,7 +72,7 @@ impl Live {
         }
     }
 
-    /// The next event of the stream. Cancel-safe.
+    /// Waits for the next [`SseFrame`] of the stream. Cancel-safe.
     async fn next(&mut self) -> Option<SseFrame> {
         loop {
             if let Some(event) = self.ready.next() {
@@ -98,7 +99,7 @@ impl Live {
         }
     }
 
-    /// Waits for something to tell: what the agent said, a sign of its life, or ours after a silence.
+    /// Waits for events of the agent, a heartbeat of the agent, or a period of silence.
     async fn wait(&mut self) {
         let mut keys = Vec::new();
         tokio::select! {
@@ -107,7 +108,7 @@ impl Live {
                 self.end = self.asking.take(&mut events, BATCH);
                 let pulses = self.asking.call().pulses();
                 let is_pulse = std::mem::replace(&mut self.pulses, pulses) != pulses;
-                // Rung with nothing to read: alive as well.
+                // Notified without data to read: alive as well.
                 self.owes_keepalive = self.end.is_none() && (is_pulse || events.is_empty());
                 self.ready = events.into_iter();
             }

@@ -1,5 +1,5 @@
-//! Which request of the platform's is which call or task. Requests are known by the platform's own ids, which the agent
-//! may have been given others for. What is forgotten here is looked up in the store.
+//! Mapping of the platform's requests to calls and tasks. Requests are identified by the platform's own ids;
+//! the agent may have been given different ones. Entries evicted here are looked up in the store.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -12,19 +12,19 @@ use parking_lot::Mutex;
 
 use crate::{api::problem::Problem, bridge::Bridge};
 
-/// How many tasks are remembered by their request; older ones are looked up in the store.
+/// Number of tasks remembered by request; older ones are looked up in the store.
 const REMEMBERED: usize = 10_000;
 
-/// From how many agents on those without an open call are looked for.
+/// Number of agents above which those without an open call are removed.
 const MANY_AGENTS: usize = 1 << 10;
 
 type Key = (AgentId, RequestId);
 type Calls = Vec<(RequestId, Weak<Call>)>;
 
-/// The platform's requests.
+/// Requests of the platform.
 #[derive(Debug, Default)]
 pub(crate) struct Open {
-    /// Open calls, and some that have ended since. As many as an agent may have open, and a few.
+    /// Open calls, and some that have ended since: slightly more than an agent may have open.
     calls: Mutex<HashMap<AgentId, Calls>>,
     tasks: Mutex<Remembered>,
 }
@@ -32,7 +32,7 @@ pub(crate) struct Open {
 #[derive(Debug, Default)]
 struct Remembered {
     by_request: HashMap<Key, TaskId>,
-    /// The oldest first.
+    /// Remembered tasks, oldest first.
     order: VecDeque<(Key, TaskId)>,
 }
 
@@ -41,10 +41,10 @@ fn is_open((_, call): &(RequestId, Weak<Call>)) -> bool {
 }
 
 impl Open {
-    /// A call was opened.
+    /// Adds an open [`Call`].
     pub(crate) fn add(&self, agent: &AgentId, request: &RequestId, call: &Arc<Call>) {
         let mut all = self.calls.lock();
-        // Agents come and go; those that nobody asks about any more are forgotten now and then.
+        // Agents come and go; those without open calls are removed from time to time.
         if all.len() >= MANY_AGENTS && all.len().is_power_of_two() {
             all.retain(|_, calls| calls.iter().any(is_open));
         }
@@ -53,7 +53,7 @@ impl Open {
         calls.push((request.clone(), Arc::downgrade(call)));
     }
 
-    /// A task was begun.
+    /// Adds a started [`Task`].
     pub(crate) fn keep(&self, agent: &AgentId, request: &RequestId, task: &Arc<Task>) {
         if let Some(call) = task.call() {
             self.add(agent, request, &call);
@@ -70,7 +70,7 @@ impl Open {
         }
     }
 
-    /// The open calls of the platform's at an agent.
+    /// Returns the platform's open calls to an agent.
     pub(crate) fn of(&self, agent: &AgentId) -> Vec<(RequestId, Arc<Call>)> {
         let mut all = self.calls.lock();
         let Some(calls) = all.get_mut(agent) else {
@@ -87,7 +87,7 @@ impl Open {
         open
     }
 
-    /// The task of a request: the newest, if there was more than one.
+    /// Returns the [`Task`] of a request; the newest, if several match.
     pub(crate) async fn find(
         &self,
         bridge: &Bridge,
@@ -102,7 +102,7 @@ impl Open {
         };
         let Some(id) = id else { return Ok(None) };
         let task = bridge.hub.tasks().find(&bridge.platform, id).await.ok();
-        // The platform may see other principals' tasks, but these are not its requests.
+        // The platform may see tasks of other principals, but they are not its requests.
         Ok(task.filter(|task| task.record().principal == bridge.platform.key()))
     }
 }

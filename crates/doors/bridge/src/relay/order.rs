@@ -1,5 +1,5 @@
-//! What the body of a relay asks for, checked in the order of the original hub: who is asked, whether it is there, and
-//! only then the rest.
+//! Reading of a relay's body, checked in the order of the original hub: the agent's id, whether the agent is
+//! online, and then the other fields.
 
 use std::time::Duration;
 
@@ -17,25 +17,25 @@ use crate::{
     wire::body::RelayRequest,
 };
 
-/// How the platform gets its answer.
+/// How the platform receives its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// As a stream that ends with its reader.
+    /// A stream that ends with its reader.
     Live,
-    /// As a stream that can be taken up again.
+    /// A stream that can be resumed.
     Kept,
-    /// By a callback.
+    /// A callback.
     Async,
 }
 
-/// What the platform wants.
+/// A relay requested by the platform.
 #[derive(Debug)]
 pub(super) struct Order {
     pub(super) request: Request,
     pub(super) mode: Mode,
 }
 
-/// What goes along with the message, in the words of the bridge.
+/// Metadata of the message, with the field names of the bridge.
 #[derive(Debug, Serialize)]
 struct Metadata<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,11 +49,11 @@ struct Metadata<'a> {
 }
 
 impl Order {
-    /// Reads what the platform wants.
+    /// Reads and checks the body of a relay.
     pub(super) fn read(bridge: &Bridge, body: &RelayRequest<'_>) -> Result<Self, Problem> {
         let agent = agent_id(body.agent_id.required()?)?;
         let order = Self::of_agent(bridge, body, &agent);
-        // Whoever waits for the agent to come takes it that it is away now.
+        // A platform that waits for the agent accepts that the agent is offline now.
         let waits = order
             .as_ref()
             .is_ok_and(|order| order.request.wait_online.is_some());
@@ -81,7 +81,7 @@ impl Order {
         let session = peer_id("session_id", session, SessionId::parse)?;
         let request_id = peer_id("request_id", request_id, RequestId::parse)?;
         let wait_online = wait_online(body)?;
-        // What is wrong is told, even where it would not be needed.
+        // Wrong values are reported even if the field is not needed.
         let mode = body.mode.optional()?.map(AsRef::as_ref);
         if !matches!(mode, None | Some("stream" | "async")) {
             let text = "field \"mode\" must be \"stream\" or \"async\"";
@@ -117,7 +117,7 @@ impl Order {
     }
 }
 
-/// What the agent is told.
+/// Builds the [`Message`] for the agent.
 fn message_from(body: &RelayRequest<'_>) -> Result<Message, Problem> {
     let client_id = body.client_id.optional()?.map(AsRef::as_ref);
     if client_id.is_some_and(|id| !is_free_client_id(id)) {
@@ -145,7 +145,7 @@ fn message_from(body: &RelayRequest<'_>) -> Result<Message, Problem> {
     })
 }
 
-/// How long the request may wait for its agent: seconds, or a text such as `8h`.
+/// Returns how long the request may wait for its agent: given as seconds, or as a text such as `8h`.
 fn wait_online(body: &RelayRequest<'_>) -> Result<Option<Duration>, Problem> {
     let Some(raw) = body.wait_online.optional()? else {
         return Ok(None);
@@ -153,7 +153,7 @@ fn wait_online(body: &RelayRequest<'_>) -> Result<Option<Duration>, Problem> {
     let text = raw.get();
     let span = match serde_json::from_str::<String>(text) {
         Ok(text) => text.parse::<Span>().ok().map(|span| span.0),
-        // JSON does not tell 60 from 60.0.
+        // JSON does not distinguish 60 from 60.0.
         Err(_) => (text.parse::<f64>().ok())
             .filter(|seconds| seconds.fract() == 0.0)
             .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),

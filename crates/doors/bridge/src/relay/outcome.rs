@@ -1,4 +1,4 @@
-//! What came of a kept relay, for its status and its callback.
+//! The result of a durable relay, for its status and its callback.
 
 use jackfield_core::{
     call::Life,
@@ -16,32 +16,33 @@ use super::{
 };
 use crate::attachment::attachment_from_file;
 
-/// What came of a kept relay.
+/// The result of a durable relay.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    /// How long it took.
+    /// Duration in milliseconds.
     pub(crate) duration_ms: u64,
-    /// The answer, or the code and the words of what went wrong.
+    /// Answer, or the code and the text of the error.
     pub(crate) result: Result<Answered, (String, String)>,
 }
 
-/// An answer in one piece.
+/// A complete answer.
 #[derive(Debug, Default)]
 pub(crate) struct Answered {
-    /// The words.
+    /// Text of the answer.
     pub(crate) text: String,
     files: Vec<File>,
     done: Done,
 }
 
 impl From<Transcript> for Answered {
-    /// The bridge has no artifacts: their text follows the answer, and their files are attachments.
+    /// Converts a [`Transcript`]. The bridge has no artifacts: their text is appended to the answer, and
+    /// their files become attachments.
     fn from(transcript: Transcript) -> Self {
         let (mut text, artifacts, done) = transcript.into_inner();
         let mut files = Vec::new();
         for artifact in artifacts {
             let (more, of_artifact) = unfold(artifact.parts);
-            // Some agents say the same in their artifact and at the end.
+            // Some agents repeat the text of their artifact at the end.
             if !text.contains(&more) {
                 text.push_str(&more);
             }
@@ -52,7 +53,7 @@ impl From<Transcript> for Answered {
 }
 
 impl Answered {
-    /// The files that the agent made; `links` are for those that are bytes.
+    /// Returns the files of the answer; `links` provides URLs for files given as bytes.
     pub(crate) fn attachments(&self, links: &Files) -> Vec<Attachment<'_>> {
         let files = self.done.attachments.iter().chain(&self.files);
         files
@@ -60,14 +61,14 @@ impl Answered {
             .collect()
     }
 
-    /// The offer of a transfer between peers.
+    /// Returns the offer of a transfer between peers.
     pub(crate) fn offer(&self) -> Option<&RawValue> {
         offer(&self.done)
     }
 }
 
 impl Outcome {
-    /// Of a task that is over, by its record and as much of its log as there is.
+    /// Reads the result of a finished task from its [`TaskRecord`] and the available part of its log.
     pub(crate) fn of(record: &TaskRecord, turn: LastTurn) -> Self {
         let took = record
             .updated_at
@@ -105,7 +106,7 @@ fn result_of(record: &TaskRecord, turn: LastTurn) -> Result<Answered, (String, S
             }
             Ok(answered)
         }
-        // Nothing of it was kept but how it ended.
+        // Only the final state was stored.
         None => match record.state {
             TaskState::Cancelled => cancelled(),
             TaskState::Rejected => refused(words::REJECTED.to_owned()),

@@ -1,10 +1,10 @@
-//! The silence after which a stream says that it is alive.
+//! The period of silence after which a stream sends a keepalive.
 
 use std::{pin::Pin, time::Duration};
 
 use tokio::time::{Instant, Sleep, sleep};
 
-/// How long a stream may be silent, and the one clock that measures it.
+/// The maximum silence of a stream, and the timer that measures it.
 #[derive(Debug)]
 pub(super) struct Silence {
     longest: Duration,
@@ -19,7 +19,7 @@ impl Silence {
         }
     }
 
-    /// Waits until it has been silent for too long, from now on.
+    /// Waits until the stream has been silent for too long, counted from now on.
     pub(super) async fn too_long(&mut self) {
         self.clock.as_mut().reset(Instant::now() + self.longest);
         self.clock.as_mut().await;

@@ -1,5 +1,6 @@
-//! What the events of a call say to a reader of the bridge's stream. What the protocol has no word for is folded in the
-//! least bad way: questions become `status`, the words of artifacts text, and their files attachments of the end.
+//! Renders the events of a call for a reader of the bridge's stream. Events unknown to the protocol are
+//! converted: questions become `status`, text of artifacts becomes text of the answer, and their files become
+//! attachments of the end.
 
 use std::sync::Arc;
 
@@ -15,16 +16,17 @@ use crate::{
     wire::sse::{self, ChunkEvent, DoneEvent},
 };
 
-/// The most files that are kept for the end of a stream.
+/// Maximum number of files collected for the end of a stream.
 pub(crate) const MAX_FILES: usize = 1000;
 
-/// Tells one reader what a call says.
+/// Renderer of a call's events for one reader.
 #[derive(Debug)]
 pub(super) struct Teller {
     life: Life,
-    /// The text that was told so far. Agents may repeat it at the end, say more there, or give all of it only there.
+    /// Text sent to the reader. An agent may repeat the text at the end, add to it there, or send all of it
+    /// only there.
     streamed: StreamedText,
-    /// The files of artifacts so far.
+    /// Files of artifacts collected up to now.
     files: Vec<File>,
     links: Arc<Files>,
 }
@@ -39,7 +41,7 @@ impl Teller {
         }
     }
 
-    /// Takes note of a turn whose beginning the reader missed.
+    /// Adds the text and files of a [`LastTurn`] whose beginning the reader missed.
     pub(super) fn catch_up(&mut self, turn: LastTurn) {
         self.streamed = turn.streamed;
         let (_, artifacts, _) = turn.transcript.into_inner();
@@ -51,7 +53,7 @@ impl Teller {
         self.files.truncate(MAX_FILES);
     }
 
-    /// The event of the stream, if there is something to say.
+    /// Renders an [`Event`]; returns `None` if the stream has no counterpart.
     pub(super) fn event(&mut self, event: Event) -> Option<String> {
         match event {
             Event::Chunk(chunk) => {
@@ -71,7 +73,7 @@ impl Teller {
         }
     }
 
-    /// The last event of the stream, and one that comes before it.
+    /// Renders the [`End`]: returns the last event of the stream, and optionally one that precedes it.
     pub(super) fn end(&mut self, end: &End) -> (Option<String>, String) {
         match end {
             End::Cancelled => {
@@ -109,12 +111,12 @@ impl Teller {
     }
 }
 
-/// The offer of a transfer between peers, as the agent wrote it.
+/// Returns the offer of a transfer between peers, as the agent wrote it.
 pub(crate) fn offer(done: &Done) -> Option<&serde_json::value::RawValue> {
     done.file_transfer_offer.as_ref().map(Json::raw)
 }
 
-/// Tells that an agent refused the request, and why, if it said so.
+/// Returns the text for a request refused by the agent, with the agent's reason if given.
 pub(crate) fn rejected(why: &str) -> String {
     match why {
         "" => words::REJECTED.to_owned(),
@@ -131,7 +133,7 @@ fn tell(chunk: &Chunk) -> String {
     })
 }
 
-/// The words and the files of an artifact.
+/// Splits the [`Part`]s of an artifact into text and files.
 pub(crate) fn unfold(parts: Vec<Part>) -> (String, Vec<File>) {
     let (mut text, mut files) = (String::new(), Vec::new());
     for part in parts {

@@ -1,4 +1,4 @@
-//! The sentences of the original hub, which platforms show to people and some look for.
+//! The sentences of the original hub. Platforms display these sentences, and some platforms search for them.
 
 use std::borrow::Cow;
 
@@ -6,16 +6,16 @@ use jackfield_core::call::Life;
 use jackfield_model::{Failure, Reason};
 use jiff::Timestamp;
 
-/// What the reader of a cancelled request is told.
+/// Text for the reader of a cancelled request.
 pub(crate) const CANCELLED: &str = "Request cancelled";
 
-/// What is said of an agent that will not do it; the protocol has no word for that.
+/// Text for a request refused by the agent; the protocol has no code for a refusal.
 pub(crate) const REJECTED: &str = "The agent refused the request";
 
-/// How the core says that an agent was silent for too long.
+/// Prefix of the core's text for a silent agent.
 const SILENT: &str = "the agent did not respond within ";
 
-/// A failure at the end of a call.
+/// Returns the text for a [`Failure`] at the end of a call.
 pub(crate) fn failure(failure: &Failure, life: Life) -> Cow<'_, str> {
     match failure.reason {
         Reason::Offline if has_left(failure) => "Agent disconnected".into(),
@@ -26,7 +26,7 @@ pub(crate) fn failure(failure: &Failure, life: Life) -> Cow<'_, str> {
     }
 }
 
-/// Whether the agent is gone, for whatever reason: the original has one sentence for that.
+/// Returns whether the agent is gone, for any reason: the original hub uses one sentence for all of them.
 fn has_left(failure: &Failure) -> bool {
     let gone = [
         Failure::agent_left(),
@@ -36,10 +36,10 @@ fn has_left(failure: &Failure) -> bool {
     gone.contains(failure)
 }
 
-/// A failure before a call began.
+/// Returns the text for a [`Failure`] before the start of a call.
 pub(crate) fn refusal(failure: &Failure) -> Cow<'static, str> {
     match failure.reason {
-        // An agent that is not the platform's to call looks like one that is away.
+        // An agent that the platform may not call looks like an offline one.
         Reason::NotFound => "Agent is not connected".into(),
         _ => self::failure(failure, Life::Live).into_owned().into(),
     }
@@ -59,7 +59,7 @@ fn silence(text: &str, life: Life) -> Option<Cow<'static, str>> {
     })
 }
 
-/// A time as the original hub writes it: ISO 8601 with milliseconds and `Z`.
+/// Formats a time like the original hub: ISO 8601 with milliseconds and `Z`.
 pub(crate) fn time(at: Timestamp) -> String {
     format!("{at:.3}")
 }

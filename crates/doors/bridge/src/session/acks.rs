@@ -1,18 +1,19 @@
-//! What an agent is yet to be told that it may forget. One frame says it for many, so that a stream is not acknowledged
-//! chunk by chunk.
+//! Pending acknowledgements, after which an agent may drop its frames. One acknowledgement covers many
+//! frames, so that a stream is not acknowledged chunk by chunk.
 
 use std::{collections::HashMap, time::Duration};
 
 use jackfield_model::RequestId;
 use tokio::time::Instant;
 
-/// How long an agent waits to be told: too short to matter to what it keeps, long enough for several chunks of a model.
+/// Delay before an acknowledgement: too short to affect the agent's memory, long enough for several chunks of
+/// a model.
 const DELAY: Duration = Duration::from_millis(100);
 
-/// How much of it an agent sends before it is told, however fast.
+/// Bytes received from an agent that trigger an acknowledgement at once.
 const MAX_BYTES: usize = 64 << 10;
 
-/// What is yet to be said.
+/// Pending acknowledgements of one connection.
 #[derive(Debug, Default)]
 pub(super) struct Acks {
     waiting: HashMap<RequestId, u64>,
@@ -21,7 +22,8 @@ pub(super) struct Acks {
 }
 
 impl Acks {
-    /// The agent may forget its frames of a request up to this number; so many bytes have come since the last look.
+    /// Acknowledges the frames of a [`RequestId`] up to `seq`; `bytes` counts towards an immediate
+    /// acknowledgement.
     pub(super) fn add(&mut self, request: &RequestId, seq: u64, bytes: usize) {
         self.bytes += bytes;
         if self.bytes >= MAX_BYTES {
@@ -35,17 +37,17 @@ impl Acks {
         }
     }
 
-    /// The agent has nothing to keep of a request any more.
+    /// Drops the pending acknowledgement of a request.
     pub(super) fn forget(&mut self, request: &str) {
         self.waiting.remove(request);
     }
 
-    /// When it is to be said, if there is something to say.
+    /// Returns when the acknowledgements are due, if any are pending.
     pub(super) fn due(&self) -> Option<Instant> {
         self.due
     }
 
-    /// What is to be said now.
+    /// Takes the pending acknowledgements.
     pub(super) fn take(&mut self) -> HashMap<RequestId, u64> {
         (self.bytes, self.due) = (0, None);
         std::mem::take(&mut self.waiting)

@@ -1,4 +1,4 @@
-//! What a registered agent sends: pieces and ends of its answers, signs of life, questions for others.
+//! Frames of a registered agent: pieces and ends of its answers, heartbeats, and requests to other agents.
 
 use std::{
     borrow::Cow,
@@ -33,7 +33,7 @@ use crate::{
     translate::{end_from_done, entry_from_view, event_from_artifact, is_wordless},
 };
 
-/// How many agents `discover_agents` lists if it does not say, and at most.
+/// Default and maximum number of agents in the answer to `discover_agents`.
 const DISCOVERED: (usize, usize) = (20, 200);
 
 impl Session {
@@ -94,8 +94,8 @@ impl Session {
         }
     }
 
-    /// A frame that means nothing here. The original ignores it, and so does the hub, but it says so: whoever mistyped one
-    /// would wait for ever.
+    /// Handles an unknown frame type. The original hub ignores such a frame. This hub ignores it too, but
+    /// answers with an error: after a typo the agent would wait for ever.
     fn on_no_frame(&mut self, frame_type: &str, text: String) {
         self.bridge.hub.metrics().refused(DOOR);
         self.queue(&downlink::error(&HubError {
@@ -107,8 +107,9 @@ impl Session {
         }));
     }
 
-    /// A frame with its request. One that names none means the only one that is open. Not after a cancel, since it could
-    /// be about what was cancelled: words for one caller must not reach another.
+    /// Assigns a frame to its request. A frame without a request id belongs to the only open request. Not
+    /// after a cancel, because the frame could be about the cancelled request: text for one caller must not
+    /// reach a different caller.
     fn placed<'a>(&mut self, mut piece: Piece<'a>) -> Option<Piece<'a>> {
         if piece.request.is_empty() {
             let Some(only) = self.only_request().filter(|_| !self.has_stopped) else {
@@ -120,7 +121,7 @@ impl Session {
         Some(piece)
     }
 
-    /// The request that the agent works on, if it is one.
+    /// Returns the request that the agent works on, if there is exactly one.
     fn only_request(&self) -> Option<String> {
         let mut requests = self.served.keys();
         requests
@@ -129,7 +130,7 @@ impl Session {
             .cloned()
     }
 
-    /// A piece of an answer.
+    /// Handles a [`Piece`] of an answer.
     fn on_piece(
         &mut self,
         piece: Piece<'_>,
@@ -154,7 +155,7 @@ impl Session {
         self.make_room_for_end(said);
     }
 
-    /// The end of an answer.
+    /// Handles a [`Piece`] that ends an answer.
     fn on_end(&mut self, piece: Piece<'_>, end: impl FnOnce(&Served, &Pauses) -> End) {
         let Some(piece) = self.placed(piece) else {
             return;
@@ -179,7 +180,8 @@ impl Session {
         let mut reading = Arc::downgrade(&call);
         match served.end(end, number) {
             Ended::Over => {}
-            // Counted like all that comes after the end. To the agent it is over like any other, and nobody reads it.
+            // Counted like all frames after the end. For the agent the request is over as usual, and no
+            // caller reads the answer.
             Ended::Late => {
                 self.bridge.hub.metrics().late_event();
                 reading = Weak::new();
@@ -205,7 +207,7 @@ impl Session {
         }
     }
 
-    /// Tells the agent that it may forget a request, unless the log has to have its end first.
+    /// Acknowledges an [`Answered`] request, unless the log must store the end first.
     fn ack_end(&mut self, answered: &Answered) {
         if answered.is_kept() {
             self.acks.add(&answered.request, answered.seq, 0);
@@ -213,9 +215,9 @@ impl Session {
         }
     }
 
-    /// A frame about a request that is not (or no longer) this agent's is counted and ignored: the protocol has no frame
-    /// to say it. One that ended a request, or came before that one, is sent again by an agent that does not know that it
-    /// arrived.
+    /// Handles a frame about a request that does not (or no longer) belong to the agent: counts and ignores
+    /// it, because the protocol has no frame for a reply. A repeated frame of an answered request is
+    /// acknowledged again: the agent does not know that the first one arrived.
     fn on_unknown(&mut self, piece: &Piece<'_>) {
         let lineage = self
             .registered
@@ -229,8 +231,8 @@ impl Session {
         }
     }
 
-    /// A frame is missing, or has no number: what the caller would get is not what the agent said, and nobody could tell.
-    /// So the call fails, and the agent is told why and to stop.
+    /// Handles a missing frame or a missing number ([`BadNumber`]). The caller would get an incomplete answer
+    /// without noticing. Therefore the call fails, and the agent is told the reason and to stop.
     fn on_bad_number(&mut self, piece: &Piece<'_>, wrong: &BadNumber) {
         self.bridge.hub.metrics().refused(DOOR);
         let malformed = piece.malformed(Misread::invalid("seq", wrong.to_string()));
@@ -242,10 +244,13 @@ impl Session {
         }
     }
 
-    /// Says what was wrong. An end that cannot be read is an end all the same, and a call that cannot be read fails. So does
-    /// a call whose answer misses a piece: nobody could tell it from a whole one, and an agent would wait for ever for the
-    /// answer to a question that nobody was asked. A frame whose request cannot be told is about the only one that is open;
-    /// of several, nobody knows which, and all go on.
+    /// Answers a malformed frame with an error, and fails the affected call:
+    ///
+    /// - An unreadable end still ends its request, and an unreadable `call_agent` fails its call.
+    /// - A call with a missing piece fails: the caller could not tell the answer from a complete one. After a
+    ///   lost question the agent would wait for ever for its answer.
+    /// - A frame without a readable request id affects the only open request. With several open requests the
+    ///   affected one is unknown, and all continue.
     fn on_malformed(&mut self, malformed: &Malformed) {
         self.bridge.hub.metrics().refused(DOOR);
         let kind = malformed.frame_type.as_deref();
@@ -390,18 +395,18 @@ impl Session {
     }
 }
 
-/// What a frame about a request says of itself.
+/// The metadata of a frame about a request.
 struct Piece<'a> {
     frame_type: &'static str,
-    /// Empty if it names none.
+    /// Id of the request; empty if missing.
     request: Cow<'a, str>,
     seq: Option<u64>,
-    /// In bytes.
+    /// Size of the frame in bytes.
     size: usize,
 }
 
 impl<'a> Piece<'a> {
-    /// Something in the frame is wrong.
+    /// Returns a [`Malformed`] error about the frame.
     fn malformed(&self, misread: Misread) -> Malformed {
         Malformed {
             misread,

@@ -1,4 +1,4 @@
-//! What is left of a connection that was lost, as long as its agent may come back.
+//! The remains of a lost connection, as long as its agent may reconnect.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,9 +10,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{bridge::Bridge, lineage::Lineage};
 
-/// Whether an agent whose connection ends like this may come back to what it did: if it was cut off, seemed dead, had to
-/// make room for a connection of its own, or the hub stops. Not if it said goodbye or was told to stay away, nor if it broke a
-/// rule, which it would do again.
+/// Returns whether an agent may resume its work after the connection ended in this way. Yes, if the
+/// connection was cut, seemed dead, was replaced by a newer one of the same agent, or ended because the hub
+/// stops. No, if the agent closed normally, was sent away, or broke a rule, which it would do again.
 pub(super) fn may_come_back(leave: Leave) -> bool {
     match leave {
         Leave::Gone => true,
@@ -21,23 +21,23 @@ pub(super) fn may_come_back(leave: Leave) -> bool {
     }
 }
 
-/// What is left of a connection that was lost. The hub keeps the calls that the agent worked on; here are those that it
-/// made.
+/// The remains of a lost connection. The hub keeps the calls that the agent worked on; [`Lineage`] keeps the
+/// calls that the agent made.
 #[derive(Debug)]
 pub(super) struct Left {
     pub(super) bridge: Arc<Bridge>,
     pub(super) id: AgentId,
     pub(super) entry: Arc<Entry>,
-    /// The agent's generation after the connection was lost.
+    /// Generation of the agent's entry after the connection was lost.
     pub(super) generation: u64,
     pub(super) lineage: Arc<Lineage>,
     pub(super) reader: u64,
-    /// Fires when the token by which the agent proved its owner stops working.
+    /// Cancelled when the token of the agent's owner stops working.
     pub(super) revoked: CancellationToken,
 }
 
 impl Left {
-    /// Waits for the agent to come back, but no longer than this.
+    /// Waits for the agent to reconnect, up to `grace`.
     pub(super) async fn wait(self, grace: Duration) {
         let until = Instant::now() + grace;
         tokio::select! {
@@ -49,7 +49,7 @@ impl Left {
         self.end();
     }
 
-    /// Nobody comes back; nothing happens if somebody did.
+    /// Gives up waiting for the agent. Has no effect if the agent has reconnected.
     pub(super) fn end(&self) {
         let lineages = &self.bridge.lineages;
         let is_last = lineages.end(&self.id, &self.lineage, self.reader);

@@ -1,8 +1,8 @@
 //! The pause between two requests of one session, for agents without the extension `meta`.
 //!
-//! The published client starts a program for each request. When a program exits, the client ends whatever request of the
-//! session is the current one. It says `done` before the program has exited, so that a request which arrives right after
-//! `done` is ended by the exit of the program before it: as a success, without a word.
+//! The published client starts a program for each request. When a program exits, the client ends the current
+//! request of the session. The client sends `done` before the program has exited. A request that arrives
+//! right after `done` is therefore ended by the exit of the previous program: as a success, without any text.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -13,15 +13,15 @@ use jackfield_core::call::{Call, Serving};
 use jackfield_model::{CallId, Failure, Reason, SessionId};
 use tokio::time::Instant;
 
-/// The sessions whose last request ended just now, and the requests that wait for that reason.
+/// Sessions whose last request ended just now, and the requests delayed for that reason.
 #[derive(Debug)]
 pub(super) struct Pauses {
     pause: Duration,
-    /// When the last request of a session ended. Kept for two pauses: one before the next request, one after it.
+    /// Time of the last end per session. Stored for two pauses: one before the next request, one after it.
     ended: HashMap<SessionId, Instant>,
-    /// The same, oldest first. A session that ended again meanwhile is in here twice.
+    /// Entries of `ended`, oldest first. A session that ended again meanwhile is listed twice.
     oldest: VecDeque<(SessionId, Instant)>,
-    /// At most as many as an agent may have open.
+    /// Delayed requests, at most as many as an agent may have open.
     held: Vec<(Instant, Serving)>,
 }
 
@@ -35,7 +35,7 @@ impl Pauses {
         }
     }
 
-    /// A request of this session ended.
+    /// Records the end of a request of `session`.
     pub(super) fn note_end(&mut self, session: &SessionId) {
         let now = Instant::now();
         self.forget_old(now);
@@ -54,7 +54,8 @@ impl Pauses {
         }
     }
 
-    /// Holds a request back if the one before it in its session ended less than a pause ago; gives it back if not.
+    /// Delays a request ([`Serving`]) if the previous one of its session ended less than a pause ago;
+    /// otherwise returns the request.
     pub(super) fn hold(&mut self, serving: Serving) -> Option<Serving> {
         let ended = self.ended.get(&serving.call().agent_session);
         let due = ended.map(|at| *at + self.pause);
@@ -67,19 +68,19 @@ impl Pauses {
         }
     }
 
-    /// When the next request is to be sent, if one is held back.
+    /// Returns when the next delayed request is due.
     pub(super) fn due(&self) -> Option<Instant> {
         self.held.iter().map(|(due, _)| *due).min()
     }
 
-    /// A request whose pause is over, the oldest first.
+    /// Removes and returns the oldest request whose pause is over.
     pub(super) fn take(&mut self) -> Option<Serving> {
         let now = Instant::now();
         let due = self.held.iter().position(|(due, _)| *due <= now)?;
         Some(self.held.remove(due).1)
     }
 
-    /// Takes back a request that the agent never saw.
+    /// Removes and returns a delayed request that the agent never saw.
     pub(super) fn withdraw(&mut self, call: CallId) -> Option<Serving> {
         let held = self.held.iter();
         let index = held
@@ -88,13 +89,13 @@ impl Pauses {
         Some(self.held.remove(index).1)
     }
 
-    /// Nothing is sent any more.
+    /// Drops all delayed requests.
     pub(super) fn clear(&mut self) {
         self.held.clear();
     }
 
-    /// Whether a `done` without a word that comes now may be about the request before: nothing was said of this one, and
-    /// it comes less than a pause after the pause before it.
+    /// Returns whether an empty `done` for `call` may belong to the previous request: the call has no reply
+    /// yet, and its own pause ended less than a pause ago.
     pub(super) fn is_doubtful(&self, call: &Call) -> bool {
         let until = |ended: &Instant| *ended + 2 * self.pause;
         let ended = self.ended.get(&call.agent_session);
@@ -102,7 +103,7 @@ impl Pauses {
     }
 }
 
-/// Why a call fails whose end may have been meant for the request before it.
+/// Returns the [`Failure`] of a call whose end may belong to the previous request.
 pub(super) fn doubtful() -> Failure {
     let text = "the agent ended this request without a word, right after the one before it in its session; \
                 it may have meant that one: send this one again";

@@ -1,29 +1,29 @@
-//! What an agent says of itself when it registers, read and judged.
+//! Reading and checking of an agent's profile at registration.
 
 use jackfield_core::agent::{Extension, Profile, Skill};
 use jackfield_model::AgentId;
 use jackfield_wire::bridge::uplink::Register;
 use serde::Deserialize;
 
-/// The longest text in a profile, in bytes.
+/// Longest text in a profile, in bytes.
 const MAX_WORDS: usize = 4096;
-/// How many entries a list of a profile may have.
+/// Maximum number of entries in a list of a profile.
 const MAX_LISTED: usize = 256;
 
-/// What agents with the extension `meta` say besides.
+/// Additional profile of agents with the extension `meta`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Besides {
     version: Option<String>,
     input_modes: Vec<String>,
     output_modes: Vec<String>,
-    /// More on the capabilities, which are their ids.
+    /// Details of the capabilities, matched by id.
     skills: Vec<Skill>,
     extensions: Vec<Extension>,
 }
 
-/// The profile of an agent; the error is what it is told. What it says besides counts `with_meta` only: without it the
-/// field may be somebody else's.
+/// Reads the [`Profile`] of an agent; the error is the text for the agent. The additional profile counts only
+/// `with_meta`: otherwise the field may have a different meaning.
 pub(super) fn profile_from(
     register: &Register<'_>,
     id: &AgentId,
@@ -64,7 +64,7 @@ pub(super) fn profile_from(
 }
 
 impl Besides {
-    /// What is too long or has no name is refused.
+    /// Refuses values that are too long or have no name.
     fn check(&self) -> Result<(), String> {
         for (field, count) in [
             ("profile.input_modes", self.input_modes.len()),
@@ -94,7 +94,7 @@ impl Besides {
     }
 }
 
-/// A text that is there and not too long.
+/// Returns a text that is present, not empty and not too long.
 fn words(field: &str, text: Option<&str>) -> Result<Option<String>, String> {
     match text {
         Some(text) if text.len() > MAX_WORDS => Err(format!(

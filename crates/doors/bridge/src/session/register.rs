@@ -1,4 +1,5 @@
-//! The first frame: who the agent is, in the order in which the original checks it.
+//! The first frame of a connection: authentication and registration of the agent, checked in the order of the
+//! original hub.
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,7 +22,7 @@ use crate::{
 };
 
 impl Session {
-    /// Takes the first frame, which must be `register`.
+    /// Handles the first frame, which must be `register`.
     pub(super) async fn on_first(&mut self, text: &str) -> Option<Leave> {
         let register = match parse(text, self.bridge.max_depth) {
             Ok(Uplink::Register(register)) => register,
@@ -35,7 +36,7 @@ impl Session {
         };
         if !register.bridge_version.is_supported() {
             let mut text = register.bridge_version.refusal();
-            // Nothing but this field says that the bridge was meant.
+            // No other sign tells that the client meant the bridge protocol.
             if register.bridge_version.is_missing() && self.url_id.is_none() {
                 text += " (Agora agents send \"id\", not \"agent_id\")";
             }
@@ -47,15 +48,15 @@ impl Session {
         }
     }
 
-    /// Registers the agent. Refusals are what is said and the reason of the close; a connection that was replaced at once
-    /// leaves like any other.
+    /// Registers the agent. The error holds the text for the agent and the reason of the close. A connection
+    /// that is replaced at once returns a regular [`Leave`].
     async fn register(
         &mut self,
         register: &Register<'_>,
     ) -> Result<Option<Leave>, (String, &'static str)> {
         let invalid = |text: String| (text, "Invalid register");
         let id = AgentId::parse(&register.agent_id).map_err(|error| invalid(error.to_string()))?;
-        // The original lets a connection for one id register another, and so hijack it.
+        // The original hub lets a connection for one id register a different id, and so hijack it.
         if let Some(url_id) = &self.url_id
             && AgentId::parse(url_id).as_ref() != Ok(&id)
         {
@@ -72,7 +73,7 @@ impl Session {
         if !principal.may_register(&id) {
             return Err((out_of_scope(&principal), "Auth failed"));
         }
-        // The line forgets its own when the agent is known.
+        // The connection drops its own token once the agent is authenticated.
         let owner_token = token.map(str::to_owned);
         self.line
             .belongs_to_owner(&principal.owner)
@@ -139,12 +140,13 @@ impl Session {
         Ok(None)
     }
 
-    /// Goes on with what a connection before had open.
+    /// Continues the open work of the previous connection.
     fn go_on(&mut self, resumed: Resumed<'_>, found: Found) {
         let Some(link) = self.registered.as_ref().map(|it| it.link.clone()) else {
             return;
         };
-        // At once, since they come before what is read of the same replies now; there are not many.
+        // Queued at once, because they precede the frames read from the same replies from now on; their
+        // number is small.
         for frame in found.frames {
             self.queue(&frame);
         }
@@ -155,7 +157,7 @@ impl Session {
             let mut gone = resumed.gone.iter();
             call.is_ended() && gone.any(|gone| *gone == call.request.as_str())
         };
-        // What was cancelled while nobody could be told.
+        // Calls that were cancelled while the agent was disconnected.
         let cancelled = found.parked.iter().filter(is_gone);
         let cancels = cancelled.map(|call| Mail::Frame(cancel_frame(call)));
         self.first.extend(cancels);
@@ -170,13 +172,14 @@ impl Session {
         self.first
             .extend(resumed.unseen.into_iter().map(Mail::Call));
         if !self.first.is_empty() {
-            // It is taken like mail, and with it.
+            // These items are handled together with the mail.
             self.line.rope(MAILBOX).pull();
         }
     }
 }
 
-/// What a token is told that may not register this agent: its own scopes give nothing away.
+/// Returns the error text for a token that may not register the agent. Naming the token's own scopes reveals
+/// no secret.
 fn out_of_scope(principal: &Principal) -> String {
     let mut scopes = principal.grant.scopes.to_texts();
     scopes.retain(|scope| scope.starts_with("agent:"));
@@ -189,7 +192,7 @@ fn out_of_scope(principal: &Principal) -> String {
     }
 }
 
-/// What the platform may know of the connection.
+/// Builds the [`Attachment`], the connection data visible to the platform.
 fn attachment(
     register: &Register<'_>,
     token: Option<&str>,

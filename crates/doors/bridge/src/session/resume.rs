@@ -1,5 +1,5 @@
-//! What a connection finds that resumes another: which of the agent's open requests go on, which are over, and which
-//! messages never arrived (docs/decisions/0010-resuming.md).
+//! The reconciliation of a resumed connection: open requests that continue, requests that are over, and
+//! messages that never arrived (docs/decisions/0010-resuming.md).
 
 use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
@@ -9,20 +9,21 @@ use jackfield_wire::bridge::{downlink::Have, uplink::Sent};
 
 use crate::lineage::{Answered, Lineage};
 
-/// How a connection goes on.
+/// The work of a resumed connection.
 #[derive(Debug, Default)]
 pub(super) struct Resumed<'a> {
-    /// Calls that the agent works on and goes on with.
+    /// Calls that the agent works on and continues.
     pub(super) going_on: Vec<Serving>,
     /// Calls whose message never arrived.
     pub(super) unseen: Vec<Serving>,
-    /// What the agent is told of the requests that go on.
+    /// State of the continued requests, for the agent.
     pub(super) open: Vec<Have<'a>>,
-    /// The requests that are over. What the agent may still be doing about them, it should stop.
+    /// Requests that are over. The agent should stop any work on them.
     pub(super) gone: Vec<Cow<'a, str>>,
 }
 
-/// Sorts what is open here (`adopted`) by what the agent says is open there.
+/// Builds [`Resumed`]: compares the open calls of the hub (`adopted`) with the open requests of the agent
+/// (`listed`).
 pub(super) fn resume<'a>(
     adopted: Vec<Serving>,
     listed: &'a [Sent<'_>],
@@ -44,9 +45,9 @@ pub(super) fn resume<'a>(
                 resumed.going_on.push(serving);
                 Some(have)
             }
-            // Dropped: the call fails, since nobody works on it.
+            // Dropping the call fails it, because no agent works on it.
             Some(_) => None,
-            // Its end is here, but not in the log yet. Until it is, the agent keeps what it sent.
+            // The end has arrived, but is not in the log yet. Until then the agent keeps its frames.
             None => answered
                 .filter(|answered| !answered.is_kept())
                 .and_then(|answered| answered.call.upgrade())
@@ -61,13 +62,13 @@ pub(super) fn resume<'a>(
         }
     }
     let left = in_order.iter().filter_map(|id| adopted.remove(id));
-    // One that the agent does not know although it began to answer is dropped, and so fails: its end was lost.
+    // A call with a partial answer that the agent no longer knows is dropped and fails: its end was lost.
     resumed.unseen = left.filter(|it| !it.call().has_reply()).collect();
     resumed
 }
 
-/// What is safe here, so that the agent need not send it again: of a kept call, what is in the log. What came after that
-/// may be lost with this process; here it is dropped when it comes again.
+/// Returns the number of the last frame that the agent need not repeat. For a durable call only logged frames
+/// count: later ones may be lost with this process, and are dropped here if they are repeated.
 fn safe(call: &Call) -> u64 {
     match call.life {
         Life::Live => call.received(),
@@ -75,9 +76,10 @@ fn safe(call: &Call) -> u64 {
     }
 }
 
-/// Whether the request that the agent names is this call. If less was sent than has come, the numbers are not this
-/// agent's. And an agent may speak of an earlier request of the same id, whose end it sent and whose ack it did not get:
-/// if that cannot be told apart, no answer is better than another one's.
+/// Returns whether the request named by the agent is this call. If the agent sent fewer frames than the hub
+/// received, the numbers belong to a different agent. The agent may also mean an earlier request with the
+/// same id, whose end was sent but not acknowledged: if the two cannot be distinguished, no answer is better
+/// than the wrong one.
 fn is_same(call: &Arc<Call>, sent: u64, answered: Option<&Answered>) -> bool {
     let received = call.received();
     let is_earlier = received == 0 && answered.is_some_and(|answered| answered.seq == sent);

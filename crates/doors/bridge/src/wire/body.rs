@@ -1,9 +1,9 @@
-//! The bodies of the relay's HTTP requests, as platforms send them.
+//! The bodies of the relay's HTTP requests, as sent by platforms.
 //!
-//! A body is read whole before anything is judged: each field remembers whether it is there and right, and the door
-//! asks for it when its turn comes, so that checks run in the order the original hub made them. Unknown fields are
-//! ignored, and an empty text counts as a missing one. Only fields given twice and values nested too deeply are refused
-//! at once.
+//! A body is read whole before any check: each [`Field`] remembers whether its value is present and valid,
+//! and the door asks for the value in turn, so that checks run in the order of the original hub. Unknown
+//! fields are ignored, and an empty text counts as missing. Only fields given twice and values nested too
+//! deeply are refused at once.
 
 use std::borrow::Cow;
 
@@ -15,16 +15,16 @@ use jackfield_wire::{
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-/// A field of a body: absent, right, or wrong.
+/// A field of a body: absent, valid or invalid.
 #[derive(Debug, Clone)]
 pub(crate) struct Field<T> {
     name: &'static str,
-    /// What it is; the path of a mistake begins inside the field.
+    /// Value of the field; the path of an error begins inside the field.
     value: Result<Option<T>, Misread>,
 }
 
 impl<T> Default for Field<T> {
-    /// An absent field.
+    /// Creates an absent field.
     fn default() -> Self {
         Field {
             name: "",
@@ -34,23 +34,23 @@ impl<T> Default for Field<T> {
 }
 
 impl<T> Field<T> {
-    /// The value, if there is one and it is right.
+    /// Returns the value, if present and valid.
     pub(crate) fn get(&self) -> Option<&T> {
         self.value.as_ref().ok().and_then(Option::as_ref)
     }
 
-    /// The value, which may be absent but not wrong.
+    /// Returns the value, which may be absent but not invalid.
     pub(crate) fn optional(&self) -> Result<Option<&T>, Misread> {
         let value = self.value.as_ref().map(Option::as_ref);
         value.map_err(|misread| misread.clone().within(self.name))
     }
 
-    /// The value, which must be there.
+    /// Returns the value of a required field.
     pub(crate) fn required(&self) -> Result<&T, Misread> {
         self.optional()?.ok_or_else(|| Misread::missing(self.name))
     }
 
-    /// Reads a value, of which `null` is none.
+    /// Reads a value; `null` counts as absent.
     fn read<'de, D: Deserializer<'de>>(
         deserializer: D,
         read: impl FnOnce(&'de RawValue) -> Result<Option<T>, Misread>,
@@ -91,7 +91,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Field<&'a RawValue> {
     }
 }
 
-/// Defines a body, whose fields know their names.
+/// Defines a body whose fields know their names.
 macro_rules! body {
     ($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* }) => {
         $(#[$doc])*
@@ -102,7 +102,7 @@ macro_rules! body {
         }
 
         impl<'a> $name<'a> {
-            /// Reads a body, whose fields may be nested `max_depth` levels deep.
+            /// Reads a body whose fields may be nested `max_depth` levels deep.
             pub(crate) fn parse(body: &'a [u8], max_depth: usize) -> Result<Self, Misread> {
                 let text = text_of(body)?;
                 check_fields_depth(text, max_depth)?;
@@ -121,39 +121,42 @@ fn text_of(body: &[u8]) -> Result<&str, Misread> {
 body! {
     /// The body of `POST /api/relay`.
     RelayRequest {
-        /// Who is asked.
+        /// Id of the agent.
         agent_id: Cow<'a, str>,
-        /// The conversation.
+        /// Session id.
         session_id: Cow<'a, str>,
-        /// The id under which the answer is known.
+        /// Id by which the answer is known.
         request_id: Cow<'a, str>,
-        /// What is asked.
+        /// Text of the message.
         content: Cow<'a, str>,
-        /// The files that go with it.
+        /// Files attached to the message.
         attachments: Vec<Attachment<'a>>,
-        /// The client whose workspace is used; see [`is_safe_client_id`](jackfield_wire::bridge::is_safe_client_id).
+        /// Client whose workspace is used; see
+        /// [`is_safe_client_id`](jackfield_wire::bridge::is_safe_client_id).
         client_id: Cow<'a, str>,
         /// Whether files are wanted.
         with_files: bool,
         /// `stream` or `async`; absent means `stream`.
         mode: Cow<'a, str>,
-        /// The platform's own id of the task; nothing depends on it.
+        /// Id of the task on the platform; ignored by the hub.
         task_id: Cow<'a, str>,
-        /// Where the result of an async request goes.
+        /// URL for the result of an async request.
         callback_url: Cow<'a, str>,
-        /// The title of the conversation, repeated in the callback.
+        /// Title of the session, repeated in the callback.
         session_title: Cow<'a, str>,
-        /// What the user said, repeated in the callback.
+        /// Message of the user, repeated in the callback.
         user_message: Cow<'a, str>,
-        /// Whether the answer outlives its reader (ours).
+        /// Whether the answer outlives its reader (an addition of this hub).
         keep: bool,
-        /// How long a kept request waits for its agent (ours): seconds, or a text such as `8h`, still unread.
+        /// How long a durable request waits for its agent (an addition of this hub): seconds, or a text such
+        /// as `8h`, still unread.
         wait_online: &'a RawValue,
     }
 }
 
 impl RelayRequest<'_> {
-    /// Whether the result goes to a callback; `async` without an address to call streams, as it always did.
+    /// Returns whether the result goes to a callback. `async` without a callback URL streams, as in the
+    /// original hub.
     pub(crate) fn is_async(&self) -> bool {
         self.mode.get().is_some_and(|mode| mode == "async") && self.callback_url.get().is_some()
     }
@@ -162,11 +165,11 @@ impl RelayRequest<'_> {
 body! {
     /// The body of `POST /api/a2a/call`.
     A2aCall {
-        /// Who calls; only for the record, and never believed for more.
+        /// Id of the calling agent; only for the record, and never a proof of identity.
         caller_agent_id: Cow<'a, str>,
-        /// Who is called.
+        /// Id of the called agent.
         target_agent_id: Cow<'a, str>,
-        /// What it is asked.
+        /// Text of the request.
         task_description: Cow<'a, str>,
     }
 }
@@ -174,11 +177,11 @@ body! {
 body! {
     /// The body of `POST /api/cancel`.
     CancelRequest {
-        /// Who is to stop.
+        /// Id of the agent.
         agent_id: Cow<'a, str>,
-        /// The conversation.
+        /// Session id.
         session_id: Cow<'a, str>,
-        /// The request; absent means whatever the conversation is at.
+        /// Request id; absent means all open requests of the session.
         request_id: Cow<'a, str>,
     }
 }
@@ -186,7 +189,7 @@ body! {
 body! {
     /// The body of `POST /api/disconnect`.
     DisconnectRequest {
-        /// Whose connection is to be closed.
+        /// Id of the agent to disconnect.
         agent_id: Cow<'a, str>,
     }
 }
@@ -194,7 +197,7 @@ body! {
 body! {
     /// The body of `POST /api/agents-by-token`.
     AgentsByToken {
-        /// The SHA-256 of the token, in hex.
+        /// SHA-256 of the token, in hex.
         token_hash: Cow<'a, str>,
     }
 }
@@ -202,15 +205,16 @@ body! {
 body! {
     /// The body of `POST /api/rtc-signal/:agentId`.
     RtcSignalRequest {
-        /// The transfer.
+        /// Id of the transfer.
         transfer_id: Cow<'a, str>,
-        /// What it is; `poll` only fetches what the agent said.
+        /// Type of the signal; `poll` only fetches the agent's signals.
         signal_type: Cow<'a, str>,
-        /// Its content, a string in practice.
+        /// Content of the signal, a string in practice.
         payload: &'a RawValue,
-        /// The client whose files are meant; see [`is_safe_client_id`](jackfield_wire::bridge::is_safe_client_id).
+        /// Client whose files are meant; see
+        /// [`is_safe_client_id`](jackfield_wire::bridge::is_safe_client_id).
         client_id: Cow<'a, str>,
-        /// The relays to use, passed on as they are.
+        /// ICE servers to use, passed on unchanged.
         ice_servers: &'a RawValue,
     }
 }

@@ -1,5 +1,5 @@
-//! What the relay answers over HTTP, and what it posts to callbacks: exactly the fields of the original hub.
-//! Times are text in ISO 8601 with milliseconds and `Z`; what is absent is left out.
+//! HTTP responses of the relay, and bodies of callbacks: exactly the fields of the original hub. Times are
+//! text in ISO 8601 with milliseconds and `Z`; absent fields are omitted.
 
 use jackfield_wire::bridge::Attachment;
 use serde::Serialize;
@@ -10,9 +10,9 @@ use utoipa::ToSchema;
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[schema(as = RelayError)]
 pub(crate) struct ErrorBody<'a> {
-    /// Why, for programs: a code of the protocol, or one that only HTTP knows, such as `not_found`.
+    /// Error code, for programs: a code of the protocol, or one specific to HTTP, such as `not_found`.
     pub(crate) error: &'a str,
-    /// Why, for people; only the refusal of a plain request to `/ws` goes without.
+    /// Error text, for people; missing only in the refusal of a plain request to `/ws`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub(crate) message: Option<&'a str>,
@@ -24,110 +24,111 @@ pub(crate) struct ErrorBody<'a> {
 pub(crate) struct Accepted<'a> {
     /// Always `true`.
     pub(crate) accepted: bool,
-    /// The request, by which its result can be asked for.
+    /// Request id, for asking for the result.
     pub(crate) request_id: &'a str,
 }
 
-/// The answer of `GET /api/agents/:id/status`; the default is that of an agent that never connected.
+/// The answer of `GET /api/agents/:id/status`: the status of an agent. The default is the status of an agent
+/// that never connected.
 #[derive(Debug, Clone, Default, Serialize, ToSchema)]
 #[schema(as = RelayAgentStatus)]
 pub(crate) struct AgentStatus<'a> {
-    /// Whether it can be called now.
+    /// Whether the agent can be called now.
     pub(crate) online: bool,
-    /// What it is.
+    /// Type of the agent.
     pub(crate) agent_type: &'a str,
-    /// The tags it can be found by.
+    /// Tags for discovery.
     pub(crate) capabilities: Vec<&'a str>,
-    /// When it connected last.
+    /// Time of the last connect.
     pub(crate) connected_at: &'a str,
-    /// When it gave its last sign of life.
+    /// Time of the last heartbeat.
     pub(crate) last_heartbeat: &'a str,
-    /// How many sessions it has.
+    /// Number of sessions.
     pub(crate) active_sessions: u64,
-    /// Its owner, while it is connected.
+    /// Owner of the agent, while connected.
     pub(crate) user_id: &'a str,
 }
 
-/// The answer of `GET /api/task-status`.
+/// The answer of `GET /api/task-status`: the state of an async or durable request.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[schema(as = RelayTaskStatus)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub(crate) enum TaskStatus<'a> {
-    /// The agent is at it.
+    /// The agent is working.
     Running {
-        /// The request.
+        /// Request id.
         request_id: &'a str,
-        /// When it was accepted.
+        /// Time of acceptance.
         started_at: &'a str,
     },
-    /// The answer is there.
+    /// The answer is complete.
     Completed {
-        /// The request.
+        /// Request id.
         request_id: &'a str,
-        /// The whole answer.
+        /// Full answer.
         result: &'a str,
-        /// The files the agent made.
+        /// Files created by the agent.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
         #[schema(value_type = Vec<Attachment<'_>>, required = false)]
         attachments: &'a [Attachment<'a>],
-        /// The offer of a transfer between peers.
+        /// Offer of a transfer between peers.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<serde_json::Value>)]
         file_transfer_offer: Option<&'a RawValue>,
-        /// How long it took.
+        /// Duration in milliseconds.
         duration_ms: u64,
-        /// When it ended.
+        /// Time of the end.
         completed_at: &'a str,
     },
-    /// There will be no answer.
+    /// The request failed without an answer.
     Failed {
-        /// The request.
+        /// Request id.
         request_id: &'a str,
-        /// Why, for programs.
+        /// Error code, for programs.
         error_code: &'a str,
-        /// Why, for people.
+        /// Error text, for people.
         error_message: &'a str,
-        /// How long it took.
+        /// Duration in milliseconds.
         duration_ms: u64,
-        /// When it ended.
+        /// Time of the end.
         completed_at: &'a str,
     },
 }
 
-/// What is posted to the callback of an async relay.
+/// The body of a callback for an async relay.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub(crate) enum Callback<'a> {
-    /// The answer is there.
+    /// The answer is complete.
     Completed {
-        /// The request.
+        /// Request id.
         request_id: &'a str,
-        /// The whole answer.
+        /// Full answer.
         result: &'a str,
-        /// The files the agent made.
+        /// Files created by the agent.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
         attachments: &'a [Attachment<'a>],
-        /// The offer of a transfer between peers.
+        /// Offer of a transfer between peers.
         #[serde(skip_serializing_if = "Option::is_none")]
         file_transfer_offer: Option<&'a RawValue>,
-        /// How long it took.
+        /// Duration in milliseconds.
         duration_ms: u64,
-        /// The conversation.
+        /// Session id.
         session_key: &'a str,
-        /// The title of the conversation, as the request gave it.
+        /// Title of the session, as given by the request.
         #[serde(skip_serializing_if = "Option::is_none")]
         session_title: Option<&'a str>,
-        /// What the user said, as the request gave it.
+        /// Message of the user, as given by the request.
         #[serde(skip_serializing_if = "Option::is_none")]
         user_message: Option<&'a str>,
     },
-    /// There will be no answer.
+    /// The request failed without an answer.
     Failed {
-        /// The request.
+        /// Request id.
         request_id: &'a str,
-        /// Why, for programs.
+        /// Error code, for programs.
         error_code: &'a str,
-        /// Why, for people.
+        /// Error text, for people.
         error_message: &'a str,
     },
 }
@@ -138,9 +139,9 @@ pub(crate) enum Callback<'a> {
 pub(crate) struct Cancelled<'a> {
     /// Always `true`.
     pub(crate) success: bool,
-    /// The conversation.
+    /// Session id.
     pub(crate) session_id: &'a str,
-    /// The request that was cancelled.
+    /// Id of the cancelled request.
     pub(crate) request_id: &'a str,
 }
 
@@ -150,7 +151,7 @@ pub(crate) struct Cancelled<'a> {
 pub(crate) struct Disconnected {
     /// Always `true`.
     pub(crate) success: bool,
-    /// Whether there was anything to close.
+    /// Whether the agent was connected.
     pub(crate) was_online: bool,
 }
 
@@ -158,17 +159,17 @@ pub(crate) struct Disconnected {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = RelayTokenAgents)]
 pub(crate) struct TokenAgents<'a> {
-    /// The agents that are connected with the token.
+    /// Agents connected with the token.
     pub(crate) agents: Vec<TokenAgent<'a>>,
 }
 
-/// One agent that is connected with a token.
+/// One agent connected with a token.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[schema(as = RelayTokenAgent)]
 pub(crate) struct TokenAgent<'a> {
-    /// Its id.
+    /// Id of the agent.
     pub(crate) agent_id: &'a str,
-    /// What it is.
+    /// Type of the agent.
     pub(crate) agent_type: &'a str,
 }
 
@@ -178,7 +179,7 @@ pub(crate) struct TokenAgent<'a> {
 pub(crate) struct Signals<'a> {
     /// Always `true`.
     pub(crate) ok: bool,
-    /// What the agent said since the last time.
+    /// The agent's signals since the last request.
     pub(crate) signals: Vec<Signal<'a>>,
 }
 
@@ -186,9 +187,9 @@ pub(crate) struct Signals<'a> {
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[schema(as = RelaySignal)]
 pub(crate) struct Signal<'a> {
-    /// What it is.
+    /// Type of the signal.
     pub(crate) signal_type: &'a str,
-    /// Its content, as the agent wrote it.
+    /// Content of the signal, as written by the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
     pub(crate) payload: Option<&'a RawValue>,

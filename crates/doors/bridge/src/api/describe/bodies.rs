@@ -1,5 +1,6 @@
-//! What the bodies of requests may say. They are read by `wire::body`, field by field and in the order of the original hub, so
-//! that their types do not tell what is needed. Unknown fields are ignored, and null counts as absent.
+//! Descriptions of the request bodies. The types of `wire::body` read the bodies field by field, in the order
+//! of the original hub, and do not show which fields are required. Unknown fields are ignored, and null
+//! counts as absent.
 
 #![allow(dead_code, reason = "these types only describe")]
 
@@ -10,44 +11,45 @@ use utoipa::ToSchema;
 #[derive(Debug, ToSchema)]
 #[schema(as = RelayRequest)]
 pub(crate) struct RelayBody {
-    /// Who is asked.
+    /// Id of the agent.
     #[schema(pattern = "^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$")]
     agent_id: String,
-    /// The conversation: 1 to 256 bytes.
+    /// Session id: 1 to 256 bytes.
     #[schema(
         min_length = 1,
         max_length = 256,
         pattern = r"^[^\x00-\x1f\x7f-\x9f]+$"
     )]
     session_id: String,
-    /// The id by which the request is known: 1 to 256 bytes. It may be open once.
+    /// Request id: 1 to 256 bytes. Only one open request may have the same id.
     #[schema(
         min_length = 1,
         max_length = 256,
         pattern = r"^[^\x00-\x1f\x7f-\x9f]+$"
     )]
     request_id: String,
-    /// What is asked.
+    /// Text of the message.
     #[schema(min_length = 1)]
     content: String,
-    /// The files that go with it.
+    /// Files attached to the message.
     attachments: Option<Vec<Attachment<'static>>>,
-    /// The client whose workspace is used.
+    /// Client whose workspace is used.
     #[schema(pattern = "^([A-Za-z0-9_-][A-Za-z0-9._-]{0,127})?$")]
     client_id: Option<String>,
     /// Whether files are wanted.
     with_files: Option<bool>,
-    /// `async` with a `callback_url`: the answer is posted there. Anything else: the answer is a stream.
+    /// `async` with a `callback_url`: the answer is posted to that URL. Any other value: the answer is a
+    /// stream.
     mode: Option<String>,
-    /// The platform's own id of the task; nothing depends on it.
+    /// Id of the task on the platform; ignored by the hub.
     task_id: Option<serde_json::Value>,
-    /// Where the answer to an async request goes.
+    /// URL for the answer to an async request.
     callback_url: Option<String>,
-    /// The title of the conversation, repeated in the callback.
+    /// Title of the session, repeated in the callback.
     session_title: Option<String>,
-    /// What the user said, repeated in the callback.
+    /// Message of the user, repeated in the callback.
     user_message: Option<String>,
-    /// Whether the stream can be taken up again when it was lost.
+    /// Whether the stream can be resumed after a disconnect.
     keep: Option<bool>,
     /// How long the request may wait for its agent; implies `keep`.
     wait_online: Option<WaitOnline>,
@@ -58,9 +60,9 @@ pub(crate) struct RelayBody {
 #[serde(untagged)]
 #[schema(as = RelaySpan)]
 pub(crate) enum WaitOnline {
-    /// Seconds.
+    /// Number of seconds.
     Seconds(u64),
-    /// As people write it.
+    /// Number with a unit.
     Text(SpanText),
 }
 
@@ -69,74 +71,74 @@ pub(crate) enum WaitOnline {
 #[schema(as = RelaySpanText, pattern = "^[0-9]{1,6}(ms|s|m|h|d)$")]
 pub(crate) struct SpanText(String);
 
-/// A call of one agent to another.
+/// A call from one agent to another.
 #[derive(Debug, ToSchema)]
 #[schema(as = RelayCall)]
 pub(crate) struct A2aBody {
-    /// Who calls.
+    /// Id of the calling agent.
     #[schema(pattern = "^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$")]
     caller_agent_id: String,
-    /// Who is called.
+    /// Id of the called agent.
     #[schema(pattern = "^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$")]
     target_agent_id: String,
-    /// What it is asked.
+    /// Text of the request.
     #[schema(min_length = 1)]
     task_description: String,
 }
 
-/// What is to be cancelled: one request, or all of a conversation.
+/// The requests to cancel: one request, or all of a session.
 #[derive(Debug, ToSchema)]
 #[schema(as = RelayCancel)]
 pub(crate) struct CancelBody {
-    /// Who is to stop.
+    /// Id of the agent.
     #[schema(pattern = "^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$")]
     agent_id: String,
-    /// The conversation.
+    /// Session id.
     #[schema(
         min_length = 1,
         max_length = 256,
         pattern = r"^[^\x00-\x1f\x7f-\x9f]+$"
     )]
     session_id: String,
-    /// The request.
+    /// Request id.
     #[schema(max_length = 256, pattern = r"^[^\x00-\x1f\x7f-\x9f]*$")]
     request_id: Option<String>,
 }
 
-/// Whose connection is to be closed.
+/// The agent to disconnect.
 #[derive(Debug, ToSchema)]
 #[schema(as = RelayDisconnect)]
 pub(crate) struct DisconnectBody {
-    /// The agent.
+    /// Id of the agent.
     #[schema(pattern = "^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$")]
     agent_id: String,
 }
 
-/// Whose agents are wanted.
+/// The token whose agents are listed.
 #[derive(Debug, ToSchema)]
 #[schema(as = RelayToken)]
 pub(crate) struct TokenBody {
-    /// The SHA-256 of the token, in hex.
+    /// SHA-256 of the token, in hex.
     #[schema(min_length = 1)]
     token_hash: String,
 }
 
-/// Something about a file transfer.
+/// A signal about a file transfer.
 #[derive(Debug, ToSchema)]
 #[schema(as = RelayRtcSignal)]
 pub(crate) struct RtcBody {
-    /// The transfer.
+    /// Id of the transfer.
     #[schema(min_length = 1)]
     transfer_id: String,
-    /// What it is; `poll` only fetches what the agent said.
+    /// Type of the signal; `poll` only fetches the agent's signals.
     #[schema(min_length = 1)]
     signal_type: String,
-    /// Its content, as the agent is to get it.
+    /// Content of the signal, passed on to the agent unchanged.
     payload: Option<serde_json::Value>,
-    /// The client whose files are meant.
+    /// Client whose files are meant.
     #[schema(pattern = "^([A-Za-z0-9_-][A-Za-z0-9._-]{0,127})?$")]
     client_id: Option<String>,
-    /// The relays to use, as the agent is to get them.
+    /// ICE servers to use, passed on to the agent unchanged.
     ice_servers: Option<serde_json::Value>,
 }
 
