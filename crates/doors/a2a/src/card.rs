@@ -1,8 +1,9 @@
-//! The cards of agents: how each agent of the hub, whatever its door, introduces itself to readers of A2A.
+//! Agent cards: the A2A description of each agent of the hub, from any door.
 //!
-//! - `compose.rs` what the hub knows of an agent becomes its card
-//! - `key.rs` the key that signs cards, `shelf.rs` those that were given out
-//! - `serve.rs` the routes
+//! - [`compose`]: the card of an agent from the hub's knowledge, [`besides`]: fields of a remote's card
+//!   without a place in a profile
+//! - [`key`]: the key that signs cards, [`shelf`]: the cache of issued cards
+//! - [`serve`]: the routes
 
 mod besides;
 mod compose;
@@ -30,34 +31,35 @@ use crate::wire::{
     official::Version,
 };
 
-/// Where the door is, as its callers see it. Never taken from what a request says.
+/// Public address of the door. Never taken from a request.
 #[derive(Debug)]
 struct Site {
-    /// The public URL, without a slash at its end.
+    /// Public URL, without a trailing slash.
     url: String,
-    /// The path of the door below it.
+    /// Path of the door below the URL.
     prefix: String,
-    /// Host and port of gRPC, if it is served.
+    /// Host and port of gRPC, if served.
     grpc: Option<String>,
 }
 
 impl Site {
-    /// The URL of the door.
+    /// Returns the URL of the door.
     fn base(&self) -> String {
         format!("{}{}", self.url, self.prefix)
     }
 }
 
-/// What holds for every agent of the door.
+/// Conditions of the door that hold for every agent.
 #[derive(Debug, Clone, Copy)]
 struct Terms {
-    /// Callers must show a token.
+    /// True if callers must send a token.
     needs_token: bool,
-    /// Callers are told of changes by requests to their own servers, if they want.
+    /// True if callers can receive push notifications.
     pushes: bool,
 }
 
-/// What the door needs to write cards. One that does not know its address ([`Cards::default`]) has none to show.
+/// Cards of a door: address, signing key and cache. Without an address ([`Cards::default`]), the door has no
+/// cards.
 #[derive(Debug, Default)]
 pub struct Cards {
     site: Option<Site>,
@@ -66,7 +68,7 @@ pub struct Cards {
 }
 
 impl Cards {
-    /// Cards of a door whose routes are below `/a2a` at this URL.
+    /// Creates the cards of a door whose routes are below `/a2a` of `public_url`.
     pub fn at(public_url: &str) -> Self {
         let site = Site {
             url: public_url.trim_end_matches('/').to_owned(),
@@ -79,23 +81,23 @@ impl Cards {
         }
     }
 
-    /// The routes are below this prefix, which has no slash at its end.
+    /// Sets the prefix of the routes, without a trailing slash.
     pub fn below(self, prefix: &str) -> Self {
         self.with(|site| prefix.clone_into(&mut site.prefix))
     }
 
-    /// The cards are signed with this key.
+    /// Signs the cards with a [`CardKey`].
     pub fn signed_by(mut self, key: CardKey) -> Self {
         self.key = Some(key);
         self
     }
 
-    /// The id of the key that signs them.
+    /// Returns the id of the signing key.
     pub(crate) fn key_id(&self) -> Option<&str> {
         self.key.as_ref().map(CardKey::id)
     }
 
-    /// gRPC is served at the host and the port of the public URL.
+    /// Offers gRPC at host and port of the public URL.
     pub fn with_grpc(self) -> Self {
         self.with(|site| site.grpc = grpc_target(&site.url))
     }
@@ -114,7 +116,7 @@ impl Cards {
         })
     }
 
-    /// The card as it is given out: signed, or as it was signed before.
+    /// Returns the [`Issued`] card to send: signed, or the cached card with its earlier signature.
     fn issue(&self, site: &Site, subject: Subject, reader: Reader, card: Card) -> Arc<Issued> {
         self.shelf.issue(subject, reader, card, |card| {
             if let Some(key) = &self.key {
@@ -124,7 +126,7 @@ impl Cards {
     }
 }
 
-/// Host and port of a URL, as gRPC clients want them.
+/// Returns host and port of a URL, the target for gRPC clients.
 fn grpc_target(url: &str) -> Option<String> {
     let url: Uri = url.parse().ok()?;
     let port = match url.scheme_str() {
@@ -139,7 +141,8 @@ fn grpc_target(url: &str) -> Option<String> {
 }
 
 impl A2a {
-    /// The card of an agent that the principal may call. Foreign and unknown ones look the same.
+    /// Returns the card of an agent that the principal may call. Agents of other owners and unknown agents
+    /// give the same error.
     fn card_of(
         &self,
         principal: &Principal,
@@ -154,8 +157,8 @@ impl A2a {
         Ok(self.cards.issue(site, Subject::Agent(id), reader, card))
     }
 
-    /// The card of an agent that is shared with everyone, for those who have not shown who they are. Nothing tells apart
-    /// agents that are not shared so and those that do not exist.
+    /// Returns the card of an agent that is shared with everyone, for unauthenticated readers. Other agents
+    /// and unknown agents both give `None`.
     fn public_card_of(&self, agent: &str, reader: Reader, came: &Came) -> Option<Arc<Issued>> {
         let principal = Principal::local();
         let id = AgentId::parse(agent).ok()?;
@@ -166,7 +169,7 @@ impl A2a {
         self.card_of(&principal, agent, reader, came).ok()
     }
 
-    /// The hub's own card, with the agents that the principal may call.
+    /// Returns the hub's own card, with the agents that the principal may call.
     fn hub_card(
         &self,
         principal: &Principal,
@@ -181,7 +184,8 @@ impl A2a {
         Ok(self.cards.issue(site, subject, reader, card))
     }
 
-    /// The extended card of an agent as JSON of this version: the public one, and where the agent is and whose it is.
+    /// Returns the extended card of an agent as JSON of `version`: the public card with the agent's presence
+    /// and owner.
     pub fn extended_card_json(
         &self,
         principal: &Principal,
@@ -197,8 +201,8 @@ impl A2a {
         Ok(issued.body.to_string())
     }
 
-    /// What holds for callers who come the way that the card's reader came: one who reads it through a proxy needs a token,
-    /// where the hub's own user needs none.
+    /// Returns the conditions for callers that arrive by the same route as the reader. A reader behind a
+    /// proxy needs a token, whereas the hub's own user may need none.
     fn terms(&self, came: &Came) -> Terms {
         Terms {
             needs_token: !self.gatekeeper.trusts(came),

@@ -1,4 +1,4 @@
-//! The door's configuration, and how the door is opened: `[a2a]`, and the servers that the hub dials (`[[agent]]`).
+//! Configuration of the door and opening of the door: `[a2a]`, and the remote servers (`[[agent]]`).
 
 mod remote;
 
@@ -11,17 +11,18 @@ use serde::{Deserialize, Serialize};
 pub use self::remote::RemoteConfig;
 use crate::{A2a, CardKey, Cards, Remotes, remotes_router, router};
 
-/// The name of the key that signs cards. Its public half is at `/.well-known/jwks.json`.
+/// Name of the secret with the key that signs cards. The public key is at `/.well-known/jwks.json`.
 pub const CARD_KEY: &str = "card-key";
 
-/// `[a2a]`.
+/// Section `[a2a]` of the configuration file.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Who gets messages that come to the hub's own address and name no agent.
+    /// Agent for messages to the hub's own address that name no agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_agent: Option<AgentId>,
-    /// Servers that the hub dials, each an agent of the owner `local`. They stand at the top of the file.
+    /// Remote servers, each an agent of the owner `local`. The configuration file has them at the top level,
+    /// see [`RemoteConfig`].
     #[serde(skip)]
     pub remotes: Vec<RemoteConfig>,
 }
@@ -57,7 +58,7 @@ impl Open for Config {
     }
 }
 
-/// The cards of a hub. One that does not know its address shows none.
+/// Builds the cards of a hub. A hub without a known address has no cards.
 fn cards(context: &Context) -> Result<Cards, OpenError> {
     let key = context.secrets.load_or_create(CARD_KEY).map_err(|error| {
         let text = format!("cannot read or make the secret {CARD_KEY}");

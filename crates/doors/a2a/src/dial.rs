@@ -1,13 +1,16 @@
-//! Remote A2A servers as agents of the hub: the hub dials them.
+//! Remote A2A servers as agents of the hub: the hub is the client.
 //!
-//! - `spec.rs` what the operator says of a remote: its URL, its credentials; `way.rs` the way there that follows from it
-//! - `find.rs` its card, `choose.rs` the place where it is called; `profile.rs` what the card says of the agent, `verify.rs`
-//!   who vouches for it
-//! - `line.rs` requests to that place, in its version and binding; `credentials.rs` what they carry
-//! - `remote.rs` one remote as an agent: attached while it can be reached, `contexts.rs` what it calls its conversations;
-//!   `remotes.rs` all of them
-//! - `work.rs` one call to a remote, through cuts; `hear.rs` what its answers are to the core
-//! - `serve.rs` the routes by which remotes are added, looked at and removed; `switchboard.rs` why another hub is not
+//! - [`spec`]: the operator's description of a remote (URL, credentials), [`way`]: access to the card that
+//!   follows from the description
+//! - [`find`]: the card of a remote, [`choose`]: the endpoint to call, [`profile`]: the agent's profile from
+//!   the card, [`verify`]: the signatures of the card
+//! - [`mod@line`]: requests to the endpoint, in its version and binding, [`credentials`]: authentication of the
+//!   requests
+//! - [`remote`]: a remote as an agent, attached while reachable, [`contexts`]: the remote's context ids of
+//!   conversations, [`remotes`]: all remotes
+//! - [`work`]: a call to a remote, across disconnects, [`hear`]: translation of answers for the core
+//! - [`serve`]: routes for adding, listing and removing remotes, [`switchboard`]: refusal of another hub as a
+//!   remote
 
 mod choose;
 mod contexts;

@@ -1,4 +1,4 @@
-//! The routes of the door, and what their handlers share.
+//! Routes of the door, and the state that the handlers share.
 
 use std::sync::Arc;
 
@@ -15,20 +15,20 @@ use crate::{
     seed::{self, Problem},
 };
 
-/// What the handlers of this door share.
+/// Shared state of the door's handlers.
 #[derive(Debug)]
 pub struct A2a {
     pub(crate) hub: Hub,
     pub(crate) gatekeeper: Gatekeeper,
     pub(crate) cards: Cards,
-    /// Whom messages are for that name nobody.
+    /// Agent for messages that name no agent.
     pub(crate) default_agent: Option<AgentId>,
-    /// The way to those who are notified of tasks; nobody is if there is none.
+    /// HTTP client for push notifications; `None` disables push notifications.
     pub(crate) outbound: Option<Outbound>,
 }
 
 impl A2a {
-    /// The door of a hub that shows no cards, since it does not know its address, and notifies nobody.
+    /// Creates the door of a hub, without cards and without push notifications.
     pub fn new(hub: Hub, gatekeeper: Gatekeeper) -> Self {
         Self {
             hub,
@@ -39,34 +39,34 @@ impl A2a {
         }
     }
 
-    /// Shows cards.
+    /// Sets the [`Cards`] of the door.
     pub fn with_cards(mut self, cards: Cards) -> Self {
         self.cards = cards;
         self
     }
 
-    /// Gives messages that name nobody to this agent.
+    /// Sets the agent for messages that name no agent.
     pub fn with_default_agent(mut self, agent: Option<AgentId>) -> Self {
         self.default_agent = agent;
         self
     }
 
-    /// Notifies callers of their tasks, if whoever empties the outbox knows this door.
+    /// Enables push notifications. The courier of the outbox must know the door as a composer.
     pub fn with_outbound(mut self, outbound: Outbound) -> Self {
         self.outbound = Some(outbound);
         self
     }
 }
 
-/// The routes of the door: below `/a2a`, and at the root the hub's own cards and its keys.
+/// Returns the routes of the door: below `/a2a`, and at the root the hub's own cards and keys.
 pub fn router(a2a: impl Into<Arc<A2a>>) -> Router {
     let a2a = a2a.into();
     let root = card::root_routes().merge(official::root_routes());
     router_at("/a2a", a2a.clone()).merge(root.with_state(a2a))
 }
 
-/// The routes of the door below a prefix, which has no slash at its end. All that is below it is the door's, except below
-/// nothing at all: then only the paths that it knows are.
+/// Returns the routes of the door below `prefix`, which has no trailing slash. The door answers every path
+/// below the prefix. With an empty prefix, the door answers only its own paths.
 pub fn router_at(prefix: &str, a2a: impl Into<Arc<A2a>>) -> Router {
     let a2a = a2a.into();
     let routes = seed::routes(prefix)
@@ -92,7 +92,7 @@ async fn count_refused(State(a2a): State<Arc<A2a>>, response: Response) -> Respo
             | StatusCode::PAYLOAD_TOO_LARGE
             | StatusCode::UNSUPPORTED_MEDIA_TYPE
     );
-    // In JSON-RPC the status says nothing.
+    // In JSON-RPC the HTTP status does not tell.
     let said = response.extensions().get::<Refused>();
     if said.map_or(by_status, |refused| refused.counts) {
         a2a.hub.metrics().refused(DOOR);

@@ -1,8 +1,8 @@
-//! What A2A supports: this door's column of the table of all pairs of protocols.
+//! Features of A2A: the door's column in the table of all pairs of protocols.
 
 use jackfield_kit::matrix::{Column, Support, Topic};
 
-/// The column of this door.
+/// Column of the door.
 pub const MATRIX: Column = Column {
     protocol: crate::DOOR,
     agent,
@@ -10,7 +10,7 @@ pub const MATRIX: Column = Column {
     exception: Column::no_exception,
 };
 
-/// What an agent can say, and what it is told.
+/// Returns the support of a topic for an agent that the hub calls.
 fn agent(topic: Topic) -> Support {
     match topic {
         Topic::OneShot => Support::full("a task that is `completed`"),
@@ -29,7 +29,7 @@ fn agent(topic: Topic) -> Support {
     }
 }
 
-/// What a caller receives, and what becomes of its calls.
+/// Returns the support of a topic for a caller of the hub.
 fn caller(topic: Topic) -> Support {
     match topic {
         Topic::OneShot => Support::full("`completed`, the answer in artifact and history"),

@@ -1,16 +1,19 @@
-//! The official protocol, versions 0.3 and 1.0, for every agent of the hub. Its tasks are the core's kept calls: a caller
-//! that leaves changes nothing.
+//! The official A2A protocol, versions 0.3 and 1.0, for every agent of the hub. A2A tasks are durable calls
+//! of the core: a caller that disconnects changes nothing.
 //!
-//! What is asked for is the same in every binding and version, so that it stands once:
-//! - `visit.rs` one request: who asks, of which agent, in which version
-//! - `send.rs`, `tasks.rs`, `follow.rs`, `push.rs` the operations
-//! - `story.rs` what a task's log adds up to, `teller.rs` what a stream tells of it, `updates.rs` such a stream
-//! - `translate.rs` pure functions between the wire's model and the core's events, `failure.rs` the errors
+//! The operations are the same in every binding and version and are implemented once:
+//! - [`visit`]: one request with its caller, agent and version
+//! - [`send`], [`tasks`], [`follow`], [`push`]: the operations
+//! - [`story`]: the task that results from a log, [`teller`]: log items as stream updates, [`updates`]: a
+//!   stream of updates
+//! - [`translate`]: pure functions between the wire model and the core's events, [`failure`]: the errors
 //!
-//! The bindings read a request, make the visit and write its answer: `jsonrpc.rs`, `rest.rs`, `grpc.rs`, and `agno.rs` for
-//! the envelopes that Python Agno sends to addresses that look like REST. Over HTTP they share:
-//! - `serve.rs` the addresses, `place.rs` the paths of REST below them, `negotiate.rs` versions and media types
-//! - `ask.rs` what is asked and answered, `shape.rs` the forms it is written in, `reply.rs` the responses
+//! A binding reads a request, runs the operation and writes the answer: [`jsonrpc`], [`rest`], `grpc` (behind
+//! a feature), and [`agno`] for the JSON-RPC envelopes that Python Agno sends to REST-like addresses. The
+//! bindings over HTTP share:
+//! - [`serve`]: the routes, [`place`]: the REST paths below an agent's address, [`negotiate`]: versions and
+//!   media types
+//! - [`ask`]: operations with params and results, [`shape`]: JSON forms, [`reply`]: HTTP responses
 
 mod agno;
 mod ask;
@@ -47,7 +50,7 @@ pub(crate) use self::{
     visit::Visit,
 };
 
-/// All bindings, below a prefix.
+/// Returns the routes of all bindings below `prefix`.
 pub(crate) fn routes(prefix: &str) -> Router<Arc<A2a>> {
     let routes = serve::routes(prefix);
     #[cfg(feature = "grpc")]
@@ -55,7 +58,7 @@ pub(crate) fn routes(prefix: &str) -> Router<Arc<A2a>> {
     routes
 }
 
-/// What is asked for at the root, whatever the prefix is.
+/// Returns the routes that clients request at the root, independent of the prefix.
 pub(crate) fn root_routes() -> Router<Arc<A2a>> {
     let routes = serve::root_routes();
     #[cfg(feature = "grpc")]

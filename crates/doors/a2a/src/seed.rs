@@ -1,4 +1,9 @@
-//! The dialect of Agno Go (seed 001). Calls are live: a caller that leaves cancels its call at the agent, at once.
+//! Dialect of Agno Go (seed 001). Calls are live: a caller that disconnects cancels the call at the agent, at
+//! once.
+//!
+//! - [`serve`]: turns a request into a call, [`send`] and [`stream`]: the two kinds of answers
+//! - [`listen`]: collects the content of an answer
+//! - [`translate`]: pure functions between wire and core, [`failure`]: the error codes
 
 mod failure;
 mod listen;

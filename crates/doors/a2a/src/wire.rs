@@ -1,7 +1,9 @@
-//! A2A: agents that call each other over HTTP. Its dialects share little but the name, so each has a module of its own.
+//! JSON of A2A, the protocol for agents that call each other over HTTP. The dialects share little but the
+//! name, so each dialect has a module of its own.
 //!
-//! [`seed`] is the interface of Agno Go (seed 001); [`official`] is the protocol of the A2A project, in its versions 0.3
-//! and 1.0; [`card`] is how an agent introduces itself there.
+//! - [`seed`]: the interface of Agno Go (seed 001)
+//! - [`official`]: the protocol of the A2A project, versions 0.3 and 1.0
+//! - [`card`]: the agent cards of the official protocol
 
 mod base64;
 pub(crate) mod card;

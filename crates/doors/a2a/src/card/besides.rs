@@ -1,5 +1,5 @@
-//! What the card of a dialled agent says that a profile has no place for. It is kept in the profile's `extra`, and stands in
-//! the hub's card for the agent again.
+//! Fields of a remote agent's card that a [`Profile`] has no place for. The profile's `extra` stores the
+//! fields, and the hub's card for the agent shows them again.
 
 use jackfield_core::agent::Profile;
 use jackfield_kit::outbound::Url;
@@ -12,33 +12,33 @@ use crate::wire::{
     official::model::Raw,
 };
 
-/// The longest text that is taken over, in bytes. A longer one is left out: half an example, or half a URL, is none.
+/// Longest text, in bytes. A longer text is left out, because half an example or half a URL is useless.
 const MAX_WORDS: usize = 4096;
-/// How many entries of a list are taken over.
+/// Largest number of entries per list.
 const MAX_LISTED: usize = 256;
-/// How deep the settings of an extension may nest.
+/// Largest depth of an extension's settings.
 const MAX_DEPTH: usize = 16;
-/// How much all of it may be; of a card that has more, nothing is taken over.
+/// Largest total size in bytes. From a card with more, no field is stored.
 const MAX_BYTES: usize = 256 << 10;
 
-/// What a card says besides.
+/// Fields of a card beyond the profile.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Besides {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) documentation_url: Option<String>,
-    /// The name and the address of who provides the agent.
+    /// Name and URL of the agent's provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     provider: Option<(String, String)>,
-    /// Of skills, by their places in the profile.
+    /// Fields of skills, by the index of the skill in the profile.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     skills: Vec<(usize, SkillBesides)>,
-    /// The settings of extensions, by their places in the profile.
+    /// Settings of extensions, by the index of the extension in the profile.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     params: Vec<(usize, Raw)>,
 }
 
-/// What a card says of a skill besides.
+/// Fields of a skill beyond the profile.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct SkillBesides {
@@ -53,7 +53,7 @@ pub(super) struct SkillBesides {
 }
 
 impl Besides {
-    /// What a card says besides, as the profile keeps it; nothing if it is nothing, or too much.
+    /// Collects the fields of a card as JSON for the profile; `None` if empty or too large.
     pub(crate) fn of_card(card: &ForeignCard) -> Option<Json> {
         let skills = card.skills.iter().take(MAX_LISTED).map(SkillBesides::of);
         let skills = skills.enumerate();
@@ -81,7 +81,7 @@ impl Besides {
         kept.filter(|kept| kept.get().len() <= MAX_BYTES)
     }
 
-    /// What was kept; nothing of what another door put there.
+    /// Reads the fields from a profile. The extra of another door gives an empty value.
     pub(super) fn of(profile: &Profile) -> Self {
         let kept = profile.extra.as_ref();
         kept.and_then(|kept| serde_json::from_str(kept.get()).ok())
@@ -120,14 +120,15 @@ impl SkillBesides {
     }
 }
 
-/// An address that people may follow: the hub signs the card in which it stands.
+/// Returns the URL if HTTP or HTTPS. People may follow the URL, and the hub signs the card that contains the
+/// URL.
 fn web(url: &str) -> Option<String> {
     let is_web = |url: &Url| matches!(url.scheme(), "http" | "https");
     let is_fine = url.len() <= MAX_WORDS && Url::parse(url).ok().as_ref().is_some_and(is_web);
     is_fine.then(|| url.to_owned())
 }
 
-/// Whether these are settings: an object, neither long nor deep.
+/// Returns true for valid settings: an object within the limits of size and depth.
 fn is_fine(params: &Raw) -> bool {
     let text = params.get();
     text.len() <= MAX_WORDS

@@ -1,4 +1,4 @@
-//! Pure functions from what the hub knows of its agents to their cards.
+//! Pure functions from the hub's knowledge of its agents to their cards.
 
 use std::collections::HashSet;
 
@@ -15,26 +15,26 @@ use crate::wire::{
     official::Version,
 };
 
-/// The name of what an extended card says more: where the agent is, and whose it is.
+/// URI of the extension in an extended card: the agent's presence and owner.
 const PRESENCE: &str = "urn:jackfield:presence";
-/// The version of agents that name none.
+/// Version of agents that declare none.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// What agents take that do not say: anything.
+/// Input media types of agents that declare none: any.
 const ANY_INPUT: [&str; 3] = ["text/plain", "application/json", "*/*"];
-/// What agents answer in that do not say.
+/// Output media types of agents that declare none.
 const ANY_OUTPUT: [&str; 3] = ["text/plain", "application/json", "application/octet-stream"];
 
-/// What a hub calls itself.
+/// Name of a hub in its own card.
 const HUB_NAME: &str = "Jackfield";
-/// How a hub's own card begins to say what it is.
+/// Start of the description in a hub's own card.
 const HUB_IS: &str = "A switchboard for AI agents. Each skill is an agent";
 
-/// Whether a card with these words is that of a hub, whichever.
+/// Returns true if name and description are from the card of a hub.
 pub(crate) fn is_of_hub(name: &str, description: &str) -> bool {
     name == HUB_NAME && description.starts_with(HUB_IS)
 }
 
-/// The card of an agent.
+/// Builds the [`Card`] of an agent.
 pub(super) fn agent_card(site: &Site, view: &AgentView, terms: Terms) -> Card {
     let profile = &view.profile;
     let name = name_of(view).to_owned();
@@ -74,7 +74,7 @@ pub(super) fn agent_card(site: &Site, view: &AgentView, terms: Terms) -> Card {
         version: said(profile.version.as_deref())
             .unwrap_or(VERSION)
             .to_owned(),
-        // An id has only characters that may stand in a path.
+        // An agent id contains only characters that are valid in a path.
         interfaces: interfaces(
             site,
             &format!("{}/agents/{}", site.base(), view.id),
@@ -90,7 +90,7 @@ pub(super) fn agent_card(site: &Site, view: &AgentView, terms: Terms) -> Card {
     }
 }
 
-/// The card of an agent with what is not public: its presence, its door, its owner.
+/// Builds the extended card of an agent, with its presence, door and owner.
 pub(super) fn extended_card(site: &Site, view: &AgentView, terms: Terms) -> Card {
     let mut card = agent_card(site, view, terms);
     #[derive(Serialize)]
@@ -120,7 +120,7 @@ pub(super) fn extended_card(site: &Site, view: &AgentView, terms: Terms) -> Card
     card
 }
 
-/// The hub's own card, whose skills are agents.
+/// Builds the hub's own card, whose skills are agents.
 pub(super) fn hub_card(site: &Site, agents: &[AgentView], terms: Terms) -> Card {
     let mut skills: Vec<_> = agents
         .iter()
@@ -161,7 +161,7 @@ pub(super) fn hub_card(site: &Site, agents: &[AgentView], terms: Terms) -> Card 
     }
 }
 
-/// What all cards of a hub have in common.
+/// Returns the fields that all cards of a hub share.
 fn blank(site: &Site, terms: Terms) -> Card {
     Card {
         name: String::new(),
@@ -184,7 +184,8 @@ fn blank(site: &Site, terms: Terms) -> Card {
     }
 }
 
-/// Where an agent or the hub is called: the newest version first, since readers take the first that they understand.
+/// Returns the interfaces of an agent or the hub, newest version first, because readers take the first
+/// interface that they understand.
 fn interfaces(site: &Site, url: &str, agent: Option<&str>) -> Vec<Interface> {
     let at = |binding, version| Interface {
         url: url.to_owned(),
@@ -196,7 +197,7 @@ fn interfaces(site: &Site, url: &str, agent: Option<&str>) -> Vec<Interface> {
         at(Binding::JsonRpc, Version::V10),
         at(Binding::HttpJson, Version::V10),
     ];
-    // gRPC has no paths, so the tenant tells which agent is meant.
+    // gRPC has no paths, so the tenant names the agent.
     interfaces.extend(site.grpc.as_ref().map(|target| Interface {
         url: target.clone(),
         binding: Binding::Grpc,
@@ -227,7 +228,7 @@ fn skill_of(view: &AgentView, skill: &agent::Skill, besides: SkillBesides) -> Op
     })
 }
 
-/// The words by which something is found: its own, and what the agent is made with.
+/// Returns the search tags of a skill: its own tag and the agent's type.
 fn tags(view: &AgentView, own: &str) -> Vec<String> {
     let made_with = said(view.profile.agent_type.as_deref()).filter(|kind| *kind != own);
     [Some(own), made_with]
@@ -260,7 +261,8 @@ fn modes(said: &[String], otherwise: &[&str]) -> Vec<String> {
     said
 }
 
-/// What the hub takes or gives: anything, and what its agents say by name, since some readers look for words only.
+/// Returns the media types of the hub: any, and the types that agents declare, because some readers compare
+/// exact names.
 fn all_modes(
     agents: &[AgentView],
     any: &[&str],
@@ -275,7 +277,7 @@ fn all_modes(
         .collect()
 }
 
-/// A text that says something.
+/// Returns a text unless blank.
 fn said(text: Option<&str>) -> Option<&str> {
     text.filter(|text| !text.trim().is_empty())
 }

@@ -1,4 +1,4 @@
-//! The key with which the hub signs cards: ES256, that is ECDSA on the curve P-256 with SHA-256.
+//! Key that signs the hub's cards: ES256, ECDSA on the curve P-256 with SHA-256.
 
 use std::fmt;
 
@@ -11,21 +11,21 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 
 use crate::wire::card::{Card, Header, PublicKey, Reader, Signature};
 
-/// How many bytes the private number has, and each coordinate of the public point.
+/// Size of the private number, and of each coordinate of the public point, in bytes.
 const NUMBER: usize = 32;
-/// What stands before the private number in its DER form (RFC 5915): version 1, then 32 octets.
+/// Bytes before the private number in DER (RFC 5915): version 1, then 32 octets.
 const DER_HEAD: [u8; 7] = [0x30, 0x31, 0x02, 0x01, 0x01, 0x04, 0x20];
-/// What stands after it: the name of the curve.
+/// Bytes after the private number in DER: the name of the curve.
 const DER_TAIL: [u8; 12] = [
     0xa0, 0x0a, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07,
 ];
 
-/// Why a text is no key.
+/// Error for a text that is not a [`CardKey`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a key for cards has 64 hexadecimal digits that are a number of the curve P-256")]
 pub struct BadCardKey;
 
-/// The key with which the hub signs cards. `Debug` does not show it.
+/// Key that signs the hub's cards. `Debug` does not show the key.
 pub struct CardKey {
     pair: EcdsaKeyPair,
     random: SystemRandom,
@@ -35,13 +35,13 @@ pub struct CardKey {
 }
 
 impl CardKey {
-    /// The key whose private number is written in 64 hexadecimal digits.
+    /// Reads a key whose private number is written in 64 hexadecimal digits.
     pub fn from_hex(secret: &str) -> Result<Self, BadCardKey> {
         let number = number_from_hex(secret).ok_or(BadCardKey)?;
         let der = [&DER_HEAD[..], &number, &DER_TAIL].concat();
         let pair = EcdsaKeyPair::from_private_key_der(&ECDSA_P256_SHA256_FIXED_SIGNING, &der)
             .map_err(|_| BadCardKey)?;
-        // One byte says that both coordinates follow.
+        // The first byte marks an uncompressed point; both coordinates follow.
         let point = pair.public_key().as_ref().get(1..).ok_or(BadCardKey)?;
         let (x, y) = point.split_at_checked(NUMBER).ok_or(BadCardKey)?;
         let (x, y) = (URL_SAFE_NO_PAD.encode(x), URL_SAFE_NO_PAD.encode(y));
@@ -55,12 +55,12 @@ impl CardKey {
         })
     }
 
-    /// Its name: a hash of the public half.
+    /// Returns the key id: a hash of the public key.
     pub(super) fn id(&self) -> &str {
         &self.id
     }
 
-    /// The set of keys that verifiers fetch.
+    /// Returns the key set that verifiers fetch.
     pub(super) fn to_set(&self) -> String {
         PublicKey {
             x: &self.x,
@@ -69,7 +69,8 @@ impl CardKey {
         .to_set(&self.id)
     }
 
-    /// Signs a card for those who read it so. A card that cannot be signed stays as it is: it is still true.
+    /// Signs a card in the form for `reader`. If signing fails, the card stays unsigned, because its content
+    /// is still correct.
     pub(super) fn sign(&self, card: &mut Card, reader: Reader, keys_url: &str) {
         let header = Header {
             key: &self.id,

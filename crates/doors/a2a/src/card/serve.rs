@@ -1,4 +1,4 @@
-//! The routes of cards: given out with what caches need, and not at all where the reader has the same card already.
+//! Routes of cards, with caching headers and conditional requests.
 
 use std::sync::Arc;
 
@@ -23,16 +23,16 @@ use crate::wire::{
     official::{Version, error::http_error},
 };
 
-/// What an agent may be called in a path; they share one space of ids.
+/// Path segments that may precede an agent's id; all kinds share the same ids.
 const KINDS: [&str; 3] = ["agents", "teams", "workflows"];
-/// How long a card may be used without asking again: an agent changes its card only when it connects anew, and a
-/// minute is what its callers can wait.
+/// Seconds for which a card may be cached. An agent changes its card only when it connects again, and a
+/// minute is an acceptable delay for callers.
 const MAX_AGE: u32 = 60;
-/// How long the keys may be: they change only when their file is removed.
+/// Caching of the keys: they change only when the key file is removed.
 const KEYS_MAX_AGE: &str = "public, max-age=3600";
 
-/// The cards of agents, below a prefix. Below a version's name stands the card for readers of that version alone, for
-/// those that refuse unknown fields and cannot send a header.
+/// Returns the routes of agents' cards below `prefix`. Below a version's name is the card for readers of only
+/// that version, for readers that refuse unknown fields and cannot send a header.
 pub(crate) fn routes(prefix: &str) -> Router<Arc<A2a>> {
     let mut routes = Router::new();
     for kind in KINDS {
@@ -48,7 +48,7 @@ pub(crate) fn routes(prefix: &str) -> Router<Arc<A2a>> {
     routes
 }
 
-/// The hub's own card and its keys, which have their places at the root.
+/// Returns the routes of the hub's own card and keys, which are at the root.
 pub(crate) fn root_routes() -> Router<Arc<A2a>> {
     Router::new()
         .route(PATH, get(hub).fallback(wrong_method))
@@ -63,11 +63,11 @@ fn agents(version: Option<Version>) -> MethodRouter<Arc<A2a>> {
                            came: Came,
                            headers: HeaderMap| {
         let reader = version.map_or_else(|| reader(&headers, query.as_deref()), Reader::Of);
-        // What cannot be an id looks like one that is unknown.
+        // An invalid id looks like an unknown id.
         let id = id.map(|Path(id)| id).unwrap_or_default();
         let issued = match a2a.gatekeeper.admit(bearer(&headers), &came) {
             Ok(principal) => a2a.card_of(&principal, &id, reader, &came),
-            // Whoever has no token yet learns from the card how to show one.
+            // A reader without a token learns from the card how to authenticate.
             Err(refused) if !headers.contains_key(header::AUTHORIZATION) => {
                 a2a.public_card_of(&id, reader, &came).ok_or(refused)
             }
@@ -92,7 +92,7 @@ async fn hub(
     answer(&a2a, &headers, &came, issued)
 }
 
-/// Public keys need no token: who is shown a card by somebody else can check it too.
+/// Serves the public keys. Keys need no token, so that a third party can verify a card.
 async fn keys(State(a2a): State<Arc<A2a>>) -> Response {
     let set = match &a2a.cards.key {
         Some(key) => key.to_set(),
@@ -104,7 +104,7 @@ async fn keys(State(a2a): State<Arc<A2a>>) -> Response {
     response
 }
 
-/// Whom the card is for: readers of the version that the request names, in its header or its query, else anybody.
+/// Returns the audience of the card: the version that the header or the query names, or [`Reader::Any`].
 fn reader(headers: &HeaderMap, query: Option<&str>) -> Reader {
     let named = headers
         .get(Version::HEADER)
@@ -150,7 +150,8 @@ fn answer(
     response
 }
 
-/// Whether the reader has the card as it is now: by its tag, or else by its date, which has no parts of a second.
+/// Returns true if the reader already has the current card: by its tag, or else by its date, which has no
+/// fractions of a second.
 fn is_known(headers: &HeaderMap, issued: &Issued) -> bool {
     if headers.contains_key(header::IF_NONE_MATCH) {
         return has_already(headers, &issued.tag);
@@ -164,7 +165,7 @@ fn is_known(headers: &HeaderMap, issued: &Issued) -> bool {
 fn refused(failure: &Failure) -> Response {
     let (status, name) = match failure.reason {
         Reason::Unauthorized => (StatusCode::UNAUTHORIZED, "UNAUTHENTICATED"),
-        // All else that a card is refused for is that there is none.
+        // Every other refusal means that the card does not exist.
         _ => (StatusCode::NOT_FOUND, "NOT_FOUND"),
     };
     let mut response = error(status, name, &failure.text);
@@ -185,7 +186,7 @@ async fn wrong_method(method: Method, uri: Uri) -> Response {
     response
 }
 
-/// An error in the shape of the protocol's newest version.
+/// Returns an error in the form of version 1.0.
 fn error(status: StatusCode, name: &'static str, message: &str) -> Response {
     json(status, http_error(status.as_u16(), name, message))
 }

@@ -1,5 +1,4 @@
-//! The cards that were given out, so that one is signed only when it changes, and its readers can be told that it has
-//! not.
+//! Cache of issued cards. A card is signed only after a change, and conditional requests can be answered.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -13,23 +12,23 @@ use parking_lot::Mutex;
 
 use crate::wire::card::{Card, Reader};
 
-/// How many bytes of cards are kept. A card has about 4 KiB, so that those of some thousand agents stay; one that had
-/// to go is signed again, and its readers fetch it once more.
+/// Capacity of the cache in bytes. A card has about 4 KiB, so the cards of some thousand agents fit. An
+/// evicted card is signed again, and its readers fetch the card once more.
 const ROOM: usize = 16 << 20;
 
-/// Whose card it is, and what kind of card.
+/// Subject and kind of a card.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Subject {
-    /// An agent's, for everybody who may call it.
+    /// Card of an agent, for all callers of the agent.
     Agent(AgentId),
-    /// The same with what only asked-for cards say.
+    /// Extended card of an agent.
     Extended(AgentId),
-    /// The hub's, which shows everybody other agents.
+    /// Card of the hub, which lists different agents per principal.
     Hub(String),
 }
 
 impl Subject {
-    /// The hub's card as this principal sees it.
+    /// Returns the subject of the hub's card for a principal.
     pub(super) fn hub(principal: &Principal) -> Self {
         Self::Hub(match principal.grant.token {
             Some(token) => format!("{} {token:?}", principal.key()),
@@ -38,25 +37,25 @@ impl Subject {
     }
 }
 
-/// A card as it is given out.
+/// Issued card.
 #[derive(Debug)]
 pub(super) struct Issued {
-    /// The card as JSON, signed.
+    /// Card as JSON, signed.
     pub(super) body: Arc<str>,
-    /// What changes whenever the body does.
+    /// Entity tag, which changes with the body.
     pub(super) tag: HeaderValue,
-    /// When it was first given out like this.
+    /// Time when the card was first issued in the current form, as an HTTP date.
     pub(super) modified: HeaderValue,
-    /// The digest of the card before it was signed, since a signature is another every time.
+    /// Digest of the unsigned card, because each signature is different.
     unsigned: [u8; 32],
     pub(super) at: Timestamp,
 }
 
-/// The cards that were given out, the newest of each subject and reader, with and without the need of a token.
+/// Cache of issued cards: the latest card for each subject and reader, with and without the need for a token.
 #[derive(Debug, Default)]
 pub(super) struct Shelf(Mutex<Held>);
 
-/// Whose card, for whom, and whether it says that a token is needed.
+/// Cache key: [`Subject`], [`Reader`], and the need for a token.
 type Place = (Subject, Reader, bool);
 
 #[derive(Debug, Default)]
@@ -66,7 +65,7 @@ struct Held {
 }
 
 impl Shelf {
-    /// The card as it was given out before, if it is the same; else this one, signed.
+    /// Returns the cached card if unchanged, otherwise signs and caches the new card.
     pub(super) fn issue(
         &self,
         subject: Subject,
@@ -83,7 +82,7 @@ impl Shelf {
         sign(&mut card);
         let issued = Arc::new(Issued::new(card.to_json(reader), unsigned));
         let mut held = self.0.lock();
-        // Somebody else may have been faster; all readers get the same bytes.
+        // A concurrent request may have been faster. All readers get the same bytes.
         if let Some(issued) = held.cards.get(&place).filter(same) {
             return issued.clone();
         }

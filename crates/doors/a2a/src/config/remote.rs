@@ -1,4 +1,4 @@
-//! `[[agent]]`: a server that the hub dials.
+//! Section `[[agent]]` of the configuration file: a remote server.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -9,39 +9,39 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Auth, OAuth, RemoteSpec, Source};
 
-/// A server that the hub dials. Secrets are named here, never held.
+/// Remote server. The configuration names the secrets and never contains them.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RemoteConfig {
-    /// The agent's id.
+    /// Agent id.
     pub id: AgentId,
-    /// Its card, or the address below which that is.
+    /// URL of the remote's card, or the address above the card.
     pub url: String,
-    /// Headers that it is shown, by the variables of the environment that hold them.
+    /// Headers for the remote, by the environment variables that contain the values.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers_env: BTreeMap<String, String>,
-    /// Headers that it is shown, by the files that hold them.
+    /// Headers for the remote, by the files that contain the values.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers_file: BTreeMap<String, PathBuf>,
-    /// The variable of the environment that holds a bearer token.
+    /// Environment variable that contains a bearer token.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bearer_env: Option<String>,
-    /// The file that holds a bearer token.
+    /// File that contains a bearer token.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bearer_file: Option<PathBuf>,
-    /// How a bearer token is fetched.
+    /// Settings for fetching a bearer token, see [`OAuth`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oauth: Option<OAuth>,
-    /// Who else may see and call it.
+    /// Sharing of the agent with other owners, see [`Share`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
-    /// How long it may stay silent on a call.
+    /// Timeout for a silent remote during a call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Span>,
 }
 
 impl RemoteConfig {
-    /// Checks what serde cannot.
+    /// Checks conditions that serde cannot express.
     pub fn check(&self) -> Result<(), ConfigError> {
         let id = &self.id;
         check_url(&format!("url of [[agent]] {id}"), &self.url)?;
@@ -63,7 +63,7 @@ impl RemoteConfig {
         Ok(())
     }
 
-    /// The agent and how it is dialled.
+    /// Returns the agent id and the description for dialling.
     pub(super) fn remote(&self) -> (AgentId, RemoteSpec) {
         let bearer_env = self.bearer_env.clone().map(Source::Env);
         let bearer_file = self.bearer_file.clone().map(Source::File);

@@ -1,5 +1,6 @@
-//! Which of the places that a card offers is called: the newest version, JSON-RPC before REST. Cards are often written
-//! on another machine than the one that is called: what they say of their own address is mended where it cannot be meant.
+//! Choice of the interface of a card to call: the newest version, JSON-RPC before REST. Cards are often
+//! written on a different machine than the server's. An address in a card that cannot be right is therefore
+//! corrected.
 
 #[cfg(test)]
 mod tests;
@@ -14,29 +15,29 @@ use crate::wire::{
     official::Version,
 };
 
-/// What the URL ends in that Agno's cards name, and what REST of 0.3 has below its own.
+/// Endings of the URLs in Agno's cards, and paths of REST in 0.3.
 const METHODS: [&str; 2] = ["/v1/message:stream", "/v1/message:send"];
 
-/// What was chosen.
+/// Chosen endpoint.
 #[derive(Debug)]
 pub(super) struct Choice {
     pub(super) place: Place,
-    /// Which fields of the card said so.
+    /// Generation of the card's fields that named the endpoint.
     pub(super) generation: Generation,
-    /// What people should know of it.
+    /// Warnings for the operator.
     pub(super) warnings: Vec<String>,
 }
 
-/// Where a card was found, and by whose word.
+/// Location of a card.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Origin<'a> {
-    /// What the operator typed.
+    /// URL that the operator typed.
     pub(super) typed: &'a Url,
-    /// What relative URLs in the card are relative to.
+    /// Base for relative URLs in the card.
     pub(super) base: &'a Url,
 }
 
-/// Chooses a place. The error says what the card offers instead.
+/// Chooses an endpoint. The error lists the interfaces that the card offers instead.
 pub(super) async fn choose(
     card: &ForeignCard,
     origin: Origin<'_>,
@@ -49,7 +50,7 @@ pub(super) async fn choose(
         let address = Address::read(&offer.url, origin)?;
         Some((offer, binding, offer.version()?, address))
     });
-    // The first of the best, since the card's own order counts too.
+    // `min_by_key` returns the first of equal candidates, so that the card's order counts too.
     let best = callable.min_by_key(|(_, binding, version, _)| {
         (*version != Version::V10, *binding != Binding::JsonRpc)
     });
@@ -82,7 +83,7 @@ pub(super) async fn choose(
     })
 }
 
-/// Why nothing of this can be called.
+/// Explains why no interface of the card can be called.
 fn nothing_in(card: &ForeignCard) -> String {
     if card.offers.is_empty() {
         let mut wrong = card.dropped.iter();
@@ -100,7 +101,7 @@ fn nothing_in(card: &ForeignCard) -> String {
     )
 }
 
-/// A URL whose path stays as it was written, slash at its end or not.
+/// URL with its path as written, with or without a trailing slash.
 #[derive(Debug)]
 struct Address {
     url: Url,
@@ -108,7 +109,7 @@ struct Address {
 }
 
 impl Address {
-    /// The address that a text in a card means, if it is one of HTTP.
+    /// Parses an address in a card; `None` unless the scheme is HTTP or HTTPS.
     fn read(text: &str, origin: Origin<'_>) -> Option<Self> {
         let url = if text.contains("://") {
             Url::parse(text)
@@ -121,7 +122,7 @@ impl Address {
             .ok()
             .filter(|url| matches!(url.scheme(), "http" | "https"))?;
         let written = text.split(['?', '#']).next().unwrap_or_default();
-        // A URL without a path gets one when it is read.
+        // `Url` adds a slash to a URL without a path.
         let path = if url.path() == "/" && !written.ends_with('/') {
             String::new()
         } else {
@@ -130,7 +131,8 @@ impl Address {
         Some(Self { url, path })
     }
 
-    /// Puts the typed origin in place of one that cannot be meant or may not be called, and says what people should know.
+    /// Replaces an origin that cannot be right, or that the hub may not call, by the typed origin. Returns a
+    /// warning for the operator, if any.
     async fn mend(&mut self, typed: &Url, outbound: &Outbound) -> Option<String> {
         let (said, wanted) = (origin_of(&self.url), origin_of(typed));
         if said == wanted {
@@ -161,7 +163,7 @@ impl Address {
         ))
     }
 
-    /// The same path and query at another origin.
+    /// Moves to the origin of `typed`, with the same path and query.
     fn move_to(&mut self, typed: &Url) {
         let mut url = typed.clone();
         url.set_path(self.url.path());
@@ -169,7 +171,7 @@ impl Address {
         self.url = url;
     }
 
-    /// Takes the method off a path that ends in one.
+    /// Removes a method at the end of the path. Returns true if the path ended in a method.
     fn strip_method(&mut self) -> bool {
         let base = METHODS
             .iter()
@@ -197,7 +199,8 @@ impl std::fmt::Display for Address {
     }
 }
 
-/// Whether a text without a scheme is a host with its port, which is no relative URL although it could be read as one.
+/// Returns true if a text without a scheme is a host with a port. The text could also be read as a relative
+/// URL.
 fn is_host_and_port(text: &str) -> bool {
     let place = text.split(['/', '?', '#']).next().unwrap_or_default();
     place.rsplit_once(':').is_some_and(|(host, port)| {
@@ -205,7 +208,7 @@ fn is_host_and_port(text: &str) -> bool {
     })
 }
 
-/// Why an address cannot be what the card's author means, as seen from here.
+/// Explains why an address in a card cannot be right, from the hub's point of view.
 fn misplaced(url: &Url, typed: &Url) -> Option<&'static str> {
     if is_unspecified(url) {
         return Some("a server listens at such an address, nobody is called there");
@@ -220,7 +223,7 @@ fn misplaced(url: &Url, typed: &Url) -> Option<&'static str> {
     None
 }
 
-/// Whether two URLs lead to one port of this machine, under two of its names.
+/// Returns true if both URLs lead to the same port of the local machine, under different names.
 fn is_same_port_here(a: &Url, b: &Url) -> bool {
     let is_here = |url: &Url| matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
     is_here(a)
@@ -241,7 +244,7 @@ fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// The address that a URL's host is, if it is no name. IPv6 addresses stand in brackets there.
+/// Returns the IP address of a URL's host; `None` for a host name. IPv6 addresses are in brackets in a URL.
 fn literal(url: &Url) -> Option<IpAddr> {
     let host = url.host_str()?;
     host.trim_matches(['[', ']']).parse().ok()

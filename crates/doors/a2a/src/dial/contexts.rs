@@ -1,23 +1,24 @@
-//! Which context of the server each conversation with a remote is.
+//! Context ids that a remote server assigned to the hub's conversations.
 
 use std::collections::HashMap;
 
 use jackfield_model::SessionId;
 use parking_lot::Mutex;
 
-/// How many conversations are remembered; the one that was quiet for longest is forgotten for a new one.
+/// Largest number of remembered conversations. The least recently used conversation is evicted for a new
+/// conversation.
 const MOST: usize = 4096;
-/// How long the name of a context may be, in bytes. One that is longer is not remembered: servers make them of UUIDs.
+/// Longest context id, in bytes. Servers use UUIDs; a longer id is not remembered.
 const LONGEST: usize = 1024;
 
-/// The contexts of a remote's conversations.
+/// Context ids of a remote's conversations.
 #[derive(Debug, Default)]
 pub(super) struct Contexts(Mutex<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
     known: HashMap<SessionId, Context>,
-    /// Rises with every use.
+    /// Counter of uses, for finding the least recently used entry.
     now: u64,
 }
 
@@ -28,7 +29,7 @@ struct Context {
 }
 
 impl Contexts {
-    /// The context of a conversation.
+    /// Returns the context id of a conversation.
     pub(super) fn get(&self, session: &SessionId) -> Option<String> {
         let mut inner = self.0.lock();
         inner.now += 1;
@@ -38,7 +39,7 @@ impl Contexts {
         Some(context.name.clone())
     }
 
-    /// Remembers the context of a conversation.
+    /// Remembers the context id of a conversation.
     pub(super) fn put(&self, session: &SessionId, name: String) {
         if name.is_empty() || name.len() > LONGEST {
             return;

@@ -1,7 +1,7 @@
-//! What a remote is shown with each request. Secrets are read from where they are each time, so that a changed one counts
-//! at once; only a token that was fetched is kept, until it runs out or is refused.
+//! Credentials for a remote. Each request reads the secrets anew, so that a changed secret takes effect at
+//! once. Only a fetched token is cached, until the token expires or is refused.
 //!
-//! Nothing secret is in errors, logs or debug output.
+//! Errors, logs and debug output contain no secrets.
 
 mod oauth;
 #[cfg(test)]
@@ -15,10 +15,10 @@ use jackfield_kit::outbound::Outbound;
 use self::oauth::Tokens;
 use super::spec::{Auth, Source};
 
-/// The most bytes of a secret. Whatever is larger is another file than was meant.
+/// Largest secret in bytes. A larger file is probably the wrong file.
 const MAX_SECRET: u64 = 64 << 10;
 
-/// What a remote is shown.
+/// Credentials for requests to a remote.
 #[derive(Debug)]
 pub(crate) struct Credentials {
     bearer: Option<Source>,
@@ -27,7 +27,7 @@ pub(crate) struct Credentials {
 }
 
 impl Credentials {
-    /// What the operator named; the error says what is wrong with it. Nothing is read yet.
+    /// Checks the operator's configuration; the error names the problem. Reads no secret yet.
     pub(crate) fn new(auth: &Auth, outbound: Outbound) -> Result<Self, String> {
         let mut headers = Vec::new();
         for (name, source) in &auth.headers {
@@ -55,7 +55,7 @@ impl Credentials {
         })
     }
 
-    /// Nothing at all.
+    /// Returns empty credentials.
     pub(crate) fn none() -> Self {
         Self {
             bearer: None,
@@ -64,12 +64,12 @@ impl Credentials {
         }
     }
 
-    /// Whether there is nothing to show.
+    /// Returns true if the credentials are empty.
     pub(crate) fn is_none(&self) -> bool {
         self.bearer.is_none() && self.headers.is_empty() && self.tokens.is_none()
     }
 
-    /// Adds them to a request; the error says which are not there.
+    /// Adds the credentials to the headers of a request; the error names a missing secret.
     pub(crate) async fn apply(&self, headers: &mut HeaderMap) -> Result<(), String> {
         if let Some(source) = &self.bearer {
             let token = read(source).await?;
@@ -85,7 +85,8 @@ impl Credentials {
         Ok(())
     }
 
-    /// The server refused them: a token that was fetched is fetched anew.
+    /// Drops a fetched token, because the server refused the credentials. The next request fetches a new
+    /// token.
     pub(crate) fn refused(&self) {
         if let Some(tokens) = &self.tokens {
             tokens.forget();
@@ -97,7 +98,7 @@ fn bearer(token: &str) -> Option<HeaderValue> {
     secret(&format!("Bearer {token}"))
 }
 
-/// A header that nobody prints.
+/// Builds a header value that debug output hides.
 fn secret(value: &str) -> Option<HeaderValue> {
     let mut value = HeaderValue::from_str(value).ok()?;
     value.set_sensitive(true);
@@ -108,7 +109,7 @@ fn unfit(source: &Source) -> String {
     format!("what is in {} does not fit into a header", named(source))
 }
 
-/// A source, for people.
+/// Describes a source, for error messages.
 fn named(source: &Source) -> String {
     match source {
         Source::Env(name) => format!("the environment variable {name}"),
@@ -116,7 +117,7 @@ fn named(source: &Source) -> String {
     }
 }
 
-/// The secret that is in a source, without the white space around it.
+/// Reads a secret and trims white space.
 async fn read(source: &Source) -> Result<String, String> {
     let text = match source {
         Source::Env(name) => match std::env::var(name) {
@@ -130,7 +131,7 @@ async fn read(source: &Source) -> Result<String, String> {
         },
         Source::File(path) => {
             let path = path.clone();
-            // A file may be on a disk that is slow, or be none at all.
+            // The file may be on a slow disk, or be no regular file.
             let reading = tokio::task::spawn_blocking(move || {
                 let text = std::fs::File::open(path)?;
                 std::io::read_to_string(std::io::Read::take(text, MAX_SECRET))

@@ -1,7 +1,7 @@
-//! The card of a remote: where it is, what it says, and which of the places that it names is called.
+//! Card of a remote: fetching, reading, and choosing the endpoint.
 //!
-//! What the operator typed may be the base of a server, the base of one agent there, or the card itself. All places that
-//! are tried are of the typed origin, so that credentials go nowhere else.
+//! The operator may type the base of a server, the base of an agent, or the card's own URL. All tried URLs
+//! have the typed origin, so that credentials go to no other server.
 
 mod servers;
 #[cfg(test)]
@@ -25,105 +25,105 @@ use crate::wire::{
     official::Version,
 };
 
-/// The largest card that is read.
+/// Largest card in bytes.
 const MAX_CARD: usize = 1 << 20;
 
-/// What people should know of a server that will not let the hub in.
+/// Warning about a server that demands credentials.
 const WANTS_CREDENTIALS: &str = "the card says that callers must show credentials (securityRequirements), and none were given: \
      --bearer-env VAR, --bearer-file FILE or --header NAME=env:VAR";
 
-/// What was found.
+/// Card of a remote, with the facts derived from the card.
 #[derive(Debug, Clone)]
 pub(super) struct Found {
-    /// The card as it came.
+    /// Card as received.
     pub(super) raw: Box<str>,
-    /// Where it was.
+    /// URL of the card.
     pub(super) url: String,
-    /// Where the remote is called.
+    /// Endpoint to call.
     pub(super) place: Place,
-    /// What it says of itself.
+    /// Agent's profile from the card.
     pub(super) profile: Profile,
-    /// Who vouches for the card.
+    /// Result of the signature check.
     pub(super) signature: Signed,
-    /// The keys that its signatures name, be they valid or not.
+    /// Ids of the keys named by signatures, valid or not.
     pub(super) signed_with: Vec<String>,
-    /// What people should know.
+    /// Warnings for the operator.
     pub(super) warnings: Vec<String>,
 }
 
-/// Why there is no card, or none that is of use.
+/// Error while fetching or reading a card.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CardTrouble {
-    /// Nothing comes back, or our own rules forbid to ask.
+    /// The server does not answer, or a rule of the hub forbids the request.
     #[error(transparent)]
     Outbound(#[from] OutboundError),
-    /// There is nothing to show to the server.
+    /// A secret for the server is missing.
     #[error("cannot present credentials: {0}")]
     Credentials(String),
-    /// The server wants credentials, or others.
+    /// The server demands credentials, or different ones.
     #[error(
         "{url} is not for us: the server answers {status}; say what it is shown, as with --bearer-env VAR or --bearer-file FILE"
     )]
     Denied {
-        /// The card.
+        /// URL of the card.
         url: String,
-        /// 401 or 403.
+        /// Status 401 or 403.
         status: StatusCode,
     },
     /// The server answers, but has no card.
     #[error("there is no card at {}", .tried.join(", nor at "))]
     Nowhere {
-        /// Where it was looked for.
+        /// URLs tried.
         tried: Vec<String>,
     },
-    /// The card is elsewhere, which is for the operator to judge.
+    /// The server redirects. The operator decides on the new URL.
     #[error("{url} redirects to {to}, which is not followed; add that URL if it is right")]
     Redirected {
-        /// Where it was asked for.
+        /// URL of the request.
         url: String,
-        /// Where that leads.
+        /// Target of the redirect.
         to: String,
     },
-    /// Something else than a card came.
+    /// The server answered with an unexpected status.
     #[error("{url} answers {status}")]
     Status {
-        /// Where it was asked for.
+        /// URL of the request.
         url: String,
-        /// What came.
+        /// Status of the answer.
         status: StatusCode,
     },
-    /// More than a card can be.
+    /// The answer is larger than [`MAX_CARD`].
     #[error("{url} is larger than 1 MiB, too large for a card")]
     TooLarge {
-        /// The card.
+        /// URL of the card.
         url: String,
     },
-    /// It broke off.
+    /// The connection broke during the answer.
     #[error("{url} breaks off after {bytes} bytes")]
     Cut {
-        /// The card.
+        /// URL of the card.
         url: String,
-        /// How much of it came.
+        /// Number of bytes received.
         bytes: usize,
     },
-    /// It is a card of this very hub.
+    /// The card belongs to this hub itself.
     #[error("the card at {url} is one of this hub's own: a hub does not dial itself")]
     Itself {
-        /// The card.
+        /// URL of the card.
         url: String,
     },
-    /// It is no card, or it names no place that can be called.
+    /// The answer is not a card, or the card names no endpoint that can be called.
     #[error("the card at {url} is of no use: {why}")]
     Useless {
-        /// The card.
+        /// URL of the card.
         url: String,
-        /// What is wrong with it.
+        /// Problem of the card.
         why: String,
     },
 }
 
 impl CardTrouble {
-    /// Whether somebody must do something about it: trying again alone does not help.
+    /// Returns true if the operator must act: retrying alone does not help.
     pub(super) fn is_refusal(&self) -> bool {
         match self {
             Self::Outbound(error) => error.is_refusal(),
@@ -142,7 +142,7 @@ impl CardTrouble {
     }
 }
 
-/// Finds the card of the remote that the operator means by `url`.
+/// Finds the card of the remote at the operator's `url`.
 pub(super) async fn find(
     outbound: &Outbound,
     url: &Url,
@@ -159,7 +159,7 @@ pub(super) async fn find(
             url: shown(&candidate.url),
             why,
         };
-        // Some editors put a mark before the text.
+        // Some editors put a byte order mark before the text.
         let text = raw.trim_start_matches('\u{feff}');
         let card = ForeignCard::read(text).map_err(|bad| useless(bad.to_string()))?;
         let origin = Origin {
@@ -200,17 +200,17 @@ pub(super) async fn find(
     Err(CardTrouble::Nowhere { tried })
 }
 
-/// Where a card may be.
+/// Possible URL of a card.
 #[derive(Debug, PartialEq, Eq)]
 struct Candidate {
     url: Url,
-    /// What relative URLs in it are relative to.
+    /// Base for relative URLs in the card.
     base: Url,
-    /// Whether it is not below what was typed.
+    /// True if the URL is not below the typed URL.
     is_elsewhere: bool,
 }
 
-/// Where the card may be that the operator means, the likeliest place first.
+/// Returns the possible URLs of the card, most likely first.
 fn candidates(typed: &Url) -> Vec<Candidate> {
     let path = typed.path().trim_end_matches('/');
     let is_card = path.ends_with(".json");
@@ -237,7 +237,7 @@ fn candidates(typed: &Url) -> Vec<Candidate> {
     found
 }
 
-/// The same server and query, another path.
+/// Returns the URL with a different path, without a fragment.
 fn at(typed: &Url, path: &str) -> Url {
     let mut url = typed.clone();
     url.set_path(path);
@@ -245,7 +245,7 @@ fn at(typed: &Url, path: &str) -> Url {
     url
 }
 
-/// What relative URLs in a card are relative to: the agent whose card it is, not the folder that holds it.
+/// Returns the base for relative URLs in a card: the agent's address, not the folder of the card.
 fn base_of(card: &Url) -> Url {
     match card.path().rfind("/.well-known/") {
         Some(end) => {
@@ -257,12 +257,12 @@ fn base_of(card: &Url) -> Url {
     }
 }
 
-/// A URL for people: what comes after its path may be a secret.
+/// Formats a URL for display, without the query, which may contain a secret.
 fn shown(url: &Url) -> String {
     format!("{}{}", origin_of(url), url.path())
 }
 
-/// Fetches a card. None if there is nothing at that place.
+/// Fetches a card. Returns `None` if the server has no resource at the URL.
 async fn fetch(
     outbound: &Outbound,
     url: &Url,
@@ -273,7 +273,7 @@ async fn fetch(
         .fetch(url.as_str(), headers.clone(), MAX_CARD)
         .await?;
     if fetched.status == StatusCode::UNAUTHORIZED {
-        // A token that was good may have run out; what has not changed is not shown twice.
+        // A fetched token may have expired. Retry only with changed credentials.
         credentials.refused();
         let fresh = self::headers(credentials).await?;
         if fresh != headers {
@@ -286,7 +286,7 @@ async fn fetch(
 async fn headers(credentials: &Credentials) -> Result<HeaderMap, CardTrouble> {
     let mut headers = HeaderMap::new();
     headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
-    // Servers of both versions show readers that name none a card of the old one, or refuse it.
+    // Without a version header, servers of both versions send a card of the old version, or refuse.
     let newest = HeaderValue::from_static(Version::V10.name());
     headers.insert(Version::HEADER, newest);
     let applied = credentials.apply(&mut headers).await;
@@ -294,7 +294,7 @@ async fn headers(credentials: &Credentials) -> Result<HeaderMap, CardTrouble> {
     Ok(headers)
 }
 
-/// The text that an answer brings. None if it says that there is nothing.
+/// Returns the text of an answer; `None` for a missing resource.
 fn text_of(url: &Url, fetched: &Fetched) -> Result<Option<String>, CardTrouble> {
     let (status, shown) = (fetched.status, shown(url));
     match status {

@@ -1,6 +1,6 @@
-//! What a remote's answers are to the core: each item of its stream, in whichever version it came, becomes events, a
-//! question or the end. After a cut the remote shows the task as it stands: only what was not passed on yet is. After a
-//! restart of the hub the log tells what that was (`hear/recall.rs`).
+//! Translation of a remote's answers for the core: each item of a stream, in either version, becomes events,
+//! a question or the end of the turn. After a disconnect, the remote sends the current task, and only the new
+//! content is forwarded. After a restart of the hub, [`recall`] rebuilds the forwarded content from the log.
 
 mod recall;
 
@@ -19,38 +19,38 @@ use crate::wire::official::model::{
     StatusUpdate, Task,
 };
 
-/// What LangGraph's server says in the status of every task that is completed.
+/// Text that LangGraph's server puts into the status of every completed task.
 const IT_WORKED: &str = "Task completed successfully";
 
-/// What something that the remote said is to the core.
+/// Translated content of a remote's answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Heard {
-    /// Something for the caller.
+    /// Event for the caller.
     Say(Event),
-    /// The remote waits for its caller.
+    /// Question of the remote to the caller.
     Ask(Ask),
-    /// The turn is over. Nothing comes after it.
+    /// End of the turn. Always the last element.
     End(End),
 }
 
-/// How many artifacts of one task are remembered, at about 200 bytes each. A server that makes more fails the call: the hub
-/// could not tell any more what it has passed on already.
+/// Largest number of remembered artifacts per task, at about 200 bytes each. A server with more artifacts
+/// fails the call, because the hub could no longer tell which content it has forwarded.
 const MAX_ARTIFACTS: usize = 10_000;
 
-/// What was passed on of an artifact.
+/// Forwarded content of an artifact.
 #[derive(Debug, Clone, Default)]
 struct Passed {
-    /// As words of the reply; otherwise as an artifact.
+    /// True if forwarded as text of the reply, false if forwarded as an artifact.
     is_words: bool,
-    /// How many bytes of its words, and what they were.
+    /// Length of the forwarded text in bytes; `hash` covers the same text.
     length: usize,
     hash: Sha256,
-    /// How many of its parts, where it is no words.
+    /// Number of forwarded parts, for an artifact that is not text.
     parts: usize,
 }
 
 impl Passed {
-    /// An artifact of words, of which nothing was passed on.
+    /// Creates the entry of a text artifact, without forwarded text.
     fn words() -> Self {
         Self {
             is_words: true,
@@ -63,7 +63,8 @@ impl Passed {
         self.hash.update(text);
     }
 
-    /// What of a text was not passed on, if it begins with what was.
+    /// Returns the part of `text` after the forwarded text; `None` if `text` does not begin with the
+    /// forwarded text.
     fn rest<'a>(&self, text: &'a str) -> Option<&'a str> {
         let (before, rest) = text.split_at_checked(self.length)?;
         let is_same = Sha256::digest(before) == self.hash.clone().finalize();
@@ -71,7 +72,7 @@ impl Passed {
     }
 }
 
-/// Which artifact it is: a digest of its id, since ids may be of any length.
+/// Key of an artifact: a digest of the id, because ids may have any length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct ArtifactKey([u8; 32]);
 
@@ -81,91 +82,94 @@ impl ArtifactKey {
     }
 }
 
-/// What the remote has answered to the last message with.
+/// Kind of the remote's answer to the last message.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Answered {
-    /// Nothing yet.
+    /// No answer yet.
     #[default]
     Nothing,
-    /// One message, which is a whole answer.
+    /// A single message, which is a complete answer.
     Message,
-    /// Several messages: a reply that is streamed in pieces.
+    /// Several messages: a reply streamed in pieces.
     Messages,
-    /// A task, or updates of one.
+    /// A task, or updates of a task.
     Task,
 }
 
-/// Listens to a remote that works on one task.
+/// Translator for the answers of a remote that works on one task.
 #[derive(Debug, Default)]
 pub(super) struct Hearing {
     task: Option<String>,
     context: Option<String>,
     passed: HashMap<ArtifactKey, Passed>,
-    /// What was said of the reply in no artifact.
+    /// Forwarded reply text outside of artifacts.
     said: Passed,
-    /// The last word beside the reply.
+    /// Last forwarded status text.
     told: Option<String>,
-    /// Whether a hub before this one heard the beginning.
+    /// True if the turn continues from the log, see [`recall`].
     is_recalled: bool,
-    /// Whether anything of the reply was passed on.
+    /// True if any content of the reply was forwarded.
     has_spoken: bool,
-    /// What came since the last message was sent.
+    /// Kind of answer since the last sent message.
     answered: Answered,
     asks: usize,
-    /// What may be the next question: LangGraph's server puts it into an artifact.
+    /// Candidate for the text of the next question: LangGraph's server puts the question into an artifact.
     question: Option<String>,
     is_waiting: bool,
-    /// The message that was the last question.
+    /// Id of the message with the open question.
     asked: Option<String>,
-    /// The question that was just answered: some servers show the task as it stood once more before they go on.
+    /// Id of the message with the last answered question. Some servers repeat the old state of the task
+    /// before they continue.
     settled: Option<String>,
-    /// What it said when it wanted a login, in the turn before.
+    /// Text of the login request that ended the previous turn.
     wanted_login: Option<String>,
-    /// The same once its caller has said more: as with questions, it may be shown once more.
+    /// Text of the login request, after the caller continued. A server may repeat the old state, as with
+    /// questions.
     settled_login: Option<String>,
     is_over: bool,
 }
 
 impl Hearing {
-    /// The remote's id of the task, once it is known.
+    /// Returns the remote's task id, if known.
     pub(super) fn task(&self) -> Option<&str> {
         self.task.as_deref()
     }
 
-    /// The remote's id of the conversation, once it is known.
+    /// Returns the remote's context id, if known.
     pub(super) fn context(&self) -> Option<&str> {
         self.context.as_deref()
     }
 
-    /// Whether the remote waits for its caller.
+    /// Returns true if the remote waits for the caller.
     pub(super) fn is_waiting(&self) -> bool {
         self.is_waiting
     }
 
-    /// The id of its last question.
+    /// Returns the id of the last question.
     pub(super) fn last_ask(&self) -> Option<String> {
         (self.asks > 0).then(|| format!("input-{}", self.asks))
     }
 
-    /// The caller has answered.
+    /// Records that the caller answered the open question.
     pub(super) fn answered(&mut self) {
         self.is_waiting = false;
         self.settled = self.asked.take();
         self.settled_login = self.wanted_login.take();
     }
 
-    /// It is not known whether the answer got through: the same question would be a question again.
+    /// Records that the delivery of the answer is unknown. The same question then counts as a new question.
     pub(super) fn doubts_the_answer(&mut self) {
         self.settled = None;
         self.settled_login = None;
     }
 
-    /// A message goes out: what comes now answers it.
+    /// Records that a message was sent: further items answer the message.
     pub(super) fn sent(&mut self) {
         self.answered = Answered::Nothing;
     }
 
-    /// The stream was closed in order. That is an end only if the remote speaks in messages, whether they name a task or not.
+    /// Handles an orderly end of the stream. Returns the end of the turn only if the remote answered with
+    /// messages, with or without a task id.
     pub(super) fn closed(&mut self) -> Option<End> {
         match self.answered {
             Answered::Message | Answered::Messages => self.end_in_message(),
@@ -173,7 +177,8 @@ impl Hearing {
         }
     }
 
-    /// The stream broke off. One message is a whole answer all the same.
+    /// Handles a broken stream. Returns the end of the turn only after a single message, which is a complete
+    /// answer.
     pub(super) fn cut(&mut self) -> Option<End> {
         match self.answered {
             Answered::Message => self.end_in_message(),
@@ -186,13 +191,13 @@ impl Hearing {
             return None;
         }
         Some(End::Done(Box::new(Done {
-            // Where the caller was asked something before, it knows of a task.
+            // A caller with an earlier question already knows of a task.
             is_message: self.asks == 0 && !self.is_recalled,
             ..Done::default()
         })))
     }
 
-    /// What an item is. Nothing once the task is over.
+    /// Translates an [`Item`]. Returns an empty list after the end of the task.
     pub(super) fn hear(&mut self, item: Item) -> Vec<Heard> {
         let mut out = Vec::new();
         if self.is_over {
@@ -218,7 +223,8 @@ impl Hearing {
         out
     }
 
-    /// Notes whose item it is. One of another task ends the call: nobody could tell whose words they are.
+    /// Records task and context of an item. An item of a different task ends the call, because its content
+    /// cannot be attributed.
     fn is_ours(&mut self, task: &str, context: &str, out: &mut Vec<Heard>) -> bool {
         if !context.is_empty() {
             self.context = Some(context.to_owned());
@@ -249,7 +255,7 @@ impl Hearing {
         if self.is_settled(&status) {
             return;
         }
-        // It is no news each time that the task is looked at.
+        // Skip a status text that was already forwarded: a poll repeats the text each time.
         let is_word = matches!(
             status.state,
             State::Submitted | State::Working | State::Unknown | State::Completed
@@ -260,7 +266,7 @@ impl Hearing {
         self.status(status, None, out);
     }
 
-    /// Whether the task is shown as it stood before the caller's last word.
+    /// Returns true if the status is the state before the caller's last message.
     fn is_settled(&self, status: &Status) -> bool {
         let message = status.message.as_ref();
         match status.state {
@@ -275,8 +281,8 @@ impl Hearing {
         }
     }
 
-    /// Some say their reply only in the history, and in the status at most that it worked. Of a reply that was begun, the
-    /// rest is passed on.
+    /// Forwards a reply that is only in the history, for servers whose status says at most that the task
+    /// completed. If a part of the reply was forwarded, only the rest is forwarded.
     fn catch_up_history(
         &mut self,
         history: Vec<Message>,
@@ -305,10 +311,10 @@ impl Hearing {
         }
     }
 
-    /// What was passed on of an artifact, if anything was.
+    /// Returns the forwarded content of an artifact, if any.
     fn passed_of(&mut self, artifact: &Artifact) -> Option<&mut Passed> {
         let key = ArtifactKey::of(&artifact.id);
-        // The log has no name for the one that another hub makes of words.
+        // The log has no artifact id for the reply artifact of another hub.
         if self.is_recalled
             && self.said.length > 0
             && !self.passed.contains_key(&key)
@@ -324,7 +330,7 @@ impl Hearing {
         self.passed.get_mut(&key)
     }
 
-    /// Passes on what of an artifact was not passed on yet.
+    /// Forwards the content of an artifact that was not forwarded yet.
     fn catch_up(&mut self, artifact: Artifact, out: &mut Vec<Heard>) {
         let words = words_of(&artifact.parts);
         let Some(had) = self.passed_of(&artifact) else {
@@ -349,16 +355,17 @@ impl Hearing {
                 out.push(Heard::Say(Event::Chunk(chunk)));
             }
             None => match words {
-                // Other words take their place. What was said cannot be taken back: they follow, on a line of their own.
+                // A different text replaces the old text. Forwarded text cannot be withdrawn, so the new text
+                // follows on a new line.
                 Some(words) if !words.is_empty() => {
                     *had = Passed::words();
                     had.say(&words);
                     let chunk = chunk_of(format!("\n{words}"), &artifact);
                     out.push(Heard::Say(Event::Chunk(chunk)));
                 }
-                // Nothing takes nothing back either.
+                // Forwarded text cannot be replaced by an empty text either.
                 Some(_) => {}
-                // It has become something else meanwhile.
+                // The artifact changed from text to other content.
                 None => {
                     had.is_words = false;
                     had.parts = artifact.parts.len();
@@ -372,7 +379,7 @@ impl Hearing {
         if !self.is_ours(&update.task_id, &update.context_id, out) {
             return;
         }
-        // Some give the whole once more in the place of its pieces.
+        // Some servers send the complete artifact again after its pieces.
         let had = self.passed.get(&ArtifactKey::of(&update.artifact.id));
         if !update.append && had.is_some_and(|had| had.is_words) {
             self.catch_up(update.artifact, out);
@@ -381,7 +388,8 @@ impl Hearing {
         self.artifact(update.artifact, update.append, update.last_chunk, out);
     }
 
-    /// Something was made, or a piece of it. Plain words are the reply, which callers of all doors see grow.
+    /// Forwards an [`Artifact`] or a piece of an artifact. Plain text is forwarded as reply text, so that callers
+    /// of all doors see the reply grow.
     fn artifact(&mut self, artifact: Artifact, append: bool, last: bool, out: &mut Vec<Heard>) {
         self.has_spoken = true;
         let data = artifact.parts.iter().find_map(|part| match &part.content {
@@ -404,7 +412,7 @@ impl Hearing {
                     out.push(Heard::Say(Event::Chunk(chunk)));
                 }
             }
-            // What takes the place of words, or follows them and is none, is told as what it is.
+            // Content that replaces text, or follows text and is not text, is forwarded as an artifact.
             _ => {
                 let append = append && !is_new;
                 let before = if append { had.parts } else { 0 };
@@ -415,7 +423,7 @@ impl Hearing {
         }
     }
 
-    /// A message: the whole answer, or a piece of it from those who stream in messages.
+    /// Forwards a message: the complete answer, or a piece from a server that streams messages.
     fn message(&mut self, message: Message, out: &mut Vec<Heard>) {
         if let Some(context) = &message.context_id {
             self.context = Some(context.clone());
@@ -511,7 +519,7 @@ impl Hearing {
         }
     }
 
-    /// A word of an agent that works.
+    /// Forwards a status message of a working agent.
     fn meanwhile(&mut self, message: &Message, metadata: Option<&Raw>, out: &mut Vec<Heard>) {
         let said = |name: &str| {
             text_in(metadata, name).or_else(|| text_in(message.metadata.as_ref(), name))
@@ -540,7 +548,7 @@ impl Hearing {
         }
     }
 
-    /// What comes with the end is the reply, if there was none; else it is said besides.
+    /// Forwards the message of the final status: as the reply if no reply came before, else as a status text.
     fn last_words(&mut self, message: Option<Message>, out: &mut Vec<Heard>) {
         let Some(message) = message else { return };
         let kind = match self.has_spoken {
@@ -553,7 +561,7 @@ impl Hearing {
     fn ask(&mut self, message: Option<&Message>, out: &mut Vec<Heard>) {
         let id = message.map(|message| message.id.clone());
         let id = id.filter(|id| !id.is_empty());
-        // The same question comes again with the task after a cut.
+        // After a disconnect, the task repeats the open question.
         if std::mem::replace(&mut self.is_waiting, true) {
             self.asked = self.asked.take().or(id);
             return;
@@ -580,13 +588,13 @@ impl Hearing {
     }
 }
 
-/// An answer that makes no sense.
+/// Returns the end of a call for an answer that violates the protocol.
 pub(super) fn garbled(text: impl Into<String>) -> Heard {
     let reason = Reason::Agent("invalid_agent_response".to_owned());
     Heard::End(End::Failed(Failure::new(reason, text.into())))
 }
 
-/// The remote makes artifacts without end.
+/// Returns the end of a call whose task exceeds [`MAX_ARTIFACTS`].
 fn too_many() -> Heard {
     let text = format!("the remote agent made more than {MAX_ARTIFACTS} artifacts in one task");
     Heard::End(End::Failed(Failure::new(Reason::TooLarge, text)))
@@ -600,7 +608,7 @@ fn made(artifact: Artifact, append: bool, last: bool) -> event::Artifact {
     artifact_from(artifact, append, last)
 }
 
-/// The words of parts that are nothing else.
+/// Joins the text of parts; `None` unless all parts are plain text.
 fn words_of(parts: &[Part]) -> Option<String> {
     let mut words = String::new();
     for part in parts {
@@ -623,13 +631,13 @@ fn text_of(part: &Part) -> Option<&str> {
     }
 }
 
-/// All words of a message.
+/// Joins all text of a message.
 fn words(message: &Message) -> String {
     let texts: Vec<&str> = message.parts.iter().filter_map(text_of).collect();
     texts.join("\n")
 }
 
-/// A text among metadata.
+/// Returns a string member of metadata.
 fn text_in(metadata: Option<&Raw>, name: &str) -> Option<String> {
     let members = Members::of(metadata?)?;
     members.text(name).map(|text| text.into_owned())

@@ -1,15 +1,15 @@
-//! Requests to a remote, in its version and binding, and what it answers.
+//! Requests to a remote, in its version and binding, and their answers.
 //!
-//! Whoever calls has the clocks: a request that waits for the whole answer waits as long as the server does, a stream is
-//! read for as long as it comes. Only its head must come soon. Nothing is sent twice here, except to a server that wants
-//! other credentials.
+//! Timeouts are up to the caller: a request for a complete answer waits as long as the server works, and a
+//! stream is read as long as the stream is open. Only the response head has a timeout. No request is sent
+//! twice, except to a server that refused the credentials.
 //!
-//! - `line/request.rs` what is asked, and where
-//! - `line/answer.rs` what an answer means
-//! - `line/incoming.rs` a stream of answers; `line/events.rs` the events that it is made of
-//! - `line/eyes.rs` who observes all that
-//! - `line/noted.rs` which conversation a task is of, for servers that ask for it
-//! - `line/trouble.rs` what can go wrong
+//! - [`request`]: method, URL and body of a request
+//! - [`answer`]: parsing of an answer
+//! - [`incoming`]: a stream of answers, [`events`]: the events of the stream
+//! - [`eyes`]: observers of the traffic
+//! - [`noted`]: facts learnt about the server, such as the context of a task
+//! - [`trouble`]: errors
 
 mod answer;
 mod events;
@@ -44,31 +44,32 @@ use crate::wire::official::{
     model::{Content, Item, SendParams, Task},
 };
 
-/// How long the head of a stream may take. A server has nothing to do before it but to take the request.
+/// Timeout for the head of a stream. A server has no work to do before the head, apart from accepting the
+/// request.
 const HEAD: Duration = Duration::from_secs(30);
 
-/// The media type of streams.
+/// Media type of streams.
 const EVENTS: &str = "text/event-stream";
 
-/// Where a client of a stream says what it has had.
+/// Header with the id of the last received event.
 const LAST_EVENT_ID: &str = "last-event-id";
 
-/// The way to one remote.
+/// Client for one endpoint of a remote.
 #[derive(Debug, Clone)]
 pub(super) struct Line {
     outbound: Outbound,
     place: Place,
     credentials: Arc<Credentials>,
     noted: Arc<Noted>,
-    /// The most bytes of one answer, or of one event.
+    /// Largest answer or event, in bytes.
     max: usize,
     eyes: Eyes,
-    /// The extensions that every request declares.
+    /// Extensions that every request declares.
     extensions: Vec<String>,
 }
 
 impl Line {
-    /// A way to this place, with these credentials; one answer, or one event, has at most so much.
+    /// Creates a client for `place` with `credentials`. An answer or event has at most `max` bytes.
     pub(super) fn new(
         outbound: Outbound,
         place: Place,
@@ -86,12 +87,12 @@ impl Line {
         }
     }
 
-    /// Shows what goes over it to those who observe an agent.
+    /// Reports the traffic to the observers ([`Eyes`]) of an agent.
     pub(super) fn seen_by(self, eyes: Eyes) -> Self {
         Self { eyes, ..self }
     }
 
-    /// The same line, for requests that declare these extensions.
+    /// Returns the same client with different declared extensions.
     pub(super) fn declaring(&self, extensions: Vec<String>) -> Self {
         Self {
             extensions,
@@ -99,12 +100,12 @@ impl Line {
         }
     }
 
-    /// Where it leads.
+    /// Returns the endpoint, a [`Place`].
     pub(super) fn place(&self) -> &Place {
         &self.place
     }
 
-    /// Says something and waits for the whole answer, however long that takes.
+    /// Sends a message and waits for the complete answer, without a timeout.
     pub(super) async fn send(
         &self,
         params: &SendParams,
@@ -115,7 +116,7 @@ impl Line {
         self.whole(request, headers, None).await
     }
 
-    /// Says something and follows the work on it.
+    /// Sends a message and returns the [`Incoming`] updates.
     pub(super) async fn stream(
         &self,
         params: &SendParams,
@@ -126,7 +127,7 @@ impl Line {
         self.follow(request, headers).await
     }
 
-    /// Follows a task that runs.
+    /// Subscribes to a running task.
     pub(super) async fn subscribe(
         &self,
         task: &str,
@@ -140,17 +141,17 @@ impl Line {
         self.follow(request, &headers).await
     }
 
-    /// A task that was begun before this line was made is of this conversation.
+    /// Records the context of a task that was started before this client existed.
     pub(super) fn knows(&self, task: &str, context: &str) {
         self.noted.context(task, context);
     }
 
-    /// Looks at a task.
+    /// Fetches a [`Task`].
     pub(super) async fn get(&self, task: &str) -> Result<Task, Trouble> {
         self.task(Operation::Get, task).await
     }
 
-    /// Stops a task.
+    /// Cancels a task.
     pub(super) async fn cancel(&self, task: &str) -> Result<Task, Trouble> {
         self.task(Operation::Cancel, task).await
     }
@@ -166,8 +167,8 @@ impl Line {
         }
     }
 
-    /// Finds out how REST of 0.3 wants the bytes of files before some are sent: how the server signs its answers tells. It
-    /// is asked for a card that it need not have.
+    /// Finds out how REST of 0.3 encodes file bytes, before files are sent. The `Server` header of any answer
+    /// decides, so the method requests a card, which need not exist.
     async fn learn_files(&self, params: &SendParams) -> Result<(), Trouble> {
         let mut parts = params.message.parts.iter();
         let has_bytes = parts.any(|part| matches!(part.content, Content::Bytes(_)));
@@ -178,7 +179,7 @@ impl Line {
         Ok(())
     }
 
-    /// One request, and the whole answer.
+    /// Sends a request and reads the complete answer.
     async fn whole(
         &self,
         request: Request,
@@ -196,7 +197,7 @@ impl Line {
         reading.item(status, &body)
     }
 
-    /// One request, and the stream that answers it.
+    /// Sends a request and opens the stream of the answer.
     async fn follow(&self, request: Request, headers: &HeaderMap) -> Result<Incoming, Trouble> {
         let opened = self.open(&request, headers, Some(HEAD)).await?;
         let reading = self.reading(request);
@@ -208,7 +209,7 @@ impl Line {
         if kind.eq_ignore_ascii_case(EVENTS) {
             return Ok(Incoming::new(opened, reading, self.max, self.eyes.clone()));
         }
-        // An error that came too soon for a stream, or all that there is to say.
+        // Either an error before the stream began, or a complete answer in place of a stream.
         let mut opened = opened;
         let begins = opened.next().await?.unwrap_or_default();
         if looks_like_events(&begins) {
@@ -225,19 +226,20 @@ impl Line {
         Ok(Incoming::of_one(reading.item(status, &body)?))
     }
 
-    /// The body of an answer that says no, which observers see too.
+    /// Reads the body of an error answer and reports the body to observers.
     async fn refusal(&self, opened: Opened) -> Result<Bytes, Trouble> {
         let body = refusal(opened).await?;
         self.eyes.see(Direction::In, &body);
         Ok(body)
     }
 
-    /// How the answers to a request are read, by what is known of the server by now.
+    /// Returns the parser for answers to a request, with the current knowledge about the server.
     fn reading(&self, request: Request) -> Reading {
         Reading::new(&self.place, request, self.noted.clone())
     }
 
-    /// Makes a request. A server that refuses the credentials gets fresh ones once, if there are any.
+    /// Sends a request. If the server refuses the credentials, retries once with fresh credentials, if these
+    /// differ.
     async fn open(
         &self,
         request: &Request,
@@ -287,7 +289,7 @@ impl Line {
         Ok(headers)
     }
 
-    /// What the header of extensions says; nothing of a name that cannot stand in one.
+    /// Returns the value of the extensions header, without URIs that are invalid in a header.
     fn declared(&self) -> Option<HeaderValue> {
         let can_stand = |uri: &&str| !uri.contains(',') && HeaderValue::from_str(uri).is_ok();
         let mut declared: Vec<&str> = Vec::new();
@@ -302,13 +304,13 @@ impl Line {
     }
 }
 
-/// The status of an answer that is one: neither sends elsewhere nor away.
+/// Returns the status of an answer. Redirects and refused credentials become errors.
 fn answered(opened: &Opened) -> Result<StatusCode, Trouble> {
     let status = opened.status();
     if status.is_redirection() {
         let to = opened.headers().get(header::LOCATION);
         let to = to.and_then(|to| to.to_str().ok()).unwrap_or("nowhere");
-        // What comes after the path may be a secret.
+        // The query may contain a secret.
         let to = to.split(['?', '#']).next().unwrap_or_default();
         let why = format!("it redirects to {to} ({status}); redirects are not followed");
         return Err(Trouble::Garbled(why));
@@ -321,7 +323,7 @@ fn answered(opened: &Opened) -> Result<StatusCode, Trouble> {
     Ok(status)
 }
 
-/// The body of an answer that says no: short, and soon there.
+/// Reads the body of an error answer, within a limit of size and time.
 async fn refusal(opened: Opened) -> Result<Bytes, Trouble> {
     let status = opened.status();
     let body = opened.whole(outbound::MAX_ANSWER);
@@ -332,7 +334,7 @@ async fn refusal(opened: Opened) -> Result<Bytes, Trouble> {
     }
 }
 
-/// The media type of an answer, without what follows it; empty if there is none.
+/// Returns the media type of an answer without parameters; empty if absent.
 fn content_type(headers: &HeaderMap) -> String {
     let kind = headers.get(header::CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
@@ -340,7 +342,7 @@ fn content_type(headers: &HeaderMap) -> String {
     kind.trim().to_owned()
 }
 
-/// Whether a body begins as a stream of events does.
+/// Returns true if a body begins like an event stream.
 fn looks_like_events(body: &[u8]) -> bool {
     let body = body.trim_ascii_start();
     let fields: [&[u8]; 5] = [b"data:", b"event:", b"id:", b"retry:", b":"];

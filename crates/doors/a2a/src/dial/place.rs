@@ -1,33 +1,34 @@
-//! Where a remote is called, and how.
+//! Endpoint of a remote.
 
 use crate::wire::{card::Binding, official::Version};
 
-/// Where a remote is called, and how.
+/// Endpoint of a remote: address and protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// The URL: JSON-RPC goes to it as it is, REST below it (version 0.3: below `/v1` there). No slash at its end, unless
-    /// the card says so and means it.
+    /// URL of the endpoint. JSON-RPC posts to the URL itself, REST below the URL (version 0.3: below `/v1`).
+    /// Has no trailing slash, unless the card has a slash that matters.
     pub(crate) url: String,
-    /// How requests are put.
+    /// Protocol binding of requests.
     pub(crate) binding: Binding,
-    /// Who wrote the server: decides which paths below the URL exist and what goes there.
+    /// Server software, which decides the paths below the URL and their content.
     pub(crate) dialect: Dialect,
-    /// The version that is spoken.
+    /// Protocol version of requests.
     pub(crate) version: Version,
-    /// What requests name as `tenant`.
+    /// Value of `tenant` in requests.
     pub(crate) tenant: Option<String>,
-    /// Whether it streams.
+    /// True if the server supports streaming.
     pub(crate) streams: bool,
 }
 
-/// Who wrote the server, where that matters to the way it is called.
+/// Server software, where the requests depend on the software.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
-    /// Calls are as the specification has them.
+    /// Requests follow the specification.
     Official,
-    /// Agno's own: always [`Binding::JsonRpc`] and version 0.3, and nothing is served at the URL itself. The envelope of a
-    /// method goes to a path of its own: `{url}/v1/message:send`, `{url}/v1/message:stream`, `{url}/v1/tasks:get` and
-    /// `{url}/v1/tasks:cancel` (the last two want `params.id` and `params.contextId`; workflows have neither). There is
-    /// no subscribe. Errors are `{"detail": …}` with an HTTP status, not JSON-RPC errors.
+    /// Agno's dialect: always [`Binding::JsonRpc`] and version 0.3, without a service at the URL itself. The
+    /// envelope of a method goes to a path of its own: `{url}/v1/message:send`, `{url}/v1/message:stream`,
+    /// `{url}/v1/tasks:get` and `{url}/v1/tasks:cancel`. The last two need `params.id` and
+    /// `params.contextId`; workflows have neither path. Subscribe does not exist. Errors are `{"detail": …}`
+    /// with an HTTP status, not JSON-RPC errors.
     Agno,
 }

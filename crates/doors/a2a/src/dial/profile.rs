@@ -1,18 +1,18 @@
-//! What a remote is to the hub, from what its card says.
+//! Agent profile from a remote's card.
 
 use jackfield_core::agent::{Extension, Profile, Skill};
 
 use crate::card::Besides;
 use crate::wire::card::ForeignCard;
 
-/// The longest text that is taken over, in bytes; the card itself is kept whole elsewhere.
+/// Longest text in a profile, in bytes; the complete card is stored separately.
 const MAX_WORDS: usize = 4096;
-/// How many entries of a list are taken over.
+/// Largest number of entries per list.
 const MAX_LISTED: usize = 256;
-/// What the agent is made with, as far as the hub can tell.
+/// Agent type of all remotes.
 const AGENT_TYPE: &str = "a2a";
 
-/// The profile of the agent that a card speaks of.
+/// Builds the profile of the agent that a card describes.
 pub(super) fn profile_from_card(card: &ForeignCard) -> Profile {
     let skills = card.skills.iter().map(|skill| Skill {
         id: words(&skill.id),
@@ -46,7 +46,7 @@ fn maybe(text: Option<&str>) -> Option<String> {
     text.map(words)
 }
 
-/// As much of a text as is taken over.
+/// Truncates a text to [`MAX_WORDS`].
 fn words(text: &str) -> String {
     text[..text.floor_char_boundary(MAX_WORDS)].to_owned()
 }

@@ -1,6 +1,7 @@
-//! One remote as an agent of its owner. It is found by its card, attached while that can be reached, and looked at again
-//! now and then, and at once when a call met trouble. While it cannot be reached it is offline and tried again. If calls of
-//! before a restart wait for it, it is attached before it is found, so that they wait as long as their own clocks let them.
+//! A remote as an agent of its owner. The hub finds the remote by its card, attaches the agent while the card
+//! can be fetched, and fetches the card again at intervals, or at once after a failed call. An unreachable
+//! remote is offline and retried. If calls from before a restart wait for the remote, the agent is attached
+//! before the card is found, so that the calls wait as long as their own timeouts allow.
 
 use std::{
     pin::Pin,
@@ -38,67 +39,67 @@ use super::{
 };
 use crate::DOOR;
 
-/// How often the card is fetched again.
+/// Interval between fetches of the card.
 const REFRESH: Duration = Duration::from_secs(5 * 60);
-/// How long to wait at most before the next try to reach it.
+/// Longest pause between attempts to reach the remote.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// However many calls meet trouble, the card is looked at no more often than this.
+/// Shortest time between two fetches of the card, for any number of failed calls.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
-/// How long calls that are over may take to tell the server, once nothing more comes.
+/// Time for finished calls to cancel their work at the server, after the agent is detached.
 const LAST_WORDS: Duration = Duration::from_secs(10);
 
-/// Where a remote stands.
+/// State of a remote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum RemoteState {
-    /// It is tried for the first time.
+    /// The first attempt is running.
     Trying,
-    /// It was reached and can be called.
+    /// The remote was reached and can be called.
     Online,
-    /// It cannot be reached; it is tried again.
+    /// The remote is unreachable; the hub retries.
     Offline(String),
-    /// It, or a rule of this hub, says no: somebody has to do something. It is tried again all the same.
+    /// The remote, or a rule of the hub, refuses: the operator must act. The hub retries all the same.
     Refused(String),
 }
 
-/// What is known of a remote.
+/// Knowledge about a remote.
 #[derive(Debug, Clone)]
 pub(super) struct Known {
-    /// Where it stands.
+    /// Current state.
     pub(super) state: RemoteState,
-    /// Since when.
+    /// Time of the last change of the state.
     pub(super) since: Timestamp,
-    /// What last went wrong, and when.
+    /// Last error with its time.
     pub(super) last_error: Option<(Timestamp, String)>,
-    /// What its card said when it was last fetched.
+    /// Card at the last successful fetch.
     pub(super) found: Option<Arc<Found>>,
     line: Option<Arc<Line>>,
 }
 
-/// One remote.
+/// Remote server, an agent of the hub.
 #[derive(Debug)]
 pub(super) struct Remote {
-    /// The agent's id.
+    /// Agent id.
     pub(super) id: AgentId,
-    /// Whose it is.
+    /// Owner of the agent.
     pub(super) owner: Owner,
-    /// What the operator said of it.
+    /// Operator's description.
     pub(super) spec: RemoteSpec,
-    /// Whether that stands in the configuration file, and not in the store.
+    /// True if the description is in the configuration file, false if in the store.
     pub(super) is_configured: bool,
-    /// When it was added.
+    /// Time when the remote was added.
     pub(super) added_at: Timestamp,
-    /// Which context of the server each conversation is.
+    /// Remote's context ids of conversations.
     pub(super) contexts: Contexts,
     hub: Hub,
     entry: Arc<Entry>,
     way: Way,
     known: watch::Sender<Known>,
     doubts: Notify,
-    /// Whether the last call was refused for what the server was shown.
+    /// True if the server refused the credentials of the last call.
     is_denied: AtomicBool,
 }
 
-/// What a remote is made of.
+/// Input for a new [`Remote`].
 #[derive(Debug)]
 pub(super) struct Described {
     pub(super) spec: RemoteSpec,
@@ -107,12 +108,12 @@ pub(super) struct Described {
     pub(super) added_at: Timestamp,
 }
 
-/// Why an attached remote is attached no more.
+/// Reason why an attached remote was detached.
 #[derive(Debug)]
 enum Left {
-    /// It cannot be reached any more.
+    /// The remote is no longer reachable.
     Lost(RemoteState),
-    /// It can be reached, but the hub does not let it in.
+    /// The remote is reachable, but the hub refuses to attach the agent.
     NotLetIn(RemoteState),
     /// The agent was removed, or the hub stops.
     ForGood,
@@ -121,7 +122,7 @@ enum Left {
 type Look<'a> = Pin<Box<dyn Future<Output = Result<Found, CardTrouble>> + Send + 'a>>;
 
 impl Remote {
-    /// A remote at the place that was reserved for its agent.
+    /// Creates a remote with the registry entry that was reserved for its agent.
     pub(super) fn new(hub: Hub, entry: Arc<Entry>, described: Described) -> Self {
         let known = Known {
             state: RemoteState::Trying,
@@ -146,36 +147,36 @@ impl Remote {
         }
     }
 
-    /// The hub.
+    /// Returns the hub.
     pub(super) fn hub(&self) -> &Hub {
         &self.hub
     }
 
-    /// The agent's place on the hub.
+    /// Returns the registry [`Entry`] of the agent.
     pub(super) fn entry(&self) -> &Arc<Entry> {
         &self.entry
     }
 
-    /// What is known of it now.
+    /// Returns the current knowledge about the remote.
     pub(super) fn known(&self) -> Known {
         self.known.borrow().clone()
     }
 
-    /// The line on which it is called.
+    /// Returns the [`Line`] to the endpoint. Panics if the card was never found; calls come only after the card.
     pub(super) fn line(&self) -> Arc<Line> {
         let line = self.known.borrow().line.clone();
         line.expect("calls come only to a remote that was found")
     }
 
-    /// The line on which it is called, once it was found.
+    /// Waits until the card is found, then returns the line to the endpoint.
     pub(super) async fn found(&self) -> Arc<Line> {
         let mut known = self.known.subscribe();
-        // The sender is here: it cannot be gone.
+        // The sender is a field of `self` and cannot be dropped.
         known.wait_for(|known| known.line.is_some()).await.ok();
         self.line()
     }
 
-    /// A call met trouble. If that may be everybody's, the card is looked at again at once.
+    /// Records a failed call. If the failure may affect every call, the card is fetched again at once.
     pub(super) fn failed(&self, trouble: &Trouble) {
         match trouble {
             Trouble::Unheard(_)
@@ -184,24 +185,24 @@ impl Remote {
             | Trouble::Garbled(_) => {
                 self.doubts.notify_one();
             }
-            // It stays attached all the same: what it is shown is read anew for each call.
+            // The agent stays attached: each call reads the credentials anew.
             Trouble::Unauthorized(why) => {
                 self.is_denied.store(true, Ordering::Relaxed);
                 self.stand(RemoteState::Refused(why.clone()));
             }
-            // The server is there, and understands what it is asked.
+            // The server is reachable and understands requests.
             Trouble::Refused(_) | Trouble::GaveUp(_) => {}
         }
     }
 
-    /// A call was answered: whatever the server was shown, it was right.
+    /// Records an answered call, which proves the credentials.
     pub(super) fn answered(&self) {
         if self.is_denied.swap(false, Ordering::Relaxed) {
             self.stand(RemoteState::Online);
         }
     }
 
-    /// Writes down what a look at the card brought.
+    /// Records the result of fetching the card.
     pub(super) fn note(&self, looked: Result<Found, CardTrouble>) {
         match looked {
             Ok(found) => self.note_found(found),
@@ -212,7 +213,7 @@ impl Remote {
     fn note_found(&self, found: Found) {
         self.known.send_modify(|known| {
             let stays = known.found.as_ref().map(|old| &old.place) == Some(&found.place);
-            // A line may hold connections: it stays as long as the place does.
+            // A line may hold connections and is kept as long as the endpoint stays the same.
             if !stays || known.line.is_none() {
                 let eyes = Eyes::of(self.hub.clone(), self.entry.clone());
                 known.line = Some(Arc::new(self.way.line(&found).seen_by(eyes)));
@@ -221,7 +222,7 @@ impl Remote {
         });
     }
 
-    /// It stands so from now on.
+    /// Sets the [`RemoteState`], logs a change and records an error.
     fn stand(&self, state: RemoteState) {
         let changed = self.known.borrow().state != state;
         match &state {
@@ -237,7 +238,7 @@ impl Remote {
             if let RemoteState::Offline(why) | RemoteState::Refused(why) = &state {
                 known.last_error = Some((now, why.clone()));
             }
-            // The reason may change while it stays away.
+            // The reason may change while the state stays the same.
             if std::mem::discriminant(&known.state) != std::mem::discriminant(&state) {
                 known.since = now;
             }
@@ -245,21 +246,21 @@ impl Remote {
         });
     }
 
-    /// Resolves when it is known whether it can be called.
+    /// Waits until the first attempt is finished.
     pub(super) async fn settled(&self) {
         let mut known = self.known.subscribe();
         let settled = known.wait_for(|known| known.state != RemoteState::Trying);
-        // The sender is here: it cannot be gone.
+        // The sender is a field of `self` and cannot be dropped.
         settled.await.ok();
     }
 
-    /// Whether its agent was not removed.
+    /// Returns true unless the agent was removed.
     pub(super) fn is_there(&self) -> bool {
         !self.entry.is_retired()
     }
 
-    /// Keeps the agent attached as long as it can be reached, until it is removed or `stop` is cancelled. `looked` is
-    /// what the first look at the card brought, if there was one.
+    /// Keeps the agent attached while the remote is reachable, until the agent is removed or `stop` is
+    /// cancelled. `looked` is the result of an earlier fetch of the card, if any.
     pub(super) async fn run(
         self: Arc<Self>,
         mut looked: Option<Result<Found, CardTrouble>>,
@@ -275,7 +276,7 @@ impl Remote {
         let mut tries = 0;
         loop {
             let look = async {
-                // Calls of before a restart wait for it: it is attached first, and then looked for.
+                // Calls from before a restart wait for the agent: attach first, then fetch the card.
                 if self.known.borrow().state == RemoteState::Trying && self.entry.is_awaited() {
                     return true;
                 }
@@ -309,12 +310,12 @@ impl Remote {
         }
     }
 
-    /// Attaches the agent and works on its calls as long as it can be reached.
+    /// Attaches the agent and serves its calls while the remote is reachable.
     async fn attend(self: &Arc<Self>, stop: &CancellationToken) -> Left {
         if self.entry.link().is_some() {
             return Left::NotLetIn(another_took_it());
         }
-        // Each call has exchanges of its own: whoever works on it notes what they show.
+        // Each call has its own HTTP exchanges, which the call's task reports to observers.
         let (inbox, delivered) = Inbox::new(DOOR, self.hub.limits(), false);
         let found = self.known.borrow().found.clone();
         let is_found = found.is_some();
@@ -338,13 +339,13 @@ impl Remote {
         let left = self
             .serve(&attached, &inbox, delivered, &mut served, &leaving, stop)
             .await;
-        // What is still open then is left to the next hub.
+        // After a restart, the hub resumes the calls that are still open.
         attached.set_resumable(self.hub.is_stopping());
-        // First, so that callers hear that the agent is gone, and not that it gave up each of their calls.
+        // Detach first, so that callers see that the agent is gone, not that the agent gave up each call.
         drop(attached);
         leaving.cancel();
         let last_words = async { while served.join_next().await.is_some() {} };
-        // Whoever takes longer is dropped where it waits.
+        // Drop tasks that take longer.
         timeout(LAST_WORDS, last_words).await.ok();
         left
     }
@@ -362,7 +363,8 @@ impl Remote {
         let mut look: Option<Look<'_>> = None;
         let mut last_look = Instant::now();
         let mut next_look = last_look + if is_found { REFRESH } else { Duration::ZERO };
-        // Looks in a row that failed. As long as calls are at work it stays attached: they may get through a cut.
+        // Consecutive failed fetches. The agent stays attached while calls run: the calls may survive a
+        // disconnect.
         let mut failed = 0;
         loop {
             tokio::select! {
@@ -377,12 +379,12 @@ impl Remote {
                         Ok(found) => {
                             let profile = found.profile.clone();
                             self.note_found(found);
-                            // That the card is to be had says nothing of calls that were refused.
+                            // A reachable card does not prove the credentials of calls.
                             if !self.is_denied.load(Ordering::Relaxed) {
                                 self.stand(RemoteState::Online);
                             }
                             attached.set_away(false);
-                            // It is no harm if this is not written: it is fetched again after a restart.
+                            // A lost write does no harm: the profile is fetched again after a restart.
                             drop(self.hub.refresh(attached, profile));
                             failed = 0;
                             next_look = last_look + REFRESH;
@@ -414,7 +416,8 @@ impl Remote {
     }
 }
 
-/// Another program registered the id. The id is its own as long as it is there.
+/// Returns the state for an agent id that a different program registered. The id belongs to the program while
+/// connected.
 fn another_took_it() -> RemoteState {
     RemoteState::Refused(
         "another program registered this agent's id; stop it, or add the remote under another id"
@@ -431,7 +434,7 @@ fn state_of(trouble: &CardTrouble) -> RemoteState {
     }
 }
 
-/// How long to wait after a try that came after `before` others in a row.
+/// Returns the pause after a failed attempt that followed `before` consecutive failures.
 fn pause(before: u32) -> Duration {
     outbox::pause(before, rand::random(), None).min(LONGEST_PAUSE)
 }

@@ -1,4 +1,4 @@
-//! All remotes of a hub: those of the configuration file and those that were added, each with a task that keeps it
+//! All remotes of a hub, from the configuration file and added later. A task per remote keeps the agent
 //! attached.
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -27,33 +27,33 @@ use super::{
 };
 use crate::{A2a, DOOR};
 
-/// The longest id that is made of a name.
+/// Longest agent id that is derived from a name.
 const LONGEST_NAME: usize = 64;
 
-/// Why the remotes of a hub cannot be started.
+/// Error while starting the remotes of a hub.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The database cannot be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// One of the configuration file cannot be an agent.
+    /// A remote of the configuration file cannot become an agent.
     #[error("agent {id}: {why}")]
     Configured {
-        /// Its id.
+        /// Agent id.
         id: AgentId,
-        /// Why.
+        /// Reason.
         why: String,
     },
 }
 
-/// A remote that somebody wants to add.
+/// Request to add a remote.
 #[derive(Debug)]
 pub(super) struct Wanted {
-    /// The agent's id; made of the card's name if there is none.
+    /// Agent id; derived from the card's name if absent.
     pub(super) id: Option<AgentId>,
-    /// What is said of it.
+    /// Operator's description.
     pub(super) spec: RemoteSpec,
-    /// Whether it is added even if it cannot be reached now.
+    /// True to add the remote even if unreachable now.
     pub(super) keep: bool,
 }
 
@@ -72,8 +72,9 @@ struct Inner {
 }
 
 impl Remotes {
-    /// Starts the remotes of a hub: those of the configuration file, which belong to `local`, and those that were added,
-    /// unless the file has one of the same id. They are tried in the background, until `tasks` stop.
+    /// Starts the remotes of a hub: the configured remotes, which belong to the owner `local`, and the stored
+    /// remotes, unless the configuration has a remote of the same id. The remotes are dialled in the
+    /// background until `tasks` stop. See [`StartError`] for the failures.
     pub async fn start(
         hub: Hub,
         store: Arc<dyn Store>,
@@ -104,10 +105,11 @@ impl Remotes {
         Ok(remotes)
     }
 
-    /// The door at which this hub shows its own cards: what is found there is not dialled.
+    /// Sets the door that serves the hub's own cards. The hub refuses to dial a card signed with the key of
+    /// [`A2a`].
     pub fn belong_to(&self, a2a: &A2a) {
         if let Some(key) = a2a.cards.key_id() {
-            // There is but one door.
+            // The hub has a single A2A door, so the key is set at most once.
             self.0.own.set(key.to_owned()).ok();
         }
     }
@@ -121,7 +123,8 @@ impl Remotes {
         Ok(())
     }
 
-    /// One that cannot be started is left alone: the hub has others, and whoever reads the log can mend it.
+    /// Starts a stored remote. A failure is only logged, for the operator: the other remotes must still
+    /// start.
     fn start_stored(&self, record: &RemoteRecord) {
         let started = serde_json::from_str(record.spec.get())
             .map_err(|error| invalid(error.to_string()))
@@ -143,14 +146,14 @@ impl Remotes {
         }
     }
 
-    /// Adds a remote for a principal. It is tried once before this returns.
+    /// Adds a remote for a principal. The hub tries to reach the remote once before returning.
     pub(super) async fn add(
         &self,
         principal: &Principal,
         wanted: Wanted,
     ) -> Result<Arc<Remote>, Failure> {
         let described = self.describe(wanted.spec, false)?;
-        // Before anybody is asked for anything.
+        // Check the id before any request goes out.
         if let Some(id) = wanted.id.as_ref().filter(|id| self.is_taken(id.as_str())) {
             return Err(taken(id));
         }
@@ -160,7 +163,7 @@ impl Remotes {
                 switchboard::refuse(found)?;
                 found.profile.clone()
             }
-            // It would be so for ever.
+            // The hub would stay its own remote forever.
             Err(trouble @ CardTrouble::Itself { .. }) => return Err(invalid(trouble.to_string())),
             Err(trouble) if !wanted.keep => {
                 if let Some(is) = described.way.describe(trouble).await {
@@ -175,7 +178,7 @@ impl Remotes {
         let id = wanted.id.as_ref().map_or(Id::Of(&names), Id::Free);
         let remote = self.take(principal, id, &profile, described)?;
         if let Err(failure) = self.save(principal, &remote).await {
-            // Nobody has seen it yet: it goes as it came.
+            // The remote is not visible yet: remove all traces.
             self.0.hub.forget(principal, &remote.id).ok();
             self.0.known.lock().remove(&remote.id);
             return Err(failure);
@@ -186,7 +189,8 @@ impl Remotes {
         Ok(remote)
     }
 
-    /// Waits until it is known whether a remote can be called: what it says of itself, or why it cannot.
+    /// Waits until the first attempt to reach the remote is finished. Returns the agent's [`Profile`], or the
+    /// reason why the remote cannot be called.
     pub async fn tried(&self, id: &AgentId) -> Result<Profile, Failure> {
         let remote = self.get(id);
         let remote = remote.ok_or_else(|| Failure::no_such_agent(id.as_str()))?;
@@ -201,32 +205,32 @@ impl Remotes {
         }
     }
 
-    /// What a remote calls a conversation.
+    /// Returns the remote's context id of a conversation.
     pub fn context(&self, id: &AgentId, session: &SessionId) -> Option<String> {
         self.get(id)?.contexts.get(session)
     }
 
-    /// A conversation is one that a remote knows already, by this name.
+    /// Records the context id of a conversation that the remote already knows.
     pub fn know_context(&self, id: &AgentId, session: &SessionId, name: String) {
         if let Some(remote) = self.get(id) {
             remote.contexts.put(session, name);
         }
     }
 
-    /// The remote of this id.
+    /// Returns the [`Remote`] with this id.
     pub(super) fn get(&self, id: &AgentId) -> Option<Arc<Remote>> {
         let known = self.0.known.lock();
         known.get(id).filter(|remote| remote.is_there()).cloned()
     }
 
-    /// All remotes, by id.
+    /// Returns all remotes, ordered by id.
     pub(super) fn list(&self) -> Vec<Arc<Remote>> {
         let known = self.0.known.lock();
         let there = known.values().filter(|remote| remote.is_there());
         there.cloned().collect()
     }
 
-    /// Removes a remote and forgets its agent.
+    /// Removes a remote and its agent.
     pub(super) async fn remove(
         &self,
         principal: &Principal,
@@ -255,7 +259,7 @@ impl Remotes {
         })
     }
 
-    /// Takes the id for a remote. Nothing else gets it meanwhile.
+    /// Reserves the agent id for a remote.
     fn take(
         &self,
         principal: &Principal,
@@ -275,7 +279,7 @@ impl Remotes {
         if profile.name.is_empty() {
             id.as_str().clone_into(&mut profile.name);
         }
-        // What had to be written of the agent is written again once it is online.
+        // The pending write of the entry is not awaited: going online writes the entry again.
         let (entry, _) = hub.reserve(principal, &id, &profile, DOOR)?;
         let remote = Arc::new(Remote::new(hub.clone(), entry, described));
         known.insert(id, remote.clone());
@@ -287,7 +291,7 @@ impl Remotes {
         self.0.hub.find(&anybody, id).is_ok()
     }
 
-    /// Sets what the operator said of an agent.
+    /// Applies the operator's [`Settings`] to an agent.
     async fn set(&self, principal: &Principal, remote: &Remote) -> Result<(), Failure> {
         let RemoteSpec { share, timeout, .. } = &remote.spec;
         if share.is_none() && timeout.is_none() {
@@ -316,14 +320,14 @@ impl Remotes {
         saved.map_err(|error| store_failure(&error))
     }
 
-    /// Keeps a remote attached, until it is removed or the hub stops.
+    /// Spawns the task that keeps a remote attached, until the remote is removed or the hub stops.
     fn run(&self, remote: &Arc<Remote>, looked: Option<Result<Found, CardTrouble>>) {
         let (inner, remote) = (self.0.clone(), remote.clone());
         let stop = self.0.tasks.stop_token().clone();
         self.0.tasks.spawn(async move {
             remote.clone().run(looked, stop).await;
             let mut known = inner.known.lock();
-            // The id may be another one's by now.
+            // A newer remote may have the id by now.
             if known
                 .get(&remote.id)
                 .is_some_and(|it| Arc::ptr_eq(it, &remote))
@@ -334,14 +338,14 @@ impl Remotes {
     }
 }
 
-/// Which id a remote gets.
+/// Choice of the agent id for a remote.
 #[derive(Debug, Clone, Copy)]
 enum Id<'a> {
-    /// This one, which is its own already.
+    /// The id already belongs to the remote.
     Known(&'a AgentId),
-    /// This one, if it is free.
+    /// The id, if not taken.
     Free(&'a AgentId),
-    /// One made of the first of these names that an id can be made of.
+    /// Id derived from the first suitable name.
     Of(&'a [String]),
 }
 
@@ -350,7 +354,7 @@ fn taken(id: &AgentId) -> Failure {
     Failure::new(Reason::Conflict, text)
 }
 
-/// An id made of a name: lower-case letters, digits and dashes. A number makes it one of its own.
+/// Derives an id from a name: lower-case letters, digits and dashes, with a number if the id is taken.
 fn id_of(names: &[String], is_taken: impl Fn(&str) -> bool) -> AgentId {
     let slugs = names.iter().map(|name| slug(name));
     let slug = slugs.into_iter().find(|slug| !slug.is_empty());

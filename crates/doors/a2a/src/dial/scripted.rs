@@ -1,4 +1,4 @@
-//! A server for tests that says exactly what it is told, byte by byte: one script for each request, in their order.
+//! Test server that sends exact bytes: one script per request, in order.
 
 use std::sync::Arc;
 
@@ -10,40 +10,40 @@ use tokio::{
     task::JoinSet,
 };
 
-/// How many requests may wait to be looked at.
+/// Largest number of unread requests.
 const ASKED: usize = 64;
 
-/// One thing that the server does.
+/// Step of a script.
 pub(crate) enum Step {
-    /// It writes this; `$ID` stands for the id of the request, `$HOST` for where it went.
+    /// Writes the text, with the request's id for `$ID` and the request's host for `$HOST`.
     Say(String),
-    /// It writes exactly these bytes.
+    /// Writes the bytes unchanged.
     Bytes(Vec<u8>),
-    /// It waits until the test lets it go on.
+    /// Waits for a notification of the test.
     Wait(Arc<Notify>),
-    /// It says nothing more and does not hang up.
+    /// Stays silent and keeps the connection open.
     Hang,
-    /// It hangs up in the middle of everything.
+    /// Resets the connection.
     Reset,
 }
 
-/// What the server was asked.
+/// Request that the server received.
 #[derive(Debug)]
 pub(crate) struct Asked {
-    /// The first line and the headers, in small letters but for the first line.
+    /// Request line and headers; the headers in lower case.
     pub(crate) head: String,
-    /// The body.
+    /// Body of the request.
     pub(crate) body: String,
 }
 
 impl Asked {
-    /// The first line, without the version.
+    /// Returns the request line without the version.
     pub(crate) fn line(&self) -> &str {
         let line = self.head.lines().next().unwrap_or_default();
         line.trim_end_matches(" HTTP/1.1")
     }
 
-    /// The value of a header.
+    /// Returns the value of a header.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let of_name = |line: &'_ str| {
             line.split_once(": ")
@@ -54,13 +54,13 @@ impl Asked {
         line.split_once(": ").map(|(_, value)| value)
     }
 
-    /// The body as JSON.
+    /// Parses the body as JSON.
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap()
     }
 }
 
-/// The server.
+/// Scripted test server.
 pub(crate) struct Scripted {
     pub(crate) url: String,
     asked: mpsc::Receiver<Asked>,
@@ -68,7 +68,7 @@ pub(crate) struct Scripted {
 }
 
 impl Scripted {
-    /// A server that follows these scripts, each on a connection of its own.
+    /// Starts a server that runs each script on a connection of its own.
     pub(crate) async fn start(scripts: Vec<Vec<Step>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -90,12 +90,12 @@ impl Scripted {
         }
     }
 
-    /// What it was asked next.
+    /// Returns the next request.
     pub(crate) async fn asked(&mut self) -> Asked {
         self.asked.recv().await.unwrap()
     }
 
-    /// What it was asked, and nobody has looked at yet.
+    /// Returns all unread requests.
     pub(crate) fn asked_so_far(&mut self) -> Vec<Asked> {
         std::iter::from_fn(|| self.asked.try_recv().ok()).collect()
     }
@@ -112,7 +112,7 @@ async fn play(mut stream: TcpStream, script: Vec<Step>, told: &mpsc::Sender<Aske
     for step in script {
         match step {
             Step::Say(text) => {
-                // Whoever has hung up does not hear it.
+                // A disconnected client is no failure.
                 let text = text.replace("$ID", &id).replace("$HOST", &host);
                 if stream.write_all(text.as_bytes()).await.is_err() {
                     return;
@@ -163,9 +163,9 @@ async fn read(stream: &mut TcpStream) -> Option<Asked> {
     }
 }
 
-/// A whole answer, and the end of the connection.
+/// Returns the steps for a complete answer and the end of the connection.
 pub(crate) fn answer(status: &str, kind: &str, body: &str) -> Vec<Step> {
-    // The id of a request is longer than its place-holder.
+    // The id is longer than the placeholder.
     let growth = body.matches("$ID").count() * (ID - "$ID".len());
     let length = body.len() + growth;
     vec![Step::Say(format!(
@@ -173,21 +173,21 @@ pub(crate) fn answer(status: &str, kind: &str, body: &str) -> Vec<Step> {
     ))]
 }
 
-/// The length of an id in JSON: a UUID in quotes.
+/// Length of an id in JSON: a UUID in quotes.
 const ID: usize = 38;
 
-/// A whole answer in JSON.
+/// Returns the steps for a complete JSON answer.
 pub(crate) fn json(body: &str) -> Vec<Step> {
     answer("200 OK", "application/json", body)
 }
 
-/// The head of a stream that goes on until the connection ends.
+/// Returns the head of a stream that lasts until the connection closes.
 pub(crate) fn stream_head() -> Step {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\nconnection: close\r\n\r\n";
     Step::Say(head.to_owned())
 }
 
-/// The head of a stream in chunks, whose end is told.
+/// Returns the head of a chunked stream with an explicit end.
 pub(crate) fn chunked_head() -> Step {
     let head =
         "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";

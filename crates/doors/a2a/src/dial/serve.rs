@@ -1,6 +1,7 @@
-//! `/v1/remotes`: the routes by which remotes are added, looked at and removed. Errors are those of the hub's own API,
-//! below whose paths these stand. Only administrators add remotes: a remote may be anything that the hub's machine can
-//! reach, and be shown any secret that the hub can read. Their owners see and remove them too.
+//! Routes below `/v1/remotes` for adding, listing and removing remotes. Errors have the form of the hub's own
+//! API, which contains these paths. Only administrators add remotes, because a remote may be any server that
+//! the hub's machine can reach, and may receive any secret that the hub can read. Owners of a remote may also
+//! see and remove the remote.
 
 mod describe;
 mod view;
@@ -40,7 +41,7 @@ use super::{
     spec::{Auth, RemoteSpec},
 };
 
-/// The largest body: some headers have long names.
+/// Largest body; headers may have long names.
 const MAX_BODY: Size = Size::kib(64);
 
 #[derive(Debug, Clone)]
@@ -60,7 +61,7 @@ impl Api for Served {
     }
 }
 
-/// The routes for the remotes of a hub, and their description.
+/// Returns the routes for the remotes of a hub, with their [`OpenApi`] description.
 pub fn remotes_router(hub: Hub, gatekeeper: Gatekeeper, remotes: Remotes) -> (Router, OpenApi) {
     let served = Served {
         hub,
@@ -78,30 +79,30 @@ pub fn remotes_router(hub: Hub, gatekeeper: Gatekeeper, remotes: Remotes) -> (Ro
     (router, api)
 }
 
-/// A server that the hub shall dial.
+/// A remote A2A server to add.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct NewRemote {
-    /// The agent's card, or the address below which that is.
+    /// URL of the agent's card, or the address above the card.
     url: String,
-    /// The agent's id on this hub; without one it is made of the name on the card.
+    /// The agent's id on this hub; derived from the name on the card if absent.
     #[schema(value_type = Option<String>, nullable = false, pattern = "^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$")]
     id: Option<AgentId>,
-    /// What the server is shown with each request.
+    /// Credentials that the hub sends to the server with each request.
     #[schema(value_type = Option<Auth>, nullable = false)]
     auth: Option<Object<Auth>>,
-    /// How long it may be silent on a call, such as `90s` or `10m`.
+    /// Timeout for a silent server during a call, such as `90s` or `10m`.
     #[schema(schema_with = describe::span)]
     timeout: Option<Span>,
-    /// Who else may see and call it.
+    /// Sharing of the agent with others.
     #[schema(schema_with = describe::share)]
     share: Option<Share>,
-    /// Adds it even if it cannot be reached now; it is tried again and again.
+    /// Adds the remote even if the server is unreachable now; the hub keeps retrying.
     #[serde(default)]
     keep: bool,
 }
 
-/// The remote in the path, if the caller may see it.
+/// Remote in the path, if the caller may see the remote.
 struct Named {
     by: Principal,
     remote: Arc<Remote>,
@@ -128,7 +129,8 @@ impl FromRequestParts<Served> for Named {
     }
 }
 
-/// A remote is its owner's and the administrators', whoever may call its agent.
+/// Returns true for administrators and for the owner of the remote, independent of the permission to call the
+/// agent.
 fn may_see(principal: &Principal, remote: &Remote) -> bool {
     let is_owner = principal.owner == remote.owner && principal.who == Who::Person;
     principal.is_admin() || is_owner
@@ -140,7 +142,7 @@ fn no_such_remote(id: &str) -> Failure {
     Failure::new(Reason::NotFound, text)
 }
 
-/// Lists the servers that this hub dials for you, by id.
+/// Lists your remote servers, ordered by id.
 #[utoipa::path(
     get,
     path = "/v1/remotes",
@@ -154,7 +156,8 @@ async fn list(State(served): State<Served>, Caller(principal): Caller) -> Json<R
     Json(RemoteList { remotes })
 }
 
-/// Adds a server that this hub dials: it becomes an agent of yours. Answers when it was tried once. Only admins may.
+/// Adds a remote server: the server becomes an agent of yours. The response comes after the first attempt to
+/// reach the server. Only admins may add remotes.
 #[utoipa::path(
     post,
     path = "/v1/remotes",
@@ -192,7 +195,7 @@ async fn add(
     Ok((StatusCode::CREATED, Json(RemoteView::of(&remote))))
 }
 
-/// Shows one of the servers that this hub dials.
+/// Shows a remote server.
 #[utoipa::path(
     get,
     path = "/v1/remotes/{id}",
@@ -204,7 +207,7 @@ async fn show(named: Named) -> Json<RemoteView> {
     Json(RemoteView::of(&named.remote))
 }
 
-/// Dials a server no more, and forgets its agent.
+/// Removes a remote server and its agent.
 #[utoipa::path(
     delete,
     path = "/v1/remotes/{id}",
@@ -217,7 +220,7 @@ async fn remove(State(served): State<Served>, named: Named) -> Result<StatusCode
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// The card of a server, byte for byte as it came when it was last fetched.
+/// Returns the card of a remote server, byte for byte as last fetched.
 #[utoipa::path(
     get,
     path = "/v1/remotes/{id}/card",

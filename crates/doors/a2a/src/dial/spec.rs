@@ -1,5 +1,5 @@
-//! What the operator says of a remote: where it is, and what it is shown to be let in. Secrets are named, never held: they
-//! are read from the environment or from a file each time they are needed.
+//! The operator's description of a remote: its address and credentials. A description names its secrets and
+//! never contains them. Each use reads a secret from the environment or a file.
 
 use std::path::PathBuf;
 
@@ -8,49 +8,49 @@ use jackfield_kit::json::Object;
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
-/// Where a secret is.
+/// Location of a secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[schema(as = SecretSource)]
 pub enum Source {
-    /// In this variable of the hub's environment.
+    /// Name of a variable in the hub's environment.
     Env(String),
-    /// In this file on the hub's machine.
+    /// Path of a file on the hub's machine.
     #[schema(value_type = String)]
     File(PathBuf),
 }
 
-/// How a token is got from an authorization server: the grant of OAuth 2.0 for client credentials.
+/// Fetches a token from an authorization server, by the OAuth 2.0 client credentials grant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = RemoteOAuth)]
 pub struct OAuth {
-    /// Where tokens are given out.
+    /// URL of the token endpoint.
     pub token_url: String,
-    /// Who the hub is there.
+    /// Client id of the hub.
     pub client_id: Source,
-    /// And how it proves that.
+    /// Client secret of the hub.
     pub client_secret: Source,
-    /// What the token is for.
+    /// Scope of the token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub scope: Option<String>,
 }
 
-/// What a remote is shown with each request.
+/// Credentials that the hub sends with each request to the remote.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schema(as = RemoteAuth)]
 pub struct Auth {
-    /// A bearer token.
+    /// Bearer token.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub bearer: Option<Source>,
-    /// Headers by their names; in JSON an object.
+    /// Headers by name, as a JSON object.
     #[serde(with = "as_object", skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = std::collections::BTreeMap<String, Source>, required = false)]
     pub headers: Vec<(String, Source)>,
-    /// A bearer token that is fetched.
+    /// Bearer token that the hub fetches by OAuth 2.0.
     #[serde(
         skip_serializing_if = "Option::is_none",
         deserialize_with = "maybe_object"
@@ -59,24 +59,24 @@ pub struct Auth {
     pub oauth: Option<OAuth>,
 }
 
-/// A remote, as the operator describes it.
+/// Operator's description of a remote.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RemoteSpec {
-    /// Its card, or the address below which that is.
+    /// URL of the remote's card, or the address above the card.
     pub url: String,
-    /// What it is shown.
+    /// Credentials for the remote.
     #[serde(default)]
     pub auth: Auth,
-    /// How long it may stay silent on a call, where that differs from the hub's limit.
+    /// Timeout for a silent remote during a call; the hub's limit if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Span>,
-    /// Who else may see and call it; nothing is changed if nothing is said.
+    /// Sharing of the agent with other owners; unchanged if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
 }
 
-/// A list is no object, though serde would take one.
+/// Reads an object and refuses a list, which serde would accept for a struct.
 fn maybe_object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     d: D,
 ) -> Result<Option<T>, D::Error> {

@@ -1,4 +1,4 @@
-//! A server that has what a test puts there, and remembers what it was asked.
+//! Test server with fixed pages that records its requests.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -11,7 +11,7 @@ use jackfield_kit::outbound::Url;
 use parking_lot::Mutex;
 use tokio::{net::TcpListener, task::JoinSet};
 
-/// What is where, and what was asked for.
+/// Pages by path, and the recorded requests.
 #[derive(Debug, Default)]
 struct Pages {
     pages: HashMap<String, VecDeque<Page>>,
@@ -25,7 +25,7 @@ struct Page {
     body: String,
 }
 
-/// A server on a port of its own. What it does not have is not found.
+/// Server on a port of its own. Unknown paths give 404.
 #[derive(Debug)]
 pub(super) struct StaticSite {
     origin: String,
@@ -56,12 +56,12 @@ impl StaticSite {
         Url::parse(&format!("{}{path}", self.origin)).unwrap()
     }
 
-    /// Puts something at a path, which includes the query.
+    /// Serves a body at a path, including the query.
     pub(super) fn put(&self, path: &str, body: impl Into<String>) {
         self.answer(path, 200, &[], body);
     }
 
-    /// The same with all that an answer has. What is put at one path comes in turn, and the last of it for good.
+    /// Serves an answer with status and headers. Several answers at a path come in order; the last repeats.
     pub(super) fn answer(
         &self,
         path: &str,
@@ -82,13 +82,13 @@ impl StaticSite {
         there.push_back(page);
     }
 
-    /// The paths that were asked for, in order.
+    /// Returns the requested paths, in order.
     pub(super) fn paths(&self) -> Vec<String> {
         let pages = self.pages.lock();
         pages.asked.iter().map(|(path, _)| path.clone()).collect()
     }
 
-    /// A header of the last request.
+    /// Returns a header of the last request.
     pub(super) fn header(&self, name: &str) -> Option<String> {
         let pages = self.pages.lock();
         let (_, headers) = pages.asked.last()?;

@@ -1,5 +1,5 @@
-//! Another hub by its own address: its card has agents for skills, so that nobody in particular is called there. Each of its
-//! agents has an address and a card of its own, and those can be dialled.
+//! Refusal of another hub's own address. The card of a hub lists agents as skills, so a call to the hub would
+//! have no definite agent. Each agent of the hub has an address and card of its own, which can be dialled.
 
 use jackfield_kit::api::invalid;
 use jackfield_model::Failure;
@@ -7,10 +7,10 @@ use jackfield_model::Failure;
 use super::find::Found;
 use crate::card::is_of_hub;
 
-/// How many of its agents are named.
+/// Largest number of agents to name.
 const NAMED: usize = 3;
 
-/// Refuses what was found if it is a hub.
+/// Refuses a card that belongs to a hub.
 pub(super) fn refuse(found: &Found) -> Result<(), Failure> {
     let (profile, base) = (&found.profile, &found.place.url);
     let description = profile.description.as_deref().unwrap_or_default();

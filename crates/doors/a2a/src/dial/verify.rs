@@ -1,7 +1,7 @@
-//! The signatures of a card (JWS, RFC 7515): whether one of them is valid, by a key that its signer publishes.
+//! Verification of a card's signatures (JWS, RFC 7515) by keys that the signer publishes.
 //!
-//! That a signature is valid says that the card is as the holder of that key wrote it. Whether to believe the holder is
-//! for people to judge, so they are shown which key it was and where it is published.
+//! A valid signature proves that the holder of the key wrote the card. People decide whether to trust the
+//! holder, so the result names the key and the URL of the key.
 
 mod key;
 #[cfg(test)]
@@ -17,28 +17,28 @@ use serde::Deserialize;
 use self::key::{Key, KeySet};
 use crate::wire::card::{Generation, Signature, forms};
 
-/// How many signatures of a card are looked at.
+/// Largest number of signatures to check per card.
 const MAX_SIGNATURES: usize = 16;
-/// From how many places keys are fetched for one card: each may take its time.
+/// Largest number of key sets to fetch per card, because each fetch may take long.
 const MAX_SETS: usize = 3;
-/// The largest set of keys that is read.
+/// Largest key set in bytes.
 const MAX_SET: usize = 256 << 10;
 
-/// Who vouches for a card.
+/// Result of the signature check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Signed {
-    /// Nobody.
+    /// The card has no signatures.
     None,
-    /// The holder of a key.
+    /// A signature is valid.
     Verified {
-        /// The key's id; empty if it has none.
+        /// Id of the key; empty if the key has no id.
         kid: String,
-        /// Where it is published.
+        /// URL of the key set.
         jku: String,
     },
-    /// Somebody, but the key is not to be had.
+    /// The card is signed, but the key is not available.
     Unverified(String),
-    /// The card is not what was signed.
+    /// The card differs from the signed card.
     Bad(String),
 }
 
@@ -53,7 +53,8 @@ impl fmt::Display for Signed {
     }
 }
 
-/// Checks the signatures of a card that was found at the typed origin, whose places of `generation` are used.
+/// Checks each [`Signature`] of a card that was found at the typed origin. `generation` selects the fields of the
+/// card that the hub uses.
 pub(super) async fn verify(
     outbound: &Outbound,
     typed: &Url,
@@ -96,25 +97,25 @@ async fn judge(
     }
 }
 
-/// What one signature is worth.
+/// Result for one signature.
 enum Outcome {
     Valid {
         kid: String,
         jku: String,
     },
-    /// It was made with the key that it names, if at all, but not of this card.
+    /// The key was found, but the signature does not match the card.
     Invalid(String),
-    /// It cannot be judged.
+    /// The signature cannot be checked.
     NoKey(String),
 }
 
-/// What a signature says of itself.
+/// Protected header of a signature.
 #[derive(Debug, Deserialize)]
 struct Protected {
     alg: String,
     kid: Option<String>,
     jku: Option<String>,
-    /// What must be understood to judge it; we understand none.
+    /// Extensions that a verifier must understand; the hub supports none.
     crit: Option<serde::de::IgnoredAny>,
 }
 
@@ -165,7 +166,7 @@ async fn check(rings: &mut Rings<'_>, signature: &Signature, forms: &[String]) -
     ))
 }
 
-/// The ids of the keys that signatures name.
+/// Returns the key ids that signatures name.
 pub(super) fn key_ids(signatures: &[Signature]) -> Vec<String> {
     let named = |signature: &Signature| {
         let header = decode(&signature.protected)?;
@@ -178,7 +179,7 @@ pub(super) fn key_ids(signatures: &[Signature]) -> Vec<String> {
         .collect()
 }
 
-/// Sets of keys by where they are, each fetched once.
+/// Cache of key sets by URL; each set is fetched once.
 struct Rings<'a> {
     outbound: &'a Outbound,
     typed: &'a Url,
@@ -207,7 +208,8 @@ impl Rings<'_> {
 
     async fn fetch(&self, jku: &str) -> Result<Vec<Key>, String> {
         let url = Url::parse(jku).map_err(|error| format!("jku {jku:?} is no URL: {error}"))?;
-        // Whoever can change a key on its way can sign anything. The typed origin was the operator's choice.
+        // A key that can be changed in transit proves nothing. The typed origin was the operator's own
+        // choice.
         if url.scheme() != "https" && origin_of(&url) != origin_of(self.typed) {
             return Err(format!(
                 "the keys at {jku} are not fetched, since it is not https"
@@ -229,7 +231,7 @@ impl Rings<'_> {
     }
 }
 
-/// The bytes that base64url stands for, padded or not.
+/// Decodes base64url, with or without padding.
 fn decode(text: &str) -> Option<Vec<u8>> {
     URL_SAFE_NO_PAD.decode(text.trim_end_matches('=')).ok()
 }

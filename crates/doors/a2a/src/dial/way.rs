@@ -1,4 +1,4 @@
-//! The way to a remote's card: its URL, whom the hub may talk to on that account, and what it shows there.
+//! Access to a remote's card: the URL, the allowed connections and the credentials.
 
 use std::sync::{Arc, OnceLock};
 
@@ -12,22 +12,23 @@ use super::{
     spec::RemoteSpec,
 };
 
-/// The way to a remote's card.
+/// Access to a remote's card.
 #[derive(Debug)]
 pub(super) struct Way {
     outbound: Outbound,
     url: Url,
     credentials: Arc<Credentials>,
-    /// The most of one answer.
+    /// Largest answer of the remote.
     max: Size,
     own: OwnKey,
 }
 
-/// The id of the key with which this hub signs its own cards, once it is known.
+/// Id of the key that signs the hub's own cards, set once known.
 pub(super) type OwnKey = Arc<OnceLock<String>>;
 
 impl Way {
-    /// The way that the operator described. What was typed there is trusted, wherever it leads.
+    /// Builds the access from the operator's description. A URL that the operator typed is trusted, for any
+    /// address.
     pub(super) fn new(
         outbound: &Outbound,
         spec: &RemoteSpec,
@@ -51,12 +52,13 @@ impl Way {
         })
     }
 
-    /// The host, for people.
+    /// Returns the host, for display.
     pub(super) fn host(&self) -> &str {
         self.url.host_str().unwrap_or_default()
     }
 
-    /// Fetches the card and finds where the remote is called.
+    /// Fetches the card and chooses the endpoint. A card signed by the hub's own key gives
+    /// [`CardTrouble::Itself`].
     pub(super) async fn find(&self) -> Result<Found, CardTrouble> {
         let found = find(&self.outbound, &self.url, &self.credentials).await?;
         match self.own.get() {
@@ -67,7 +69,8 @@ impl Way {
         }
     }
 
-    /// Says what the server is that has no card where one was looked for, and what to type instead, if that is known.
+    /// Describes a server without a card at the expected place, and the command to use instead, if the server
+    /// is known.
     pub(super) async fn describe(&self, trouble: &CardTrouble) -> Option<String> {
         match trouble {
             CardTrouble::Nowhere { .. }
@@ -85,8 +88,8 @@ impl Way {
         }
     }
 
-    /// Requests to the place that was found. What the operator gave is for the origin that the operator typed: a card may
-    /// name another, and shall not get at the credentials by that.
+    /// Creates the [`Line`] to the endpoint. The operator's credentials are for the typed origin only: a card
+    /// that names a different origin must not obtain the credentials.
     pub(super) fn line(&self, found: &Found) -> Line {
         let place = self.outbound.check(&found.place.url).ok();
         let is_typed = place.is_some_and(|place| origin_of(&place) == origin_of(&self.url));

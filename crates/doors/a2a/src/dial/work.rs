@@ -1,9 +1,12 @@
-//! One call to a remote, from its message to its end. A stream that breaks is taken up again: by subscribing where that
-//! helps, and by looking at the task. So is the work on a kept call that went on while the hub was restarted
-//! (`handle.rs`), and a message that the remote waits for goes to the task in which it does. A call that ends here ends there too: the remote is told to stop, as soon as it has said what it calls
-//! the task.
+//! One call to a remote, from its message to its end.
 //!
-//! What comes from the remote is read by a task of its own (`source.rs`), which waits while the caller does not read.
+//! - A broken stream is resumed: by subscribing where possible, and by polling the task.
+//! - A durable call that continued during a restart of the hub is resumed too, see [`handle`].
+//! - A message that the remote waits for goes to the waiting task.
+//! - A call that ends at the hub also ends at the remote: the hub cancels the remote's task, once the task id
+//!   is known.
+//!
+//! A separate task reads the answers of the remote ([`source`]) and pauses while the caller does not read.
 
 mod handle;
 mod source;
@@ -34,36 +37,38 @@ use crate::wire::official::{
     model::{Configuration, Message, SendParams},
 };
 
-/// How much input is taken at once.
+/// Largest amount of input to take at once, in bytes.
 const BATCH: usize = 64 << 10;
 
-/// How long a remote is given to hear that it shall stop.
+/// Time limit for cancelling the remote's task.
 const STOPPING: Duration = Duration::from_secs(10);
 
-/// How often an exchange that is open without a word counts as a sign of life.
+/// Interval at which an open but silent exchange counts as a sign of life.
 const PULSE: Duration = Duration::from_secs(10);
 
-/// The first pause before a broken stream is taken up again once more; it doubles.
+/// First pause before a repeated attempt to resume a broken stream; doubles each time.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// The longest such pause.
+/// Longest pause between attempts to resume.
 const PAUSE_MAX: Duration = Duration::from_secs(15);
 
-/// How long a broken stream is taken up again while the server says nothing. The clocks of the call may end it before.
+/// Time limit for resuming a broken stream while the server is silent. The timeouts of the call may end the
+/// call earlier.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// A subscription that ends earlier than this and brought nothing new is a fruitless one. Proxies cut idle streams after
-/// a minute or so, which says nothing about the server.
+/// A subscription is fruitless if it ends within this time without new content. Proxies cut idle streams
+/// after about a minute, which does not indicate a problem of the server.
 const FRUITLESS_WITHIN: Duration = Duration::from_secs(10);
 
-/// After so many fruitless subscriptions in a row the task is looked at instead, once a second or less often.
+/// Number of consecutive fruitless subscriptions after which the task is polled instead, once a second or
+/// less often.
 const MAX_FRUITLESS: u32 = 3;
 
-/// The same after so many subscriptions of one call, fruitless or not: the number of requests stays bounded, whatever the
-/// server does.
+/// Number of subscriptions per call after which the task is polled instead. The limit bounds the number of
+/// requests for any behaviour of the server.
 const MAX_SUBSCRIPTIONS: u32 = 100;
 
-/// Works on a call until it ends, whoever ends it, or until the hub leaves it to the next one.
+/// Serves a call until the call ends, or until the hub stops and leaves the call for its restart.
 pub(super) async fn serve(remote: Arc<Remote>, serving: Serving, leaving: CancellationToken) {
     let line = remote.line();
     let mut work = Work::new(remote, &line, serving);
@@ -71,7 +76,7 @@ pub(super) async fn serve(remote: Arc<Remote>, serving: Serving, leaving: Cancel
     work.carry_out(&leaving).await;
 }
 
-/// Goes on with a call that the remote got before the hub was restarted, as soon as the remote is found.
+/// Resumes a call that the remote received before a restart of the hub, as soon as the remote is found.
 pub(super) async fn go_on(remote: Arc<Remote>, serving: Serving, leaving: CancellationToken) {
     let recalled = match Handle::of(&serving, &remote) {
         Some(handle) => match handle.recall(&remote, serving.call()).await {
@@ -92,7 +97,7 @@ pub(super) async fn go_on(remote: Arc<Remote>, serving: Serving, leaving: Cancel
         () = ended(&serving) => timeout(STOPPING, remote.found()).await,
         () = leaving.cancelled() => return,
     };
-    // If it ended meanwhile and the remote is not there, nobody can tell it to stop.
+    // The call ended and the remote is unreachable: the remote's task cannot be cancelled.
     let Ok(line) = found else { return };
     handle.tell(&line);
     let work = Work {
@@ -103,7 +108,7 @@ pub(super) async fn go_on(remote: Arc<Remote>, serving: Serving, leaving: Cancel
     work.carry_out(&leaving).await;
 }
 
-/// Waits until somebody ends a call.
+/// Waits until a call is ended.
 async fn ended(serving: &Serving) {
     let bell = Bell::new();
     serving.input().listen(bell.rope(0));
@@ -112,8 +117,8 @@ async fn ended(serving: &Serving) {
     }
 }
 
-/// The line to a remote, on which the extensions are declared that the caller knows and that the card insists on: callers
-/// of other doors cannot say it.
+/// Returns the line with the declared extensions: the caller's, and the required extensions of the card,
+/// because callers of other doors cannot declare any.
 fn declaring(remote: &Remote, line: &Line, asked: &Asked) -> Arc<Line> {
     let found = remote.known().found;
     let known = found.iter().flat_map(|found| &found.profile.extensions);
@@ -122,26 +127,26 @@ fn declaring(remote: &Remote, line: &Line, asked: &Asked) -> Arc<Line> {
     Arc::new(line.declaring(extensions.cloned().collect()))
 }
 
-/// How the work on a call came to its end.
+/// Outcome of serving a call.
 enum Over {
-    /// The remote ended it, or what went wrong did.
+    /// The remote ended the call, or an error did.
     Ended(End),
-    /// The remote heard nothing of it.
+    /// The remote never received the message.
     Unheard(Trouble),
-    /// Somebody else ended it.
+    /// The caller or the hub ended the call.
     Stopped,
-    /// The hub stops, and leaves it to the next one.
+    /// The hub stops and resumes the call after its restart.
     Left,
 }
 
-/// Tells the remote to stop, once it is known what it calls the task.
+/// Cancels the remote's task, once the task id is known.
 async fn stop(line: &Line, mut hearing: Hearing, mut source: Option<Source>) {
     let stopped = timeout(STOPPING, async {
         while hearing.task().is_none()
             && let Some(open) = &mut source
             && let Some(Ok(arrived)) = open.next().await
         {
-            // A sign of life says nothing, but more may come.
+            // A keepalive has no content, but an item may follow.
             if let Arrived::Item { item, .. } = arrived {
                 hearing.hear(item);
             }
@@ -158,12 +163,13 @@ async fn stop(line: &Line, mut hearing: Hearing, mut source: Option<Source>) {
     }
 }
 
-/// A stream that broke off.
+/// State of a broken stream.
 #[derive(Debug, Clone, Copy)]
 struct Broken {
-    /// When the server was last heard, or the stream broke off.
+    /// Time of the last answer of the server, or of the disconnect.
     since: Instant,
-    /// The next pause. Only news from the server resets it: one that repeats itself is asked less and less often.
+    /// Next pause. Only new content resets the pause: a server that repeats old content is asked less and
+    /// less often.
     pause: Duration,
 }
 
@@ -172,23 +178,23 @@ struct Work {
     line: Arc<Line>,
     serving: Serving,
     hearing: Hearing,
-    /// What comes from the remote; none while it waits for the caller.
+    /// Reader of the remote's answers; `None` while the remote waits for the caller.
     source: Option<Source>,
-    /// The last event of the stream that had an id.
+    /// Id of the stream's last event with an id.
     last_event: Option<String>,
-    /// Whether the hub was restarted since the message went out.
+    /// True if the call was resumed after a restart of the hub.
     is_taken_up: bool,
-    /// Set while the stream is broken and nothing new has come.
+    /// State of a broken stream, until new content arrives.
     broken: Option<Broken>,
-    /// When the subscription that is open was begun.
+    /// Start of the open subscription.
     subscribed: Option<Instant>,
-    /// How many subscriptions there were.
+    /// Number of subscriptions so far.
     subscriptions: u32,
-    /// How many of the last ones were fruitless.
+    /// Number of consecutive fruitless subscriptions.
     fruitless: u32,
-    /// Whether the server said that it does not stream.
+    /// True if the server does not support streaming.
     is_blocking: bool,
-    /// Whether anything came from it for this call.
+    /// True after the first item from the remote for the call.
     has_heard: bool,
 }
 
@@ -211,8 +217,8 @@ impl Work {
         }
     }
 
-    /// Finds the task in which the server waits for the message, if it ended the turn before so. What was passed on of it
-    /// in turns before is not passed on again.
+    /// Finds the remote's task that waits for the message, if the previous turn ended with a login request.
+    /// Content forwarded in previous turns is not forwarded again.
     async fn find_task(&mut self) {
         let Some(handle) = Handle::before(&self.serving, &self.remote) else {
             return;
@@ -231,11 +237,12 @@ impl Work {
                 self.serving.finish(end);
             }
             Over::Unheard(trouble) => {
-                // A caller that waits for the agent goes on waiting.
+                // A caller that waits for the agent keeps waiting.
                 if let Err(serving) = self.serving.give_back() {
                     serving.finish(End::Failed(failure_of(&trouble)));
                 }
-                // Only now: whoever finds the server there again sends what waits.
+                // Report the failure last: once the server is reachable again, the returned call is delivered
+                // anew.
                 self.remote.failed(&trouble);
             }
             Over::Stopped => {
@@ -328,9 +335,10 @@ impl Work {
         }
     }
 
-    /// The caller's message goes out.
+    /// Sends the caller's message.
     fn begin(&mut self) {
-        // A whole answer tells how the task stands after the message, but a stream may begin with how it stood before.
+        // A complete answer shows the task after the message, but a stream may begin with the state before
+        // the message.
         if !self.is_blocking {
             self.hearing.answered();
         }
@@ -347,8 +355,8 @@ impl Work {
         self.say(message, asked);
     }
 
-    /// Finds out how the task stands that went on while the hub was away, unless an answer came meanwhile, which goes there
-    /// first; or the call is over: then nothing.
+    /// Fetches the state of a task that continued while the hub was down. An answer that arrived meanwhile is
+    /// sent first. Returns `None` if the call is over.
     fn go_on(&mut self) -> Option<()> {
         self.note_context();
         self.heed()?;
@@ -365,7 +373,8 @@ impl Work {
         self.subscribed = None;
         let mut headers = HeaderMap::new();
         let call = self.serving.call();
-        // A server that calls back says for which call, and then cancels are passed on and loops are cut.
+        // With the call id, a server that calls back can name its parent call, so that the hub forwards
+        // cancels and stops loops.
         trace::name(&mut headers, call.id);
         let trace = call.traceparent.as_deref();
         if let Some(Ok(value)) = trace.map(HeaderValue::from_str) {
@@ -387,7 +396,7 @@ impl Work {
         });
     }
 
-    /// What the caller said, or that the call is over: then nothing.
+    /// Handles the caller's input. Returns `None` if the call is over.
     fn heed(&mut self) -> Option<()> {
         let mut inputs = Vec::new();
         if self.serving.input().take(&mut inputs, BATCH).is_some() {
@@ -426,7 +435,7 @@ impl Work {
         }
     }
 
-    /// By its name the task is found again after a restart of the hub.
+    /// Stores the remote's task id in the call's record, for resuming after a restart.
     fn note_task(&self) {
         if self.serving.call().handle().is_none()
             && let Some(handle) = Handle::written(&self.remote, &self.hearing)
@@ -435,7 +444,7 @@ impl Work {
         }
     }
 
-    /// The next message of this conversation belongs to the remote's.
+    /// Remembers the remote's context id for the next message of the conversation.
     fn note_context(&self) {
         if let Some(context) = self.hearing.context() {
             let session = &self.serving.call().agent_session;
@@ -443,31 +452,31 @@ impl Work {
         }
     }
 
-    /// The server was heard. Only something new ends the trouble that there was.
+    /// Records an answer of the server. Only new content ends the broken state.
     fn note_progress(&mut self, is_new: bool) {
         if is_new {
             self.broken = None;
             self.fruitless = 0;
-            // Whatever becomes of it, it was not fruitless.
+            // The subscription brought new content, so it does not count as fruitless.
             self.subscribed = None;
         } else if let Some(broken) = &mut self.broken {
             broken.since = Instant::now();
         }
     }
 
-    /// A stream that was closed in order, but not at the end of the work.
+    /// Returns the error for a stream that was closed in order, but before the end of the work.
     fn closed_early(&self) -> Trouble {
         match self.hearing.task() {
             Some(_) => Trouble::Cut("it closed the stream before the end".to_owned()),
-            // It is there, and has answered: with nothing.
+            // The server is reachable and gave an empty answer.
             None => Trouble::Garbled("it closed the stream without a single event".to_owned()),
         }
     }
 
-    /// Goes on after something went wrong, or ends the call.
+    /// Resumes after an error, or ends the call.
     fn take_up(&mut self, trouble: Trouble) -> Option<Over> {
         self.hearing.doubts_the_answer();
-        // The message of a task that is known may not have been taken either.
+        // Even for a known task, the server may not have accepted the message.
         let is_untaken = !self.has_heard && !self.is_taken_up && self.broken.is_none();
         let may_start_over = is_untaken && !self.is_blocking && does_not_stream(&trouble);
         let task = self.hearing.task().filter(|_| !may_start_over);
@@ -476,7 +485,7 @@ impl Work {
         };
         let may_pass = match &trouble {
             Trouble::Unheard(_) | Trouble::Unreachable(_) | Trouble::Cut(_) => true,
-            // What cannot be followed can be looked at; what cannot be found is gone.
+            // A task without subscriptions can be polled; an unknown task is lost.
             Trouble::Refused(fault) => fault.kind != Kind::TaskNotFound || self.broken.is_none(),
             Trouble::GaveUp(_) | Trouble::Unauthorized(_) | Trouble::Garbled(_) => false,
         };
@@ -508,7 +517,7 @@ impl Work {
         None
     }
 
-    /// A second try in a row did not work either: whoever waits should know for what.
+    /// Informs the caller about the disconnect, after the second failed attempt in a row.
     fn tell_trouble(&self, trouble: &Trouble) {
         let (Trouble::Unheard(why) | Trouble::Unreachable(why) | Trouble::Cut(why)) = trouble
         else {
@@ -525,8 +534,8 @@ impl Work {
         }));
     }
 
-    /// Follows a task, after a pause. Servers of version 0.3 do not say how the task stands when they are asked to go on,
-    /// and some of them spoil what they have stored meanwhile. It can be looked at.
+    /// Subscribes to a task or polls the task, after a pause. Servers of version 0.3 do not send the current
+    /// task on a subscription, and some corrupt their stored task by then, so tasks of 0.3 are polled.
     fn follow(&mut self, task: String, pause: Duration, may_subscribe: bool) {
         let can_subscribe = may_subscribe
             && !self.is_blocking
@@ -545,7 +554,8 @@ impl Work {
         });
     }
 
-    /// Nothing has come yet. A message is never sent twice, unless the server did not take it.
+    /// Handles an error before the first answer. A message is never sent twice, unless the server did not
+    /// accept the message.
     fn start_over(&mut self, trouble: Trouble) -> Option<Over> {
         if let Trouble::Unheard(_) = trouble {
             return Some(Over::Unheard(trouble));
@@ -579,12 +589,12 @@ impl Work {
     }
 }
 
-/// What is asked besides the message of a call.
+/// Returns the request options of the call's message.
 fn asked_with(serving: &Serving) -> Asked {
     Asked::of(serving.call().message.extra.as_ref())
 }
 
-/// Whether a server says that it does not do what was asked, as those that do not stream.
+/// Returns true if the server does not support the requested method, as a server without streaming.
 fn does_not_stream(trouble: &Trouble) -> bool {
     let Trouble::Refused(fault) = trouble else {
         return false;
@@ -595,12 +605,12 @@ fn does_not_stream(trouble: &Trouble) -> bool {
 async fn next(source: &mut Option<Source>) -> Option<Result<Arrived, Trouble>> {
     match source {
         Some(source) => source.next().await,
-        // Until the caller answers.
+        // Wait for an answer of the caller.
         None => std::future::pending().await,
     }
 }
 
-/// What the caller is told.
+/// Translates an error into the failure for the caller.
 fn failure_of(trouble: &Trouble) -> Failure {
     let own = |code: &str| Reason::Agent(code.to_owned());
     match trouble {
@@ -624,15 +634,15 @@ fn failure_of(trouble: &Trouble) -> Failure {
     }
 }
 
-/// What a server says to a request is the caller's to know, where it is about what the caller said. The params are not: the
-/// hub wrote them.
+/// Translates an error of the protocol. The caller sees errors about its own content. Errors about params
+/// concern the hub, which wrote the params.
 fn refused(fault: &Fault) -> Failure {
     let reason = match fault.kind {
         Kind::ContentType => Reason::Invalid,
         Kind::TooLarge => Reason::TooLarge,
         Kind::Busy => Reason::Busy,
         Kind::Unavailable => Reason::Offline,
-        // These names are those of the hub's own failures, which it is none of.
+        // Without the prefix, these names would equal the hub's own failures.
         Kind::Internal | Kind::Conflict => {
             Reason::Agent(format!("remote_{}", fault.reason().to_ascii_lowercase()))
         }

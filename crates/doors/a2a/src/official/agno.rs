@@ -1,7 +1,7 @@
-//! Python Agno's dialect: envelopes of JSON-RPC, version 0.3, sent to addresses that look like REST.
+//! Dialect of Python Agno: JSON-RPC envelopes of version 0.3, sent to REST-like addresses.
 //!
-//! Its errors are plain texts with a status of HTTP. Its stream has another order than the protocol's: its readers stop at
-//! the first task that they see, so the task comes last, and what the agent says comes as messages.
+//! Errors are plain texts with an HTTP status. The stream differs from the protocol's: Agno's readers stop at
+//! the first task, so the task comes last, and the agent's text comes as messages.
 
 mod stream;
 
@@ -26,7 +26,8 @@ use crate::wire::official::{
 };
 use crate::wire::write::to_json;
 
-/// What is asked in this dialect, if it is: the body is an envelope. The address says what is wanted, not the envelope.
+/// Returns the operation if the body is a JSON-RPC envelope. The address decides the operation, not the
+/// envelope.
 pub(super) fn operation(place: &Place, version: Version, body: &[u8]) -> Option<Operation> {
     let operation = match place {
         Place::Send => Operation::Send,
@@ -46,7 +47,7 @@ pub(super) fn operation(place: &Place, version: Version, body: &[u8]) -> Option<
     is_envelope.then_some(operation)
 }
 
-/// Answers one request.
+/// Answers a request of the dialect.
 pub(super) async fn serve(
     visit: Result<Visit, Fault>,
     operation: Operation,

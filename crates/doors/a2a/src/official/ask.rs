@@ -1,4 +1,4 @@
-//! What is asked and what is answered, once read and before it is written: the same in every binding.
+//! Operations with their params, and their results. All bindings share both types.
 
 use http::HeaderMap;
 use serde_json::value::RawValue;
@@ -14,10 +14,10 @@ use crate::wire::official::{
     },
 };
 
-/// The header by which a reader that comes back says how far it got.
+/// Request header with the id of the last event that a reconnecting reader received.
 const LAST_EVENT: &str = "last-event-id";
 
-/// An operation with all that it needs.
+/// Operation together with its params.
 #[derive(Debug)]
 pub(super) enum Ask {
     Send(SendParams),
@@ -33,10 +33,10 @@ pub(super) enum Ask {
     ExtendedCard(Option<String>),
 }
 
-/// What comes of it.
+/// Result of an [`Ask`].
 #[derive(Debug)]
 pub(super) enum Answer {
-    /// A task, or a message instead of one.
+    /// Task, or a message in place of a task.
     Sent(Item),
     Stream(Box<Updates>),
     Task(Box<Task>),
@@ -44,12 +44,12 @@ pub(super) enum Answer {
     Push(PushConfig),
     Pushes(PushPage),
     Deleted,
-    /// A card, written already.
+    /// Agent card, already serialized.
     Card(String),
 }
 
 impl Ask {
-    /// The params of a JSON-RPC call.
+    /// Reads the params of an [`Operation`] from a JSON-RPC call.
     pub(super) fn read(
         operation: Operation,
         version: Version,
@@ -73,7 +73,7 @@ impl Ask {
 }
 
 impl Visit {
-    /// Does what is asked.
+    /// Runs an [`Ask`] and returns its [`Answer`].
     pub(super) async fn answer(&self, ask: Ask) -> Result<Answer, Fault> {
         Ok(match ask {
             Ask::Send(params) => Answer::Sent(self.send(params).await?),

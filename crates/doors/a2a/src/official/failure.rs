@@ -1,5 +1,5 @@
-//! What a caller is told when something goes wrong: the core's failures as the protocol's errors (docs/promises.md), in one
-//! exhaustive match each for what is refused and for what ends a task.
+//! Translation of the core's [`Failure`]s into the protocol's errors and task states (docs/promises.md).
+//! Refused requests and failed tasks have one exhaustive match each.
 
 use jackfield_model::{Failure, Reason};
 
@@ -8,7 +8,8 @@ use crate::wire::official::{
     model::State,
 };
 
-/// A request that is refused. What was not found is an agent, unless the caller of this knows better.
+/// Translates the failure of a refused request. [`Reason::NotFound`] means a missing agent here; see
+/// [`task_fault_from`] for tasks.
 pub(super) fn fault_from(failure: Failure) -> Fault {
     let kind = match &failure.reason {
         Reason::Invalid => Kind::InvalidParams,
@@ -31,7 +32,7 @@ pub(super) fn fault_from(failure: Failure) -> Fault {
     Fault::new(kind, failure.text).with("failure", reason)
 }
 
-/// The same where a task was looked for.
+/// Translates like [`fault_from`], but [`Reason::NotFound`] means a missing task.
 pub(super) fn task_fault_from(failure: Failure) -> Fault {
     match failure.reason {
         Reason::NotFound => no_such_task(),
@@ -39,12 +40,14 @@ pub(super) fn task_fault_from(failure: Failure) -> Fault {
     }
 }
 
-/// Foreign and unknown tasks look the same, and so does what cannot be an id at all.
+/// Returns the error for an unknown task. Tasks of other callers, unknown ids and invalid ids give the same
+/// error.
 pub(super) fn no_such_task() -> Fault {
     Fault::new(Kind::TaskNotFound, "Task not found")
 }
 
-/// Whether a message that could not be handed to its agent still is a task, which failed or was rejected.
+/// Returns true if a message that the hub could not deliver still creates a task, in state failed or
+/// rejected.
 pub(super) fn is_task_all_the_same(reason: &Reason) -> bool {
     match reason {
         Reason::Offline | Reason::Busy | Reason::RateLimited | Reason::Loop | Reason::Timeout => {
@@ -66,7 +69,7 @@ pub(super) fn is_task_all_the_same(reason: &Reason) -> bool {
     }
 }
 
-/// Where a task stands that ended with this failure.
+/// Returns the state of a task that ended with `reason`.
 pub(super) fn state_of_failure(reason: &Reason) -> State {
     match reason {
         Reason::Busy | Reason::RateLimited | Reason::Loop => State::Rejected,

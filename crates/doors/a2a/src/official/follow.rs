@@ -1,4 +1,5 @@
-//! Following a task that runs: the task as it stands, then all that comes. A reader that comes back says where it was.
+//! Subscription to a running task: the current task first, then every change. A reconnecting reader names its
+//! position.
 
 use jackfield_core::task::Cursor;
 
@@ -15,8 +16,9 @@ use crate::wire::official::{
 };
 
 impl Visit {
-    /// Follows a task. `after` is the id of the last event that the caller has of it: then the first element is the task
-    /// as it stood there, and nothing is lost or repeated. Without it, the task as it stands now, which must not be over.
+    /// Subscribes to a task. `after` is the id of the last event that the caller received: the first element
+    /// is then the task at that event, and no event is lost or repeated. Without `after`, the first element
+    /// is the current task, and the task must not be over.
     pub(crate) async fn subscribe(
         &self,
         params: TaskParams,
@@ -26,7 +28,8 @@ impl Visit {
         let (record, present) = task.snapshot();
         let after = after.map(str::parse::<Cursor>).transpose();
         let after = after.map_err(|failure| Fault::field("Last-Event-ID", failure.text))?;
-        // What was before a restart of the hub counts no more: the task as it stands has all of it.
+        // A position from before a restart of the hub is ignored: the current task contains every earlier
+        // event.
         let after = after.filter(|it| it.epoch == present.epoch && it.pos <= present.pos);
         if after.is_none() && record.state.is_final() {
             let text = format!(
@@ -47,7 +50,7 @@ impl Visit {
         };
         let first = story.into_task(shown);
         let until = match self.version {
-            // Its readers take what waits for the caller for the end.
+            // Clients of 0.3 treat a state that waits for the caller as the end of the stream.
             Version::V03 => Until::Turn,
             Version::V10 => Until::End,
         };

@@ -1,9 +1,11 @@
-//! The gRPC binding of version 1.0: the service `lf.a2a.v1.A2AService` on the hub's HTTP port. Its requests name the agent
-//! by `tenant`; below the address of an agent, for clients whose channels keep a path, they need not.
+//! gRPC binding of version 1.0: the service `lf.a2a.v1.A2AService` on the hub's HTTP port. A request names
+//! the agent by `tenant`. Clients whose channels keep a path may use the service below an agent's address,
+//! without `tenant`.
 //!
-//! - `proto.rs` the messages, `codec.rs` their bytes, `bounds.rs` how many things they may hold
-//! - `translate.rs` pure functions between them and the protocol's model, `json.rs` the same for any JSON
-//! - `status.rs` the errors
+//! - [`proto`]: the messages, [`codec`]: encoding, [`bounds`]: limits on the number of items in a message
+//! - [`translate`]: pure functions between the messages and the protocol's model, [`json`]: the same for any
+//!   JSON
+//! - [`status`]: the errors
 
 mod bounds;
 mod codec;
@@ -42,18 +44,18 @@ use crate::wire::official::{
 };
 use crate::{A2a, DOOR};
 
-/// What stands before every message: whether it is compressed, and how long it is.
+/// Bytes before every gRPC message: compression flag and length.
 const FRAME_HEAD: usize = 5;
 
-/// The service, as the first part of a path.
+/// Name of the service, the first segment of a path.
 const SERVICE: &str = "lf.a2a.v1.A2AService";
 
-/// The service at the root.
+/// Returns the route of the service at the root.
 pub(crate) fn root_routes() -> Router<Arc<A2a>> {
     Router::new().route(&format!("/{SERVICE}/{{method}}"), post(at_root))
 }
 
-/// The service below the address of every agent.
+/// Returns the routes of the service below every agent's address.
 pub(crate) fn routes(prefix: &str) -> Router<Arc<A2a>> {
     let mut routes = Router::new();
     for kind in KINDS {
@@ -88,7 +90,7 @@ async fn serve(a2a: Arc<A2a>, agent: Option<&str>, method: &str, request: Reques
         Ok((operation, exchange)) => exchange.serve(operation).await,
         Err(fault) => status_from(fault).into_http(),
     };
-    // Answers are 200 whatever they say; the status of one without a body is among its extensions.
+    // Every answer has HTTP status 200. The gRPC status of an answer without a body is among the extensions.
     let refused = response.extensions().get::<Status>().map(Status::code);
     if matches!(refused, Some(Code::InvalidArgument)) {
         a2a.hub.metrics().refused(DOOR);
@@ -96,7 +98,7 @@ async fn serve(a2a: Arc<A2a>, agent: Option<&str>, method: &str, request: Reques
     response
 }
 
-/// What is asked for, by whom. The caller is known before anything of its message is read.
+/// Finds the operation and authenticates the caller, before any byte of the message is read.
 async fn begin(
     a2a: &Arc<A2a>,
     agent: Option<&str>,
@@ -118,7 +120,7 @@ async fn begin(
     Ok((operation, Exchange { visit, request }))
 }
 
-/// The version that is spoken: there is only one in this package, so that it need not be said.
+/// Returns the version of the request. The package has only version 1.0, so the header is optional.
 fn version(headers: &HeaderMap) -> Result<Version, Fault> {
     let named = headers.get(Version::HEADER).map(|it| it.as_bytes());
     let named = String::from_utf8_lossy(named.unwrap_or_default());
@@ -129,7 +131,7 @@ fn version(headers: &HeaderMap) -> Result<Version, Fault> {
     Err(Fault::new(Kind::VersionNotSupported, message).with("supportedVersions", "1.0"))
 }
 
-/// One request and whoever sent it.
+/// Authenticated request, ready to be decoded.
 struct Exchange {
     visit: Visit,
     request: Request,
@@ -215,7 +217,7 @@ impl Exchange {
         }
     }
 
-    /// One message for one message.
+    /// Runs a unary operation: one message in, one message out.
     async fn unary<Asked, Answer, Told>(self, operate: impl Fn(Visit, Asked) -> Told) -> Response
     where
         Asked: prost::Message + Default + Bounded + 'static,
@@ -232,7 +234,7 @@ impl Exchange {
         reply::with_extensions(response, &visit)
     }
 
-    /// A stream for one message. What is refused is so before the stream begins.
+    /// Runs a streaming operation: one message in, a stream out. A refusal comes before the stream begins.
     async fn streaming<Asked, Told>(self, operate: impl Fn(Visit, Asked) -> Told) -> Response
     where
         Asked: prost::Message + Default + Bounded + 'static,
@@ -260,8 +262,8 @@ async fn next(mut updates: Updates) -> Option<(Result<proto::StreamResponse, Sta
     Some((told, updates))
 }
 
-/// Reads messages up to the hub's limit instead of tonic's own, which is lower. What it writes has no limit: a task is as
-/// large as it is.
+/// Returns the codec with the hub's message limit for decoding; tonic's default limit is lower. Encoding has
+/// no limit, because a task may have any size.
 fn limited<Asked, Answer>(visit: &Visit) -> Grpc<Protobuf<Asked, Answer>>
 where
     Asked: prost::Message + Default + Bounded + 'static,

@@ -1,5 +1,5 @@
-//! The JSON-RPC binding: both versions at one address. The version is the one that the request names, or else the one
-//! that calls the method so.
+//! JSON-RPC binding: both versions at the same address. The request names its version; without a version, the
+//! method name decides.
 
 use std::sync::Arc;
 
@@ -23,14 +23,14 @@ use crate::wire::official::{
     rpc::{self, Id},
 };
 
-/// How much is read of a request whose sender is not let in, to find its id. Most requests are smaller; the refusal of a
-/// larger one has the id `null`.
+/// Bytes to read from an unauthenticated request, to find the request's id. Most requests are smaller; the
+/// refusal of a larger request has the id `null`.
 const STRANGERS_BODY: Size = Size::kib(16);
 
-/// Answers one call.
+/// Answers a JSON-RPC call.
 pub(super) async fn serve(a2a: Arc<A2a>, agent: Option<&str>, head: Parts, body: Body) -> Response {
     let said = Query::of(&head.uri).and_then(|query| negotiate::version(&head.headers, &query));
-    // Errors of a version that is not known are new, as is their code.
+    // Errors about an unknown version use the form of 1.0, which defines their code.
     let mut spoken = said
         .as_ref()
         .map_or(Version::V10, |said| said.unwrap_or(Version::V03));
@@ -51,7 +51,8 @@ pub(super) async fn serve(a2a: Arc<A2a>, agent: Option<&str>, head: Parts, body:
         Err((id, fault)) => return refused(spoken, &id, &fault),
     };
     if matches!(said, Ok(None)) && !call.method.contains('/') {
-        // So are methods called only in 1.0, known ones or not: all errors of one client look alike.
+        // Method names without a slash exist only in 1.0. Known or not, such a method gets errors of 1.0, so
+        // that a client sees a single form of errors.
         spoken = Version::V10;
     }
     let mut visit = match visit {
@@ -88,13 +89,14 @@ pub(super) async fn serve(a2a: Arc<A2a>, agent: Option<&str>, head: Parts, body:
     }
 }
 
-/// The id of a request by somebody who is not let in. No more is read of it than an id needs.
+/// Returns the id of an unauthenticated request. Reads no more of the body than [`STRANGERS_BODY`].
 async fn strangers_id(a2a: &A2a, body: Body) -> Id {
     let body = body::read(body, STRANGERS_BODY, a2a.hub.limits().write_stuck).await;
     body.map_or(Id::Null, |body| Id::read(&body))
 }
 
-/// The operation of this name, in the version that the request named or else in the one that has the name.
+/// Returns the operation of this name, in the version that the request names or in the version that defines
+/// the name.
 fn named(method: &str, said: Option<Version>) -> Result<(Operation, Version), Fault> {
     let Some((operation, version)) = Operation::from_name(method) else {
         let text = format!("method '{method}' not found");
@@ -112,7 +114,7 @@ fn named(method: &str, said: Option<Version>) -> Result<(Operation, Version), Fa
     }
 }
 
-/// Whether a method of 1.0 is called under an empty version, which means 0.3.
+/// Returns true if the request calls a method of 1.0 with an empty version header, which means 0.3.
 fn is_new_without_version(call: &rpc::Call<'_>, head: &Parts) -> bool {
     let is_new = matches!(Operation::from_name(&call.method), Some((_, Version::V10)));
     is_new && negotiate::is_version_empty(&head.headers)
@@ -125,7 +127,8 @@ fn no_version(method: &str) -> Fault {
     Fault::new(Kind::VersionNotSupported, text).with("supportedVersions", "1.0, 0.3")
 }
 
-/// Clients of 0.3 that asked for a stream read errors only from one; those of 1.0 only outside.
+/// Returns true if the error must be sent as an event. Streaming clients of 0.3 read errors only from the
+/// stream, clients of 1.0 only from a plain response.
 fn is_event(operation: Operation, visit: &Visit, fault: &Fault) -> bool {
     visit.version == Version::V03
         && matches!(operation, Operation::Stream | Operation::Subscribe)
@@ -147,7 +150,7 @@ fn answered(a2a: &A2a, version: Version, id: Id, answer: Answer) -> Response {
     }
 }
 
-/// The response to a request by another method of HTTP, which is none of JSON-RPC.
+/// Returns the response to an HTTP method other than POST.
 pub(super) fn only_post(method: &Method, path: &str, card: &str) -> Response {
     let text = format!("invalid request: {path} takes POST, got {method}; its card is at {card}");
     let fault = Fault::new(Kind::InvalidRequest, text);
@@ -163,7 +166,8 @@ fn refused(version: Version, id: &Id, fault: &Fault) -> Response {
     reply::refusal(JSON, status_of(fault), fault, body)
 }
 
-/// Errors are answers to JSON-RPC; HTTP has a say only where it is about the address or who asks.
+/// Returns the HTTP status of a fault. JSON-RPC errors have status 200, except for an unknown agent or a
+/// missing authentication.
 fn status_of(fault: &Fault) -> StatusCode {
     match fault.kind {
         Kind::Unauthenticated => StatusCode::UNAUTHORIZED,

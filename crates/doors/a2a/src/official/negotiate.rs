@@ -1,4 +1,4 @@
-//! What a request says of itself beside its params: the version, the type of its body, the types it takes.
+//! Content negotiation: protocol version, media type of the body, accepted media types.
 
 use axum::{
     body::{Body, Bytes},
@@ -15,16 +15,16 @@ use crate::wire::official::{
 };
 use crate::{A2a, seed::is_json};
 
-/// JSON, as everybody knows it.
+/// Media type of plain JSON.
 pub(super) const JSON: &str = "application/json";
-/// JSON of this protocol, from its version 1.0.1 on.
+/// Media type of A2A JSON, since version 1.0.1.
 pub(super) const A2A_JSON: &str = "application/a2a+json";
-/// What a stream is.
+/// Media type of an event stream.
 const EVENT_STREAM: &str = "text/event-stream";
-/// How the requests of the published Python client begin to say who sends them.
+/// Start of the `User-Agent` of the published Python client.
 const PYTHON_CLIENT: &[u8] = b"python-httpx";
 
-/// The names and values of a query.
+/// Names and values of a query string.
 #[derive(Debug)]
 pub(super) struct Query(Vec<(String, String)>);
 
@@ -40,7 +40,7 @@ impl Query {
         Ok(Self(parsed.map_err(malformed)?.0))
     }
 
-    /// A value by its name; an empty one counts as absent.
+    /// Returns the value of `name`; an empty value counts as absent.
     pub(super) fn get(&self, name: &str) -> Option<String> {
         let found = self.pairs().find(|(given, _)| *given == name);
         let found = found.filter(|(_, value)| !value.is_empty());
@@ -54,7 +54,8 @@ impl Query {
     }
 }
 
-/// The version that a request names, by its header or else in its query; none if it has neither. Empty ones mean 0.3.
+/// Returns the version that the header or else the query names; `None` if both are absent. An empty version
+/// means 0.3.
 pub(super) fn version(headers: &HeaderMap, query: &Query) -> Result<Option<Version>, Fault> {
     let header = headers.get(Version::HEADER);
     let header = header.map(|value| String::from_utf8_lossy(value.as_bytes()));
@@ -77,13 +78,14 @@ pub(super) fn version(headers: &HeaderMap, query: &Query) -> Result<Option<Versi
     })
 }
 
-/// Whether a request has the header of the version and nothing in it.
+/// Returns true if the version header is present and empty.
 pub(super) fn is_version_empty(headers: &HeaderMap) -> bool {
     let said = headers.get(Version::HEADER);
     said.is_some_and(|said| said.as_bytes().trim_ascii().is_empty())
 }
 
-/// How often a client of REST in 0.3 puts bytes into base64: it is known by the HTTP library that it makes use of.
+/// Returns how often a REST client of 0.3 encodes file bytes in base64. The Python client encodes twice; its
+/// HTTP library identifies the client.
 pub(super) fn file_bytes(headers: &HeaderMap) -> FileBytes {
     let agent = headers.get(header::USER_AGENT);
     let is_python = agent.is_some_and(|agent| agent.as_bytes().starts_with(PYTHON_CLIENT));
@@ -94,7 +96,7 @@ pub(super) fn file_bytes(headers: &HeaderMap) -> FileBytes {
     }
 }
 
-/// Reads a body, which may be empty. One that is not must be JSON by its type.
+/// Reads a body, which may be empty. A non-empty body must have a JSON media type or none.
 pub(super) async fn read_body(a2a: &A2a, headers: &HeaderMap, body: Body) -> Result<Bytes, Fault> {
     let limits = a2a.hub.limits();
     let body = body::read(body, limits.message, limits.write_stuck).await;
@@ -105,7 +107,7 @@ pub(super) async fn read_body(a2a: &A2a, headers: &HeaderMap, body: Body) -> Res
     Ok(body)
 }
 
-/// Refuses a body that says it is something else than JSON. One that does not say is taken for it.
+/// Refuses a body with a media type other than JSON. A missing media type counts as JSON.
 fn check_body_type(headers: &HeaderMap) -> Result<(), Fault> {
     let Some(value) = headers.get(header::CONTENT_TYPE) else {
         return Ok(());
@@ -119,7 +121,7 @@ fn check_body_type(headers: &HeaderMap) -> Result<(), Fault> {
     Err(Fault::new(Kind::ContentType, text))
 }
 
-/// The type of a REST answer: the protocol's own, unless only plain JSON is taken.
+/// Returns the media type of a REST answer: [`A2A_JSON`], unless the client accepts only plain JSON.
 pub(super) fn answer_type(headers: &HeaderMap) -> &'static str {
     if accepts(headers, JSON) && !accepts(headers, A2A_JSON) {
         JSON
@@ -128,12 +130,13 @@ pub(super) fn answer_type(headers: &HeaderMap) -> &'static str {
     }
 }
 
-/// Whether whoever asks for a stream takes an error as one, too: all do that do not name plain JSON alone.
+/// Returns true if a streaming client accepts an error as an event: every client does, unless `Accept` names
+/// plain JSON and no event stream.
 pub(super) fn takes_events(headers: &HeaderMap) -> bool {
     accepts(headers, EVENT_STREAM) || !accepts(headers, JSON)
 }
 
-/// Whether `Accept` names this type.
+/// Returns true if `Accept` names the media type `kind`.
 fn accepts(headers: &HeaderMap, kind: &str) -> bool {
     let values = headers.get_all(header::ACCEPT).iter();
     let mut values = values.filter_map(|value| value.to_str().ok());

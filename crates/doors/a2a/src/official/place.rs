@@ -1,5 +1,5 @@
-//! What a path below an agent's address names in REST. The verb of a task stands in one segment with its id
-//! (`tasks/{id}:cancel`), which a router cannot take apart.
+//! Parser for REST paths below an agent's address. A task's verb shares a segment with the task's id
+//! (`tasks/{id}:cancel`), and a router cannot split such a segment.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use percent_encoding::percent_decode_str;
 
 use crate::wire::official::Version;
 
-/// What is there.
+/// REST resource or action that a path names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
     Send,
@@ -20,23 +20,23 @@ pub(super) enum Place {
     Pushes(String),
     Push(String, String),
     ExtendedCard,
-    /// Python Agno's own: the task is named in the body.
+    /// Python Agno's own path for reading a task; the body names the task.
     AgnoGet,
-    /// The same for cancel.
+    /// Python Agno's own path for cancelling a task; the body names the task.
     AgnoCancel,
 }
 
-/// A path that was understood.
+/// Parsed REST path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) version: Version,
-    /// The agent, where the address is that of the hub and the path begins with it.
+    /// Agent id at the start of the path, for requests to the hub's own address.
     pub(super) tenant: Option<String>,
     pub(super) place: Place,
 }
 
 impl Found {
-    /// Reads the segments below an address, as they were sent.
+    /// Parses the segments below an address, still percent-encoded.
     pub(super) fn of(segments: &[&str]) -> Option<Self> {
         let segments: Option<Vec<Cow<'_, str>>> = segments.iter().map(|raw| decoded(raw)).collect();
         let segments = segments?;
@@ -97,7 +97,8 @@ fn common_place(segments: &[&str]) -> Option<Place> {
 }
 
 impl Place {
-    /// The methods that it takes. Prose and definition of the protocol differ on how one subscribes.
+    /// Returns the HTTP methods that the path accepts. Subscribe accepts two methods because the prose and
+    /// the definition of the protocol disagree.
     pub(super) fn methods(&self) -> &'static [Method] {
         match self {
             Self::Send | Self::Stream | Self::Cancel(_) | Self::AgnoGet | Self::AgnoCancel => {

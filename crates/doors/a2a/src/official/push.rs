@@ -1,5 +1,5 @@
-//! Push notifications: who is told of the changes of a task. The core keeps them with the task and puts every change into
-//! the outbox, in order; `compose.rs` says what is posted.
+//! Push notifications: the callbacks that receive a task's changes. The core stores callbacks with the task
+//! and puts every change into the outbox, in order; [`compose`] builds the requests.
 
 mod compose;
 
@@ -21,16 +21,16 @@ use crate::wire::official::{
     },
 };
 
-/// How our callbacks are marked in the outbox.
+/// Marks callbacks of this door in the outbox.
 const KIND: &str = "a2a";
 
-/// What version 0.3 calls a config that its caller gave no name: its programs ask for it by that.
+/// Id of a config without a name in version 0.3. Programs of 0.3 use this id to find the config.
 const UNNAMED: &str = "default";
 
-/// The largest config, as JSON.
+/// Largest config as JSON, in bytes.
 const MAX_CONFIG: usize = 8 << 10;
 
-/// What is kept of a config besides its name and its URL.
+/// Stored fields of a config, apart from its id and URL.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Kept {
@@ -54,7 +54,7 @@ impl Kept {
 }
 
 impl Visit {
-    /// What a config becomes: its URL is one that the hub may post to.
+    /// Checks a config and builds its [`Follower`]. The hub must be allowed to post to the URL.
     pub(super) async fn follower(&self, config: &PushConfig) -> Result<Follower, Fault> {
         let Some(outbound) = &self.a2a.outbound else {
             let text = "this server notifies nobody; follow the task instead";
@@ -73,7 +73,7 @@ impl Visit {
         };
         let data = Json::of(&kept);
         let data = data.map_err(|error| Fault::new(Kind::Internal, error.to_string()))?;
-        // It goes with every change of the task into the outbox.
+        // The outbox stores a copy of the config with every change of the task.
         let id_bytes = config.id.as_ref().map_or(0, String::len);
         if url.as_str().len() + data.get().len() + id_bytes > MAX_CONFIG {
             let text = format!("all of it together may have at most {MAX_CONFIG} bytes");
@@ -94,7 +94,7 @@ impl Visit {
         })
     }
 
-    /// Has somebody told of a task from now on.
+    /// Adds a config: the URL receives the task's changes from now on.
     pub(crate) async fn create_push(&self, params: PushCreateParams) -> Result<PushConfig, Fault> {
         let PushCreateParams { tenant, config } = params;
         let id = config.task_id.as_deref();
@@ -111,7 +111,7 @@ impl Visit {
         Ok(shown)
     }
 
-    /// Who is told of a task: a page of them, which begins after the one that the token names.
+    /// Returns a [`PushPage`] of a task's configs that begins after the config that the token names.
     pub(crate) async fn list_push(&self, params: PushListParams) -> Result<PushPage, Fault> {
         let task = self.task(&params.task_id, params.tenant.as_deref()).await?;
         let id = task.id.to_string();
@@ -135,7 +135,7 @@ impl Visit {
         })
     }
 
-    /// One of those who are told of a task.
+    /// Returns a config of a task.
     pub(crate) async fn get_push(&self, params: PushParams) -> Result<PushConfig, Fault> {
         let list = PushListParams {
             tenant: params.tenant,
@@ -154,7 +154,7 @@ impl Visit {
         })
     }
 
-    /// Tells somebody no more. That nobody of this name is told is no error.
+    /// Removes a config. An unknown config is not an error.
     pub(crate) async fn delete_push(&self, params: PushParams) -> Result<(), Fault> {
         let task = self.task(&params.task_id, params.tenant.as_deref()).await?;
         let id = params.id.as_deref().unwrap_or(UNNAMED);
@@ -164,7 +164,7 @@ impl Visit {
     }
 }
 
-/// Refuses what no header can hold: it would fail every notification later.
+/// Refuses values that an HTTP header cannot hold. Such a value would make every later notification fail.
 fn check_headers(config: &PushConfig) -> Result<(), Fault> {
     const NO_VALUE: &str = "an HTTP header cannot hold this: use visible ASCII characters";
     let fits = |text: &str| HeaderValue::from_str(text).is_ok();
@@ -175,7 +175,7 @@ fn check_headers(config: &PushConfig) -> Result<(), Fault> {
         return Ok(());
     };
     let scheme = authentication.schemes.first();
-    // A scheme and the name of a header are of the same characters.
+    // Scheme names and header names allow the same characters.
     if scheme.is_some_and(|scheme| HeaderName::from_bytes(scheme.as_bytes()).is_err()) {
         let why = "this is not the name of an HTTP authentication scheme; use one such as Bearer";
         return Err(Fault::field("authentication.scheme", why));
@@ -187,7 +187,7 @@ fn check_headers(config: &PushConfig) -> Result<(), Fault> {
     Ok(())
 }
 
-/// A config as its owner sees it.
+/// Builds the [`PushConfig`] for its owner.
 fn shown(task: String, follower: &Follower) -> PushConfig {
     let kept = Kept::of(&follower.callback);
     PushConfig {

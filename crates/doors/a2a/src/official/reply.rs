@@ -1,4 +1,4 @@
-//! HTTP responses of the official protocol: JSON, refusals and streams.
+//! HTTP responses of the official protocol: JSON, errors and event streams.
 
 use std::time::Duration;
 
@@ -15,23 +15,23 @@ use crate::wire::official::{
 };
 use crate::{A2a, DOOR};
 
-/// Published clients give up after five seconds without a byte.
+/// Interval between keepalive comments. Published clients give up after five seconds without a byte.
 const KEEPALIVE: Duration = Duration::from_secs(4);
 
-/// Marks a response that says what is wrong with a request, whatever its status.
+/// Response extension that marks an error response, for any HTTP status.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Refused {
-    /// Whether whoever wrote the request is to blame.
+    /// True if the author of the request caused the error.
     pub(crate) counts: bool,
 }
 
-/// A response whose body is JSON of this type.
+/// Returns a JSON response of media type `kind`.
 pub(super) fn json(kind: &'static str, body: String) -> Response {
     let kind = HeaderValue::from_static(kind);
     ([(header::CONTENT_TYPE, kind)], body).into_response()
 }
 
-/// The response that refuses a request, with the type and the body that a binding has for it.
+/// Returns an error response with the media type and body of a binding.
 pub(super) fn refusal(
     kind: &'static str,
     status: StatusCode,
@@ -48,7 +48,8 @@ pub(super) fn refusal(
     response
 }
 
-/// Adds the header that says which extensions are active, if any is, and hands over the room that the answer has taken.
+/// Adds the header with the active extensions, if any, and hands the answer's memory account
+/// ([`Visit::room`]) to the server.
 pub(super) fn with_extensions(mut response: Response, visit: &Visit) -> Response {
     if let Some(room) = &visit.room {
         response.extensions_mut().insert(room.clone());
@@ -59,7 +60,7 @@ pub(super) fn with_extensions(mut response: Response, visit: &Visit) -> Response
     response
 }
 
-/// The response to a method of HTTP that a path does not take.
+/// Returns the response to an HTTP method that a path does not accept.
 pub(super) fn wrong_method(
     kind: &'static str,
     method: &Method,
@@ -78,7 +79,7 @@ pub(super) fn wrong_method(
     response
 }
 
-/// Says that a response is a refusal, and whose mistake it is.
+/// Adds the [`Refused`] marker for `fault` to a response.
 pub(super) fn mark(response: &mut Response, fault: &Fault) {
     let counts = match fault.kind {
         Kind::Parse
@@ -105,12 +106,13 @@ pub(super) fn mark(response: &mut Response, fault: &Fault) {
     response.extensions_mut().insert(Refused { counts });
 }
 
-/// The status of a fault in a binding where HTTP has a say.
+/// Converts the HTTP status of a fault; an invalid number becomes 500.
 pub(super) fn status(number: u16) -> StatusCode {
     StatusCode::from_u16(number).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }
 
-/// A stream of a task, each element written by the binding, and so is why it ends before the task does. A reader that hangs up changes nothing at the task.
+/// Returns the event stream of a task. The binding's `write` serializes each element, and the fault if the
+/// stream ends before the task does. A reader that disconnects does not affect the task.
 pub(super) fn events(
     a2a: &A2a,
     updates: Updates,
@@ -140,12 +142,12 @@ pub(super) fn events(
         .into_response()
 }
 
-/// How long a stream may be silent.
+/// Returns the keepalive interval of streams: the hub's limit, at most [`KEEPALIVE`].
 pub(super) fn keepalive(a2a: &A2a) -> Duration {
     a2a.hub.limits().keepalive.0.min(KEEPALIVE)
 }
 
-/// A stream of one event, which says why there is none.
+/// Returns an event stream with one event, the error.
 pub(super) fn refused_stream(fault: &Fault, body: String) -> Response {
     let frame = stream::iter([SseFrame::data(body)]);
     let mut response = SseBody::new(frame).into_response();

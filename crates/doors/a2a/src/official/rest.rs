@@ -1,7 +1,7 @@
-//! The REST binding: version 1.0 below an agent's address, version 0.3 below `/v1` there.
+//! REST binding: version 1.0 below an agent's address, version 0.3 below `/v1` of the same address.
 //!
-//! Version 0.3 has two forms. Its published clients speak the JSON of its gRPC messages, other programs that of its
-//! JSON-RPC: both are read, and who sends the second is answered in it.
+//! Version 0.3 has two forms. Its published clients use the JSON of its gRPC messages, other programs the
+//! JSON of its JSON-RPC. The binding reads both and answers in the form of the request.
 
 use std::sync::Arc;
 
@@ -28,14 +28,14 @@ use crate::wire::official::{
     model::{PushParams, TaskParams},
 };
 
-/// The form of 0.3 that JSON-RPC has.
+/// Form of 0.3 that JSON-RPC uses.
 const OLD: Shape = Shape::Plain(Version::V03);
 
-/// What there is below an agent's address, for people.
+/// Paths below an agent's address, for error messages.
 const ROUTES: &str = "/message:send, /message:stream, /tasks, /tasks/{id}, /tasks/{id}:cancel, /tasks/{id}:subscribe, \
      /extendedAgentCard and /.well-known/agent-card.json, and those of version 0.3 below /v1";
 
-/// Answers one request.
+/// Answers a REST request.
 pub(super) async fn serve(
     a2a: Arc<A2a>,
     agent: Option<&str>,
@@ -51,7 +51,7 @@ pub(super) async fn serve(
         return reply::wrong_method(kind, &head.method, head.uri.path(), methods);
     }
     let visit = match Visit::new(a2a.clone(), agent, version, &head) {
-        // Nothing is read of strangers.
+        // Read no body from an unauthenticated sender.
         Err(fault) if fault.kind == Kind::Unauthenticated => return refused(&fault),
         visit => visit,
     };
@@ -96,7 +96,7 @@ pub(super) async fn serve(
     reply::with_extensions(response, &visit)
 }
 
-/// The type of an answer, be it a refusal.
+/// Returns the media type of answers and errors.
 fn answer_type(version: Version, headers: &HeaderMap) -> &'static str {
     match version {
         Version::V03 => JSON,
@@ -104,7 +104,7 @@ fn answer_type(version: Version, headers: &HeaderMap) -> &'static str {
     }
 }
 
-/// The path says the version; the header may say it too, but no other.
+/// Refuses a version header that contradicts the version of the path.
 fn check_version(version: Version, said: Option<Version>) -> Result<(), Fault> {
     let text = match (said, version) {
         (Some(Version::V10), Version::V03) => {
@@ -116,7 +116,7 @@ fn check_version(version: Version, said: Option<Version>) -> Result<(), Fault> {
     Err(Fault::new(Kind::VersionNotSupported, text))
 }
 
-/// What is asked, and in which form the answer is wanted.
+/// Reads the operation with its params, and chooses the form of the answer.
 fn read(
     found: Found,
     head: &Parts,
@@ -142,7 +142,7 @@ fn read(
                 shape = shape_of_send(body, given);
             }
             if matches!(shape, Shape::Proto03(_)) && has_configuration(body) {
-                // In this form what is not said is false, and its writers leave that out.
+                // In this form an absent value means false, and clients leave false out.
                 let blocking = &mut params.configuration.return_immediately;
                 *blocking = blocking.or(Some(true));
             }
@@ -219,7 +219,8 @@ fn task(
     })
 }
 
-/// The form of a body of 0.3 that asks for work: that of JSON-RPC says what kind everything is, and has its own roles.
+/// Returns the form of a 0.3 body with a message. The form of JSON-RPC has `kind` members and its own role
+/// names.
 fn shape_of_send(body: Option<&RawValue>, proto: Shape) -> Shape {
     let body = body.and_then(Members::of);
     let message = body.and_then(|body| Members::of(body.get("message")?));
@@ -239,7 +240,7 @@ fn shape_of_send(body: Option<&RawValue>, proto: Shape) -> Shape {
     }
 }
 
-/// The form of a body of 0.3 with a push config: that of gRPC names things by their paths.
+/// Returns the form of a 0.3 body with a push config. The form of gRPC has resource names.
 fn shape_of_push(body: Option<&RawValue>, proto: Shape) -> Shape {
     let body = body.and_then(Members::of).unwrap_or_default();
     let names = ["parent", "config", "name"];
@@ -260,7 +261,7 @@ fn refused(kind: &'static str, version: Version, fault: &Fault) -> Response {
     reply::refusal(kind, status, fault, fault.rest_body(version))
 }
 
-/// There is nothing at a path below an agent's address.
+/// Returns the response for an unknown path below an agent's address.
 pub(super) fn nothing_here(path: &str, headers: &HeaderMap) -> Response {
     let text = format!("there is nothing at {path}; below an agent's address are {ROUTES}");
     let fault = Fault::new(Kind::MethodNotFound, text);

@@ -1,5 +1,5 @@
-//! What an agent says of itself has to fit what is asked of it: the media types that it takes, the extensions that it
-//! insists on. An agent that says nothing takes everything.
+//! Checks of a request against the agent's profile: accepted media types and required extensions. An agent
+//! without a declaration accepts everything.
 
 use http::HeaderMap;
 use jackfield_core::agent::Extension;
@@ -10,12 +10,12 @@ use crate::wire::official::{
     model::{Content, Part},
 };
 
-/// How many declared extensions are kept for servers that are dialled.
+/// Largest number of declared extensions that are stored for remote servers.
 const MAX_DECLARED: usize = 64;
-/// The longest name of one, in bytes.
+/// Longest URI of an extension, in bytes.
 const MAX_URI: usize = 1024;
 
-/// Refuses parts of media types that the agent does not take. A part that does not say what it is is taken.
+/// Refuses parts whose media type the agent does not accept. A part without a media type passes.
 pub(super) fn check_modes(modes: &[String], parts: &[Part]) -> Result<(), Fault> {
     if modes.is_empty() {
         return Ok(());
@@ -38,7 +38,8 @@ pub(super) fn check_modes(modes: &[String], parts: &[Part]) -> Result<(), Fault>
     Ok(())
 }
 
-/// Whether a mode of a card covers a part of this media type. Cards of older programs say `text`, `file` or `data`.
+/// Returns true if `mode` of a card covers a part of media type `kind`. Cards of older programs use `text`,
+/// `file` or `data` as modes.
 fn covers(mode: &str, kind: &str, part: &Part) -> bool {
     let kind = kind.split(';').next().unwrap_or_default().trim();
     match mode {
@@ -55,7 +56,7 @@ fn covers(mode: &str, kind: &str, part: &Part) -> bool {
     }
 }
 
-/// The extensions that a caller declares, be it of this version or that.
+/// Returns the extensions that the caller declares, from the headers of both versions.
 fn declared(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     [Version::V10, Version::V03]
         .into_iter()
@@ -65,13 +66,13 @@ fn declared(headers: &HeaderMap) -> impl Iterator<Item = &str> {
         .map(str::trim)
 }
 
-/// Those of them that are passed on to a server that is dialled.
+/// Returns the declared extensions to forward to a remote server, within [`MAX_DECLARED`] and [`MAX_URI`].
 pub(super) fn declared_extensions(headers: &HeaderMap) -> Vec<String> {
     let named = declared(headers).filter(|uri| (1..=MAX_URI).contains(&uri.len()));
     named.take(MAX_DECLARED).map(str::to_owned).collect()
 }
 
-/// Refuses callers that do not declare what the agent insists on.
+/// Refuses callers that do not declare an extension that the agent requires.
 pub(super) fn check_extensions(known: &[Extension], headers: &HeaderMap) -> Result<(), Fault> {
     let declared: Vec<&str> = declared(headers).collect();
     let missing = known

@@ -1,4 +1,5 @@
-//! Saying something to an agent: a new task, another message of one that waits, or the answer to what its agent asked.
+//! Sending a message to an agent: a new task, a further message of a waiting task, or the answer to an open
+//! question of the agent.
 
 use std::sync::Arc;
 
@@ -31,11 +32,12 @@ use crate::wire::official::{
 
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
-/// A turn that has begun.
+/// Turn of a [`Task`], started by the message just sent.
 #[derive(Debug)]
 struct Turn {
     task: Arc<Task>,
-    /// Where in the log it did; none if it is over: what was said before is only told again.
+    /// Position in the log where the turn started. `None` if the task has no open turn, for example for a
+    /// repeated request: the log is then only read again.
     start: Option<u64>,
 }
 
@@ -47,7 +49,8 @@ impl Turn {
 }
 
 impl Visit {
-    /// Says something; the answer is the task when it is over or waits for the caller, or at once if that is wanted.
+    /// Sends a message. Returns the task once the task is over or waits for the caller, or at once if the
+    /// caller asked for an immediate return.
     pub(crate) async fn send(&self, params: SendParams) -> Result<Item, Fault> {
         let shown = Shown {
             history: params.configuration.history_length,
@@ -68,7 +71,7 @@ impl Visit {
         })
     }
 
-    /// Says something, and follows the work.
+    /// Sends a message and returns the [`Updates`] of the task.
     pub(crate) async fn stream(&self, params: SendParams) -> Result<Updates, Fault> {
         let shown = Shown {
             history: params.configuration.history_length,
@@ -77,7 +80,7 @@ impl Visit {
         let turn = self.begin(params).await?;
         let (record, present) = turn.task.snapshot();
         let from = match turn.start {
-            // After what the caller just said.
+            // The stream starts after the caller's own message.
             Some(start) => Cursor {
                 epoch: record.epoch,
                 pos: start + 1,
@@ -145,7 +148,7 @@ impl Visit {
             self.check(&target, &params)?;
             let asked = self.asked(&params);
             let answer = answer_from(&ask, params.message, asked);
-            // The answer stands here or later.
+            // The log will hold the answer at this position or later.
             let start = Some(task.snapshot().1.pos);
             let answered = self.a2a.hub.answer(&self.principal, call, &ask.id, answer);
             answered.map_err(task_fault_from)?;
@@ -173,7 +176,8 @@ impl Visit {
         Ok(Turn::of(task))
     }
 
-    /// What the agent of a task asked the caller and still waits for. One of several may be named in the metadata.
+    /// Returns the question that the task's agent asked the caller and that is still open. If several are
+    /// open, the message's metadata may name one by `askId`.
     fn open_question(&self, task: &Task, message: &Message) -> Option<(CallId, Ask)> {
         let call = task.call()?;
         let to_caller = self.asks_caller(&call.target);
@@ -188,7 +192,7 @@ impl Visit {
         Some((call.id, ask))
     }
 
-    /// What is asked of the hub.
+    /// Builds the core's [`Request`] for a message.
     async fn request(
         &self,
         target: AgentId,
@@ -213,7 +217,7 @@ impl Visit {
         Ok(request)
     }
 
-    /// What is asked besides the message.
+    /// Collects the request options ([`Asked`]) that accompany the message.
     fn asked(&self, params: &SendParams) -> Asked {
         Asked {
             metadata: params.metadata.clone(),
@@ -222,7 +226,7 @@ impl Visit {
         }
     }
 
-    /// What the agent says of itself has to fit what is asked of it.
+    /// Checks the message against the agent's profile: media types and required extensions.
     fn check(&self, target: &AgentId, params: &SendParams) -> Result<(), Fault> {
         let entry = self.a2a.hub.find(&self.principal, target.as_str());
         let profile = entry.map_err(fault_from)?.view().profile;
@@ -230,7 +234,8 @@ impl Visit {
         rules::check_extensions(&profile.extensions, &self.headers)
     }
 
-    /// The key by which a repeated request is known.
+    /// Returns the idempotency key of the request, if the header is present. The digest covers the message in
+    /// the JSON of 1.0.
     fn once(&self, params: &SendParams) -> Result<Option<Once>, Fault> {
         let Some(key) = idempotency_key(&self.headers)? else {
             return Ok(None);
@@ -243,7 +248,8 @@ impl Visit {
         }))
     }
 
-    /// Hears a turn to its end, if that is wanted.
+    /// Reads the task's log, until the turn ends or waits for the caller if `is_waited_for`, otherwise up to
+    /// the present.
     async fn hear(&self, turn: &Turn, is_waited_for: bool) -> Result<Story, Fault> {
         let (record, present) = turn.task.snapshot();
         if !is_waited_for {
@@ -261,12 +267,13 @@ impl Visit {
         Ok(story)
     }
 
-    /// Reads a task up to a place of its log.
+    /// Reads the task's log up to position `end`.
     pub(super) async fn gather(&self, task: &Arc<Task>, end: u64) -> Result<Story, Fault> {
         self.gather_counted(task, end, |_| Ok(())).await
     }
 
-    /// The same; `count` is told what each thing weighs before it is kept, and may refuse it.
+    /// Reads like [`Visit::gather`]. `count` receives the weight of each log item before the item is stored,
+    /// and may refuse.
     pub(super) async fn gather_counted(
         &self,
         task: &Arc<Task>,
@@ -294,7 +301,7 @@ impl Visit {
         Story::new(record, to_caller, self.a2a.hub.limits().message.0)
     }
 
-    /// Whether an agent's questions for approval go to its callers too.
+    /// Returns true if the agent also sends its approval questions to its callers.
     fn asks_caller(&self, agent: &AgentId) -> bool {
         let entry = self.a2a.hub.find(&self.principal, agent.as_str());
         entry.is_ok_and(|entry| entry.settings().approvals_to_caller)
@@ -314,7 +321,7 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Fault> {
     Ok(Some(key.to_owned()))
 }
 
-/// The store failed.
+/// Logs a failure of the store and returns the error for the caller.
 pub(super) fn broken(error: &StoreError) -> Fault {
     tracing::error!(%error, "a task could not be read");
     Fault::new(Kind::Internal, "the hub's store failed")

@@ -1,4 +1,4 @@
-//! The way in: whose address a request came to, and in which binding.
+//! HTTP routes of the official protocol: find the agent and the binding that a request is for.
 
 use std::sync::Arc;
 
@@ -15,10 +15,11 @@ use super::{jsonrpc, place::Found, rest};
 use crate::wire::card::PATH;
 use crate::{A2a, seed::Problem};
 
-/// What stands before an agent's id. Teams and workflows are agents like all others.
+/// Path segments that may precede an agent's id. Teams and workflows are ordinary agents.
 pub(crate) const KINDS: [&str; 3] = ["agents", "teams", "workflows"];
 
-/// The addresses of agents, below a prefix, and of the hub itself, if that prefix leaves anything to others.
+/// Returns the routes of all agents below `prefix`, and of the hub itself. With an empty prefix the hub
+/// serves only the known paths, so that other doors keep theirs.
 pub(crate) fn routes(prefix: &str) -> Router<Arc<A2a>> {
     let skipped = prefix.matches('/').count();
     let at_agent = any(async move |State(a2a): State<Arc<A2a>>, request: Request| {
@@ -37,7 +38,7 @@ pub(crate) fn routes(prefix: &str) -> Router<Arc<A2a>> {
         at_hub(a2a, &known, request).await
     };
     if prefix.is_empty() {
-        // Only what is known is ours.
+        // Without a prefix, only the known paths belong to this door.
         for path in [
             "/message:send",
             "/message:stream",
@@ -62,7 +63,7 @@ pub(crate) fn routes(prefix: &str) -> Router<Arc<A2a>> {
         .route(&format!("{prefix}/{{*rest}}"), any(at_hub))
 }
 
-/// What programs of 0.3 ask for at the root, whatever the address they were given.
+/// Returns the routes that clients of 0.3 request at the root, even when their configured address has a path.
 pub(crate) fn root_routes() -> Router<Arc<A2a>> {
     let card = async |State(a2a): State<Arc<A2a>>, request: Request| at_hub(a2a, "", request).await;
     Router::new().route("/v1/card", any(card))
@@ -73,7 +74,7 @@ async fn at_agent(a2a: Arc<A2a>, skipped: usize, request: Request) -> Response {
     let path = head.uri.path().to_owned();
     let mut segments = path.split('/').skip(1 + skipped + 1);
     let agent = segments.next().unwrap_or_default();
-    // What cannot be decoded is no id either.
+    // A segment that cannot be decoded matches no agent either.
     let agent = percent_decode_str(agent).decode_utf8_lossy();
     let segments: Vec<&str> = segments.collect();
     if is_base(&segments) {
@@ -91,7 +92,8 @@ async fn at_agent(a2a: Arc<A2a>, skipped: usize, request: Request) -> Response {
     }
 }
 
-/// The hub's own address serves all agents: the request names one, or the hub has a default.
+/// Serves the hub's own address, which stands for all agents: the request names an agent, or the hub has a
+/// default agent.
 async fn at_hub(a2a: Arc<A2a>, prefix: &str, request: Request) -> Response {
     let (head, body) = request.into_parts();
     let path = head.uri.path().to_owned();
@@ -109,7 +111,7 @@ async fn at_hub(a2a: Arc<A2a>, prefix: &str, request: Request) -> Response {
     }
 }
 
-/// Whether this is the address itself, with a slash at its end or not.
+/// Returns true for the address itself, with or without a trailing slash.
 fn is_base(segments: &[&str]) -> bool {
     matches!(segments, [] | [""])
 }

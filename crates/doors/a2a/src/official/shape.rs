@@ -1,4 +1,5 @@
-//! The forms in which things are read and written: one for each version, and another of 0.3 for its REST clients.
+//! JSON forms for reading params and writing results: one per version, and a second form of 0.3 for its REST
+//! clients.
 
 use serde_json::value::RawValue;
 
@@ -10,17 +11,17 @@ use crate::wire::official::{
     v03_proto::{self, FileBytes},
 };
 
-/// A form.
+/// JSON form of params and results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// The JSON of a version.
+    /// JSON of a version.
     Plain(Version),
-    /// The JSON of 0.3's gRPC messages, as its REST clients speak it.
+    /// JSON of the gRPC messages of 0.3, used by REST clients of 0.3.
     Proto03(FileBytes),
 }
 
 impl Shape {
-    /// How the REST clients of a version speak.
+    /// Returns the form that REST clients of `version` use.
     pub(super) fn rest(version: Version, files: FileBytes) -> Self {
         match version {
             Version::V03 => Self::Proto03(files),
@@ -28,7 +29,7 @@ impl Shape {
         }
     }
 
-    /// Reads the params of a send, plain or streaming.
+    /// Reads the [`SendParams`] of a send operation, plain or streaming.
     pub(super) fn read_send(
         self,
         params: Option<&RawValue>,
@@ -40,7 +41,7 @@ impl Shape {
         }
     }
 
-    /// Appends an element of a stream.
+    /// Appends an [`Item`] of a stream to `out`.
     pub(super) fn write_item(self, item: &Item, out: &mut String) {
         match self {
             Self::Plain(version) => version.write_item(item, out),
@@ -48,7 +49,7 @@ impl Shape {
         }
     }
 
-    /// Appends an answer; of a stream there is nothing to append.
+    /// Appends an [`Answer`] to `out`. A stream has no body of its own and is written as an empty result.
     pub(super) fn write(self, answer: &Answer, out: &mut String) {
         match (answer, self) {
             (Answer::Sent(item), Self::Plain(version)) => version.write_sent(item, out),
@@ -56,7 +57,7 @@ impl Shape {
             (Answer::Task(task), Self::Plain(version)) => version.write_task(task, out),
             (Answer::Task(task), Self::Proto03(files)) => v03_proto::write_task(files, task, out),
             (Answer::Page(page), Self::Plain(version)) => version.write_page(page, out),
-            // The messages of gRPC know no pages of tasks.
+            // The gRPC messages of 0.3 define no page of tasks.
             (Answer::Page(page), Self::Proto03(_)) => Version::V03.write_page(page, out),
             (Answer::Push(config), Self::Plain(version)) => version.write_push(config, out),
             (Answer::Push(config), Self::Proto03(_)) => v03_proto::write_push(config, out),

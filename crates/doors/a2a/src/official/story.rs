@@ -1,4 +1,4 @@
-//! What a task's log adds up to: the task as it stands at some place of the log.
+//! Fold of a task's log into the task at a position of the log.
 
 use jackfield_core::{
     store::{LogItem, TaskRecord, TaskState},
@@ -16,7 +16,7 @@ use crate::wire::official::model::{
     Artifact, Content, Extra, Message, Part, Role, State, Status, Task,
 };
 
-/// The names of a task, as its caller knows them.
+/// Ids of a task, in the caller's form.
 #[derive(Debug, Clone)]
 pub(super) struct Names {
     pub(super) task: String,
@@ -24,7 +24,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Of a task.
+    /// Takes the ids from a task's record.
     pub(super) fn of(record: &TaskRecord) -> Self {
         Self {
             task: record.id.to_string(),
@@ -32,7 +32,7 @@ impl Names {
         }
     }
 
-    /// A message of the agent's. Its id says where it stands in the task, so that all readers see the same one.
+    /// Builds a message of the agent. `place` makes the message id, so that all readers see the same id.
     pub(super) fn said(&self, place: &str, parts: Vec<Part>) -> Message {
         Message {
             context_id: Some(self.context.clone()),
@@ -41,7 +41,7 @@ impl Names {
         }
     }
 
-    /// Why a turn failed.
+    /// Builds the message that explains a failed turn.
     pub(super) fn failed(&self, turn: usize, failure: &Failure) -> Message {
         let parts = vec![Part::text(failure.text.clone())];
         Message {
@@ -50,7 +50,7 @@ impl Names {
         }
     }
 
-    /// A question of the agent's.
+    /// Builds the message with a question of the agent.
     pub(super) fn asked(&self, ask: &Ask) -> Message {
         let mut parts = vec![Part::text(ask.text.clone())];
         let details = ask.schema.as_ref().or(ask.arguments.as_ref());
@@ -71,12 +71,12 @@ impl Names {
     }
 }
 
-/// The artifact of the words of a turn, and of the files that came with its end. The first turn is 1.
+/// Returns the id of the artifact with the agent's text of a turn. The first turn is 1.
 pub(super) fn reply_id(turn: usize) -> String {
     numbered("reply", turn)
 }
 
-/// The artifact of the words of a turn, without its parts.
+/// Returns the artifact for the agent's text of a turn, without parts.
 pub(super) fn reply(turn: usize) -> Artifact {
     Artifact {
         name: Some("reply".to_owned()),
@@ -84,13 +84,13 @@ pub(super) fn reply(turn: usize) -> Artifact {
     }
 }
 
-/// Whether this is the artifact of the words of some turn.
+/// Returns true if `id` is the id of a turn's text artifact, see [`reply_id`].
 pub(super) fn is_reply(id: &str) -> bool {
     let turn = id.strip_prefix("reply");
     turn.is_some_and(|turn| turn.is_empty() || turn.starts_with('-'))
 }
 
-/// See [`reply_id`].
+/// Returns the id of the artifact with the files that came with the end of a turn.
 pub(super) fn attachments_id(turn: usize) -> String {
     numbered("attachments", turn)
 }
@@ -103,18 +103,18 @@ fn numbered(name: &str, turn: usize) -> String {
     }
 }
 
-/// A time as the protocol writes it.
+/// Formats a time as the protocol writes times.
 pub(super) fn written(time: Timestamp) -> String {
     format!("{time:.3}")
 }
 
-/// Since when a task is worked on whose agent first said something at `at`. The record knows of the last turn alone when the agent
-/// got the message: of an earlier one it is when the agent first said something.
+/// Returns the time since which a task is working, if the agent's first event came at `at`. A record has the
+/// delivery time of the last turn only; for an earlier turn the result is `at`.
 pub(super) fn began(sent_at: Option<Timestamp>, at: Timestamp) -> Timestamp {
     sent_at.filter(|sent_at| *sent_at <= at).unwrap_or(at)
 }
 
-/// Where a task stands, by what the core says.
+/// Returns the protocol's state of a task's record.
 pub(super) fn state_from(record: &TaskRecord) -> State {
     match (record.state, &record.failure) {
         (TaskState::Failed, Some(failure)) => state_of_failure(&failure.reason),
@@ -135,7 +135,7 @@ fn state_of(state: TaskState) -> State {
     }
 }
 
-/// Where a finished turn leaves its task.
+/// Returns the state of a task after a turn ended with `end`.
 pub(super) fn state_after(end: &End) -> State {
     match end {
         End::Done(done) => match done.state {
@@ -149,36 +149,36 @@ pub(super) fn state_after(end: &End) -> State {
     }
 }
 
-/// A task at some place of its log.
+/// Task at a position of its log.
 #[derive(Debug)]
 pub(super) struct Story {
     pub(super) names: Names,
-    /// Whether questions for approval go to the caller too.
+    /// True if the caller also receives questions for approval.
     pub(super) approvals_to_caller: bool,
-    /// How many bytes more it may hold.
+    /// Bytes that may still be added.
     room: usize,
     is_cut: bool,
     pub(super) turn: usize,
-    /// The words of this turn.
+    /// Agent's text in the current turn.
     pub(super) words: String,
-    /// The artifacts that they belong to, without their parts.
+    /// Artifacts that contain the text of the current turn, without their parts.
     pub(super) voices: Vec<Artifact>,
     history: Vec<Message>,
     artifacts: Vec<Artifact>,
     pub(super) state: State,
-    /// Since when it is in that state.
+    /// Time of the last change of the state.
     since: Option<Timestamp>,
-    /// When the agent got the message of the task's last turn.
+    /// Delivery time of the message of the task's last turn.
     sent_at: Option<Timestamp>,
     message: Option<Message>,
-    /// The open questions to the caller.
+    /// Ids of the open questions to the caller.
     pub(super) asks: Vec<String>,
-    /// How the last turn ended, if none is open.
+    /// True if the last turn ended with a message in place of a task.
     is_message: bool,
 }
 
 impl Story {
-    /// Nothing yet; at most about so many bytes.
+    /// Creates an empty task that holds at most about `room` bytes.
     pub(super) fn new(record: &TaskRecord, approvals_to_caller: bool, room: usize) -> Self {
         Self {
             names: Names::of(record),
@@ -199,8 +199,8 @@ impl Story {
         }
     }
 
-    /// Brings it up to date with the record, which knows more than the log: whether the agent has the message, and how a
-    /// task stands whose log is not kept.
+    /// Applies the current record, which has more than the log: delivery of the message to the agent, and the
+    /// state of a task whose log is not stored.
     pub(super) fn at_present(&mut self, record: &TaskRecord) {
         if self.turn == 0 {
             self.state = state_from(record);
@@ -214,19 +214,19 @@ impl Story {
         }
     }
 
-    /// The agent has the message of a turn that has begun.
+    /// Marks the current turn as working: the agent has the message.
     pub(super) fn at_work(&mut self) {
         if self.turn > 0 && self.state == State::Submitted {
             self.state = State::Working;
         }
     }
 
-    /// Whether the agent waits for the caller.
+    /// Returns true if the agent waits for the caller.
     pub(super) fn is_interrupted(&self) -> bool {
         self.state.is_interrupted()
     }
 
-    /// Takes what a reader of the log gets; says where it goes on.
+    /// Adds an item from a subscription to the log. Returns the cursor of the next item.
     pub(super) fn take(&mut self, item: TaskItem) -> Cursor {
         match item {
             TaskItem::Row { next, at, item } => {
@@ -240,7 +240,7 @@ impl Story {
         }
     }
 
-    /// Adds what the log says next, which was written at a time.
+    /// Adds the next log item, written at `at`.
     pub(super) fn add(&mut self, item: LogItem, at: Timestamp) {
         let before = self.state;
         let is_said = match &item {
@@ -256,12 +256,12 @@ impl Story {
         }
     }
 
-    /// Whether an item is kept, or left out since there is too much.
+    /// Returns true if an item fits; an item without room is left out. The end of a turn always fits.
     pub(super) fn has_room_for(&self, item: &LogItem) -> bool {
         item.weight() <= self.room || matches!(item, LogItem::End(_))
     }
 
-    /// Whether a question is the caller's to answer.
+    /// Returns true if the caller may answer the question.
     fn asks_caller(&self, ask: &Ask) -> bool {
         ask.kind == AskKind::Input || self.approvals_to_caller
     }
@@ -316,8 +316,8 @@ impl Story {
         self.history.push(message);
     }
 
-    /// What the caller said, as a message of the task. What nobody here knows is for agents of this protocol; strict readers
-    /// of the task would stumble over it.
+    /// Returns the caller's message as a message of the task. Unknown fields are removed: they are meant for
+    /// agents of this protocol, and strict readers of the task would reject them.
     fn shown(&self, message: Message) -> Message {
         let mut message = self.in_task(message);
         message.extra = Extra::new();
@@ -327,7 +327,7 @@ impl Story {
         message
     }
 
-    /// The agent is at it, unless it waits for the caller meanwhile.
+    /// Sets the state to working, unless the task waits for an answer of the caller.
     fn work(&mut self) {
         if self.asks.is_empty() {
             self.state = State::Working;
@@ -343,7 +343,7 @@ impl Story {
         }
     }
 
-    /// Words of an artifact that grows. The first of a turn begin it anew.
+    /// Appends text to an artifact. The first text of a turn replaces the artifact.
     fn say(&mut self, voice: Artifact, text: &str) {
         if text.is_empty() {
             return;
@@ -366,7 +366,7 @@ impl Story {
         }
     }
 
-    /// Puts an artifact in the place of the one of its name, if there is one.
+    /// Adds an artifact, or replaces the artifact of the same id.
     fn put(&mut self, new: Artifact) {
         match self.artifacts.iter_mut().find(|had| had.id == new.id) {
             Some(had) => *had = new,
@@ -407,7 +407,7 @@ impl Story {
                 let voice = self.voices.last().cloned();
                 self.say(voice.unwrap_or_else(|| reply(self.turn)), rest);
             }
-            // What it asks, or why it would not, is told once: by the status.
+            // A question or a reason for rejection appears once, in the status.
             Some(rest) => self.words.push_str(rest),
         }
         let words = self.keep_words();
@@ -418,13 +418,13 @@ impl Story {
                 ..bare(attachments_id(self.turn))
             });
         }
-        // What it waits for, or why it would not, is its last word.
+        // The last text is the question, or the reason for rejection.
         if self.state != State::Completed {
             self.message = words;
         }
     }
 
-    /// The words of the turn become the agent's part of the history.
+    /// Moves the text of the turn into the history as a message of the agent.
     fn keep_words(&mut self) -> Option<Message> {
         let words = std::mem::take(&mut self.words);
         if words.is_empty() {
@@ -436,19 +436,19 @@ impl Story {
         Some(message)
     }
 
-    /// Something that was made, as far as it is there.
+    /// Returns the artifact with this id, if present.
     pub(super) fn made(&self, id: &str) -> Option<&Artifact> {
         self.artifacts.iter().find(|artifact| artifact.id == id)
     }
 
-    /// The answer as a message, if that is what the agent gave instead of work. It names its task, which the hub keeps and
-    /// lists like any other.
+    /// Returns the answer as a message, if the agent answered with a message in place of a task. The message
+    /// names its task, which the hub stores and lists like every other task.
     pub(super) fn as_message(&self) -> Option<Message> {
         let last = self.history.last().filter(|_| self.is_message);
         last.filter(|message| message.role == Role::Agent).cloned()
     }
 
-    /// The task, with the last messages and, if wanted, what was made.
+    /// Builds the protocol's [`Task`] with as many messages and artifacts as `shown` selects.
     pub(super) fn into_task(mut self, shown: Shown) -> Task {
         let kept = shown.history.unwrap_or(usize::MAX).min(self.history.len());
         self.history.drain(..self.history.len() - kept);
@@ -471,16 +471,16 @@ impl Story {
     }
 }
 
-/// How much of a task is shown.
+/// Selection of a task's content.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shown {
-    /// How many of the last messages; all if not said.
+    /// Number of latest messages to include; `None` includes all.
     pub(super) history: Option<usize>,
-    /// Whether what was made.
+    /// True to include artifacts.
     pub(super) artifacts: bool,
 }
 
-/// An artifact that has only an id.
+/// Returns an artifact with only an id.
 pub(super) fn bare(id: String) -> Artifact {
     Artifact {
         id,

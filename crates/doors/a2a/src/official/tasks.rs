@@ -1,4 +1,4 @@
-//! Looking at tasks, and stopping them.
+//! Reading, listing and cancelling tasks.
 
 use std::sync::Arc;
 
@@ -22,14 +22,15 @@ use crate::wire::official::{
     model::{self, GetParams, ListParams, Page, State, TaskParams},
 };
 
-/// How many tasks a page has if the caller does not say.
+/// Default number of tasks per page.
 const PAGE: usize = 50;
 
-/// How often what an agent says is held while its task is shown: among the artifacts and in the history.
+/// Number of copies of the agent's text in memory while a task is built: in the artifacts and in the history.
 const TOLD: usize = 2;
 
 impl Visit {
-    /// A task of the caller's. Foreign and unknown ones look the same, and so do those of other agents.
+    /// Finds a task of the caller. Tasks of other callers, unknown tasks and tasks of other agents than the
+    /// named agent give the same error.
     pub(super) async fn task(&self, id: &str, tenant: Option<&str>) -> Result<Arc<Task>, Fault> {
         let id = TaskId::parse(id).ok_or_else(no_such_task)?;
         let task = self.a2a.hub.tasks().find(&self.principal, id).await;
@@ -41,13 +42,13 @@ impl Visit {
         }
     }
 
-    /// The agent that the request speaks of, if it says so.
+    /// Returns the agent that the request names, if any.
     fn chosen(&self, tenant: Option<&str>) -> Result<Option<AgentId>, Fault> {
         let is_said = self.agent.is_some() || tenant.is_some_and(|tenant| !tenant.is_empty());
         is_said.then(|| self.target(tenant)).transpose()
     }
 
-    /// A task as it stands.
+    /// Returns a task in its current state.
     pub(crate) async fn get(&self, params: GetParams) -> Result<model::Task, Fault> {
         let task = self.task(&params.id, params.tenant.as_deref()).await?;
         let shown = Shown {
@@ -57,7 +58,7 @@ impl Visit {
         self.present(&task, shown, self.room.as_ref()).await
     }
 
-    /// A task as it stands. What is read of its log has to have room before it is kept.
+    /// Builds the current task. Log items are charged to `room` before they are stored.
     async fn present(
         &self,
         task: &Arc<Task>,
@@ -74,7 +75,7 @@ impl Visit {
         Ok(story.into_task(shown))
     }
 
-    /// The caller's tasks, those first that changed last.
+    /// Returns a [`Page`] of the caller's tasks, last changed first.
     pub(crate) async fn list(&self, params: ListParams) -> Result<Page, Fault> {
         let size = params.page_size.unwrap_or(PAGE);
         let empty = Page {
@@ -110,7 +111,8 @@ impl Visit {
         Ok(page)
     }
 
-    /// What version 0.3 calls the size of a page is how many tasks it has.
+    /// Returns the `pageSize` of an answer: in 0.3 the number of tasks in the page, in 1.0 the requested
+    /// size.
     fn page_size(&self, wanted: usize, had: usize) -> usize {
         match self.version {
             Version::V03 => had,
@@ -118,14 +120,15 @@ impl Visit {
         }
     }
 
-    /// One task of a page. Its log is read only if something of it is shown, be it the message of its status.
+    /// Builds a task of a page. The log is read only if the answer shows a part of the log, for example the
+    /// message of the status.
     async fn listed(&self, record: TaskRecord, shown: Shown) -> Result<model::Task, Fault> {
         if shown.history != Some(0) || shown.artifacts || has_message(&record) {
             let task = self.a2a.hub.tasks().find(&self.principal, record.id).await;
-            // It may have gone since it was listed; what is known of it is shown all the same.
+            // The task may have been removed since the listing. The record is shown in that case.
             if let Ok(task) = task {
                 let before = self.room.as_ref().map_or(0, Room::taken);
-                // Where neither is shown, what is read is let go at once.
+                // Without history and artifacts, the log is dropped right after reading and needs no account.
                 let is_kept = shown.history != Some(0) || shown.artifacts;
                 let room = self.room.as_ref().filter(|_| is_kept);
                 let task = self.present(&task, shown, room).await?;
@@ -138,7 +141,8 @@ impl Visit {
         Ok(story.into_task(shown))
     }
 
-    /// Takes room for what is shown of a task instead of for what was read of it. `before` is what was taken before it.
+    /// Replaces the charge for the task's log by a charge for the serialized task. `before` is the charge
+    /// before the log was read.
     fn settle(&self, before: usize, task: &model::Task) -> Result<(), Fault> {
         let Some(room) = &self.room else {
             return Ok(());
@@ -151,17 +155,17 @@ impl Visit {
         room.grow(missing).map_err(fault_from)
     }
 
-    /// What is looked for; none if there can be no such task.
+    /// Builds the [`TaskFilter`] of a listing; `None` if no task can match.
     fn filter(&self, params: &ListParams, size: usize) -> Result<Option<TaskFilter>, Fault> {
         let mut filter = TaskFilter {
             agent: self.chosen(params.tenant.as_deref())?,
             order: TaskOrder::Updated,
-            // One more, to see whether there is a next page.
+            // One task more than the page, to find out if a next page exists.
             limit: size + 1,
             ..TaskFilter::default()
         };
         if let Some(context) = params.context_id.as_deref().filter(|id| !id.is_empty()) {
-            // What cannot be the name of a conversation is none.
+            // No conversation has an invalid id.
             let Ok(session) = SessionId::parse(context) else {
                 return Ok(None);
             };
@@ -189,7 +193,7 @@ impl Visit {
         Ok(Some(filter))
     }
 
-    /// Stops a task. It is over when this returns.
+    /// Cancels a task. The task is over when the function returns.
     pub(crate) async fn cancel(&self, params: TaskParams) -> Result<model::Task, Fault> {
         let tenant = params.tenant.as_deref();
         let task = self.task(&params.id, tenant).await?;
@@ -199,7 +203,8 @@ impl Visit {
             Reason::Conflict => Fault::new(Kind::TaskNotCancelable, failure.text),
             _ => task_fault_from(failure),
         })?;
-        // The agent is told and its words count no more; what was said before is still being written down.
+        // The agent is notified and its further events are ignored. Earlier events may still be on their way
+        // into the log.
         let mut rest = task.subscribe(Some(present));
         while rest.next().await.map_err(|error| broken(&error))?.is_some() {}
         let task = self.task(&params.id, tenant).await?;
@@ -207,18 +212,19 @@ impl Visit {
             history: None,
             artifacts: true,
         };
-        // Whoever stopped a task is told so, whatever they have not read before.
+        // The caller gets the cancelled task without a limit by the memory account.
         self.present(&task, shown, None).await
     }
 }
 
-/// Whether the status of a task says more than where it stands: what its agent asks, or why it is over.
+/// Returns true if the status of the task has a message: a question of the agent, or the reason for the end.
 fn has_message(record: &TaskRecord) -> bool {
     record.failure.is_some()
         || matches!(record.state, TaskState::InputRequired | TaskState::Rejected)
 }
 
-/// Has the filter find the tasks that stand there by [`state_from`](super::story::state_from); false if there can be none.
+/// Sets the filter to find tasks in `state` as defined by [`state_from`](super::story::state_from). Returns
+/// false if no task can match.
 fn look_for(state: State, filter: &mut TaskFilter) -> bool {
     let called = |is_it: fn(State, State) -> bool| {
         let ours = Reason::OURS.into_iter();
@@ -250,7 +256,8 @@ fn look_for(state: State, filter: &mut TaskFilter) -> bool {
     true
 }
 
-/// Where the page after this task begins: when it changed, to the nanosecond, and its id.
+/// Returns the token of the page after `last`: time of the task's last change in nanoseconds, and the task's
+/// id.
 fn token_of(last: &TaskRecord) -> String {
     format!("{}.{}", last.updated_at.as_nanosecond(), last.id)
 }

@@ -1,5 +1,5 @@
-//! What a stream tells of a task: each thing that its log says, as the protocol's updates. All tellers of a task tell the
-//! same: nothing in an update depends on who listens, or when.
+//! Renderer of a task's log as stream updates. All streams of a task carry equal updates: an update depends
+//! on neither the reader nor the time of reading.
 
 use jackfield_core::store::LogItem;
 use jackfield_model::{Artifact, AskKind, Chunk, ChunkKind, Done, End, Event, StreamedText};
@@ -13,33 +13,34 @@ use crate::wire::official::model::{
     self, ArtifactUpdate, Extra, Item, Message, Part, Raw, State, Status, StatusUpdate,
 };
 
-/// How much of what an agent says is repeated with the question that it ends with.
+/// Largest part of the agent's text that is repeated in the status with the question at the end of a turn, in
+/// bytes.
 const QUESTION: usize = 64 << 10;
 
-/// Tells of a task from some place of its log on.
+/// Renderer of updates, from a position of a task's log.
 #[derive(Debug)]
 pub(super) struct Teller {
     names: Names,
     approvals_to_caller: bool,
     turn: usize,
-    /// The artifacts that the agent's words of this turn belong to, without their parts.
+    /// Artifacts that contain the agent's text of the turn, without their parts.
     voices: Vec<model::Artifact>,
-    /// What it has said, as much as a question may have.
+    /// Start of the agent's text, at most [`QUESTION`] bytes.
     words: String,
-    /// All that it has said in this turn.
+    /// Digest of all text in the turn.
     streamed: StreamedText,
-    /// What was told last.
+    /// State in the last update.
     state: State,
-    /// When that was written which is told.
+    /// Time of the log item under translation.
     at: Timestamp,
-    /// When the agent got the message of the task's last turn.
+    /// Delivery time of the message of the task's last turn.
     sent_at: Option<Timestamp>,
-    /// The open questions to the caller.
+    /// Ids of the open questions to the caller.
     asks: Vec<String>,
 }
 
 impl Teller {
-    /// Goes on where a story ends.
+    /// Creates a renderer that continues after the last log item of `story`.
     pub(super) fn after(story: &Story) -> Self {
         let mut teller = Self {
             names: story.names.clone(),
@@ -57,17 +58,17 @@ impl Teller {
         teller
     }
 
-    /// Where the task stands, by what was told.
+    /// Returns the task's state as of the last update.
     pub(super) fn state(&self) -> State {
         self.state
     }
 
-    /// The agent got the message of the task's last turn at this time.
+    /// Sets the delivery time of the message of the task's last turn.
     pub(super) fn sent(&mut self, at: Option<Timestamp>) {
         self.sent_at = at;
     }
 
-    /// What the log says next, at this position and time.
+    /// Appends the updates for the next log item, which has position `pos` and time `at`.
     pub(super) fn tell(&mut self, pos: u64, at: Timestamp, item: LogItem, out: &mut Vec<Item>) {
         self.at = at;
         match item {
@@ -94,13 +95,13 @@ impl Teller {
         }
     }
 
-    /// The agent got the message at this time.
+    /// Appends the update that the agent received the message at `at`.
     pub(super) fn begin_work(&mut self, at: Timestamp, out: &mut Vec<Item>) {
         self.at = at;
         self.work(out);
     }
 
-    /// The agent has the message: what follows is work.
+    /// Appends an update to the working state, unless the task is working or waits for the caller.
     fn work(&mut self, out: &mut Vec<Item>) {
         if self.state == State::Working || !self.asks.is_empty() {
             return;
@@ -130,7 +131,7 @@ impl Teller {
 
     fn chunk(&mut self, pos: u64, chunk: Chunk, out: &mut Vec<Item>) {
         if chunk.kind != ChunkKind::Text {
-            // A status has room for one message: while the task waits for the caller that is the question.
+            // A status holds one message. While the task waits for the caller, the message is the question.
             if !self.asks.is_empty() {
                 return;
             }
@@ -153,7 +154,7 @@ impl Teller {
         self.say(voice, chunk.text, false, out);
     }
 
-    /// A piece of an artifact of words.
+    /// Appends an update with a piece of a text artifact.
     fn say(&mut self, voice: model::Artifact, text: String, is_last: bool, out: &mut Vec<Item>) {
         self.remember(&text);
         let append = self.voices.iter().any(|had| had.id == voice.id);
@@ -174,7 +175,7 @@ impl Teller {
     }
 
     fn end(&mut self, end: End, out: &mut Vec<Item>) {
-        // Every reader sees that it was worked on, however fast that was.
+        // Every reader sees the working state, even for the fastest agent.
         if matches!(end, End::Done(_)) {
             self.work(out);
         }
@@ -202,7 +203,7 @@ impl Teller {
                 let voice = voice.unwrap_or_else(|| reply(self.turn));
                 self.say(voice, rest.to_owned(), true, out);
             }
-            // What it asks, or why it would not, is told once: by the status.
+            // A question or a reason for rejection appears once, in the status.
             rest => self.words.push_str(rest),
         }
         if !done.attachments.is_empty() {
@@ -222,7 +223,7 @@ impl Teller {
         (message, metadata([("stopReason", stop_reason)]))
     }
 
-    /// An update that tells of something that was made, or a piece of it.
+    /// Builds an update with an artifact or a piece of an artifact.
     pub(super) fn made(&self, artifact: model::Artifact, append: bool, last_chunk: bool) -> Item {
         Item::Artifact(Box::new(ArtifactUpdate {
             task_id: self.names.task.clone(),

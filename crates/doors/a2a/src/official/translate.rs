@@ -1,8 +1,8 @@
-//! Pure functions between the wire's model and the core's events. No sockets, no hub.
+//! Pure functions between the wire model and the core's events. No sockets, no hub.
 //!
-//! What the core has no place for (media types of texts, metadata of parts, extensions, unknown fields) is kept in the
-//! `extra` of the message, answer or artifact and comes out again when it is shown to anybody of this protocol. So is what
-//! was asked besides a message, for servers that are dialled.
+//! The core has no fields for media types of texts, metadata of parts, extensions and unknown fields. The
+//! translation stores them in the `extra` of the core's message, answer or artifact, and restores them for
+//! peers of this protocol. The options of a request are stored there too, for remote servers.
 
 use std::collections::HashSet;
 
@@ -22,20 +22,20 @@ use crate::wire::{
     write::{MembersOut, Texts},
 };
 
-/// The member of `metadata` that names the call on whose behalf this one is made.
+/// Member of `metadata` with the id of the parent call, on whose behalf a message is sent.
 const PARENT: &str = "jackfield_call";
 
-/// What is asked besides a message.
+/// Options that accompany a message in its request.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Asked {
-    /// What else is said of the request, an object.
+    /// Metadata of the request, an object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) metadata: Option<Raw>,
-    /// The media types that the caller can read; all if empty.
+    /// Media types that the caller can read; empty for all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) accepted_output_modes: Vec<String>,
-    /// The extensions that the caller declares.
+    /// Extensions that the caller declares.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) extensions: Vec<String>,
 }
@@ -47,19 +47,19 @@ impl Asked {
             && self.extensions.is_empty()
     }
 
-    /// What was asked besides a message or an answer; nothing by callers of other doors.
+    /// Reads the options from the `extra` of a message or an answer. Callers of other doors have none.
     pub(crate) fn of(extra: Option<&Json>) -> Self {
         Kept::of(extra).asked
     }
 }
 
-/// What is kept of a message or artifact beside what the core knows of.
+/// Content of `extra`: fields of a message or artifact that the core does not model.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Kept {
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<String>,
-    /// Of a message only if the core has it together with that of the request.
+    /// Metadata. For a message, stored only if the core has the message's metadata merged with the request's.
     #[serde(skip_serializing_if = "Option::is_none")]
     metadata: Option<Raw>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -68,17 +68,18 @@ struct Kept {
     reference_task_ids: Vec<String>,
     #[serde(skip_serializing_if = "Extra::is_empty")]
     fields: Extra,
-    /// By their places.
+    /// Further fields of parts, by the index of the part.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     parts: Vec<(usize, KeptPart)>,
-    /// The places and lengths of an answer's texts, unless it is one text before all else: the core has them joined.
+    /// Index and length of each text part of an answer, because the core joins the texts. Empty if the answer
+    /// has a single text before all other parts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     texts: Vec<(usize, usize)>,
     #[serde(skip_serializing_if = "Asked::is_empty")]
     asked: Asked,
 }
 
-/// What is kept of a part beside what the core knows of.
+/// Fields of a part that the core does not model.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct KeptPart {
@@ -111,7 +112,7 @@ impl Kept {
         Json::of(&self).ok()
     }
 
-    /// What was kept; nothing of what another door put there.
+    /// Reads `extra`. The extra of another door gives an empty value.
     fn of(extra: Option<&Json>) -> Self {
         extra
             .and_then(|json| serde_json::from_str(json.get()).ok())
@@ -124,7 +125,7 @@ impl Kept {
     }
 }
 
-/// What the agent is told.
+/// Translates a caller's message for the agent.
 pub(super) fn message_from(message: Message, asked: Asked) -> event::Message {
     let (message, kept) = taken_apart(message, asked);
     event::Message {
@@ -133,8 +134,8 @@ pub(super) fn message_from(message: Message, asked: Asked) -> event::Message {
     }
 }
 
-/// A message as the core knows it, and what is kept beside it. Agents of other doors know one kind of metadata: that of the
-/// message, and then that of the request.
+/// Splits a message into the core's message and the content of `extra`. Agents of other doors know a single
+/// kind of metadata, so the result has the metadata of the message merged with the request's.
 fn taken_apart(message: Message, asked: Asked) -> (event::Message, Kept) {
     let mut metadata = message.metadata;
     let mut kept = Kept {
@@ -158,7 +159,7 @@ fn taken_apart(message: Message, asked: Asked) -> (event::Message, Kept) {
     (message, kept)
 }
 
-/// The members of both. The first of a name counts.
+/// Merges the members of two objects. For equal names, the member of `first` wins.
 fn merged(first: Option<&RawValue>, second: &RawValue) -> Option<Raw> {
     let (mut seen, mut all) = (HashSet::new(), Vec::new());
     for metadata in [first, Some(second)].into_iter().flatten() {
@@ -168,11 +169,11 @@ fn merged(first: Option<&RawValue>, second: &RawValue) -> Option<Raw> {
             .filter(|member| seen.insert(member.name.clone()));
         all.extend(new.cloned());
     }
-    // All of it was read as JSON before.
+    // The inputs were parsed as JSON before, so writing cannot fail.
     to_raw_value(&MembersOut(&all)).ok()
 }
 
-/// What a caller says to a question.
+/// Translates a caller's message into the answer to `ask`.
 pub(super) fn answer_from(ask: &Ask, message: Message, asked: Asked) -> event::Answer {
     let (message, mut kept) = taken_apart(message, asked);
     let words = message.words();
@@ -183,7 +184,7 @@ pub(super) fn answer_from(ask: &Ask, message: Message, asked: Asked) -> event::A
             event::Part::File(_) | event::Part::Data(_) => None,
         })
         .collect();
-    // As it is put together anyway.
+    // A single leading text is the default and needs no index.
     if kept.texts == [(0, words.len())] && !words.is_empty() {
         kept.texts.clear();
     }
@@ -206,7 +207,7 @@ pub(super) fn answer_from(ask: &Ask, message: Message, asked: Asked) -> event::A
     }
 }
 
-/// Whether an answer gives leave: a word that says so, or data with `approved`.
+/// Returns true if an answer approves: by one of the accepted words, or by data with `approved`.
 fn is_yes(words: &str, parts: &[event::Part]) -> bool {
     const YES: [&str; 7] = ["yes", "y", "ok", "approve", "approved", "allow", "true"];
     let said = parts.iter().find_map(|part| match part {
@@ -225,7 +226,7 @@ fn is_yes(words: &str, parts: &[event::Part]) -> bool {
     }
 }
 
-/// The call on whose behalf a message is sent, if its metadata name it.
+/// Returns the parent call, if the message's metadata names a call.
 pub(super) fn parent_from(metadata: Option<&Raw>) -> Result<Parent, Fault> {
     let members = metadata.and_then(|raw| Members::of(raw));
     let Some(raw) = members.as_ref().and_then(|members| members.get(PARENT)) else {
@@ -286,11 +287,11 @@ fn part_from(part: Part) -> (event::Part, Option<KeptPart>) {
     (content, rest)
 }
 
-/// What a caller said, as its protocol shows it.
+/// Translates a caller's message back into the wire model.
 pub(crate) fn message_to(message: event::Message, fallback_id: String) -> Message {
     let mut kept = Kept::of(message.extra.as_ref());
     let parts = parts_to(message.parts, &mut kept);
-    // Where the request had some too, the message's own are kept apart.
+    // If the request had metadata too, the message's own metadata is stored separately.
     let metadata = match &kept.asked.metadata {
         Some(_) => kept.metadata,
         None => message.metadata.map(|json| json.raw().to_owned()),
@@ -304,7 +305,7 @@ pub(crate) fn message_to(message: event::Message, fallback_id: String) -> Messag
     }
 }
 
-/// What a caller answered.
+/// Translates a caller's answer back into the wire model.
 pub(crate) fn answer_to(answer: event::Answer, fallback_id: String) -> Message {
     let mut words = answer.content.or(answer.reason);
     if words.is_none() {
@@ -321,7 +322,8 @@ pub(crate) fn answer_to(answer: event::Answer, fallback_id: String) -> Message {
     message_to(message, fallback_id)
 }
 
-/// The parts of an answer: its words and then all else, or the texts that the words were joined of, each in its place.
+/// Rebuilds the parts of an answer: the joined text before all other parts, or each text at its original
+/// index.
 fn put_together(
     words: Option<String>,
     others: Vec<event::Part>,
@@ -342,7 +344,8 @@ fn put_together(
     parts
 }
 
-/// The artifact, without its parts, that an agent of this protocol gave a piece of its words in.
+/// Content of a chunk's `extra`: the artifact, without parts, in which an agent of this protocol sent a piece
+/// of text.
 #[derive(Debug, Serialize, Deserialize)]
 struct Voice {
     artifact: String,
@@ -352,7 +355,7 @@ struct Voice {
     kept: Kept,
 }
 
-/// The artifact, without its parts, that a piece of an agent's words belongs to, if it said so.
+/// Returns the artifact, without parts, that a piece of the agent's text belongs to, if recorded.
 pub(crate) fn voice_of(chunk: &event::Chunk) -> Option<Artifact> {
     let voice: Voice = serde_json::from_str(chunk.extra.as_ref()?.get()).ok()?;
     Some(Artifact {
@@ -366,8 +369,8 @@ pub(crate) fn voice_of(chunk: &event::Chunk) -> Option<Artifact> {
     })
 }
 
-/// A piece of an agent's words, given in an artifact of this protocol. The one that another hub makes of words is no
-/// artifact.
+/// Translates text in an artifact of a remote agent into a chunk. The text artifact of another hub (see
+/// [`is_reply`]) is not recorded as an artifact.
 pub(crate) fn chunk_of(text: String, artifact: &Artifact) -> event::Chunk {
     let voice = Voice {
         artifact: artifact.id.clone(),
@@ -387,7 +390,7 @@ pub(crate) fn chunk_of(text: String, artifact: &Artifact) -> event::Chunk {
     }
 }
 
-/// Something that an agent of this protocol made, or a piece of it.
+/// Translates an artifact of a remote agent, or a piece of an artifact.
 pub(crate) fn artifact_from(artifact: Artifact, append: bool, last: bool) -> event::Artifact {
     let mut kept = Kept {
         description: artifact.description,
@@ -407,7 +410,7 @@ pub(crate) fn artifact_from(artifact: Artifact, append: bool, last: bool) -> eve
     }
 }
 
-/// Something that an agent made.
+/// Translates an agent's artifact into an [`Artifact`] of the wire model.
 pub(super) fn artifact_to(artifact: event::Artifact) -> Artifact {
     let mut kept = Kept::of(artifact.extra.as_ref());
     let parts = parts_to(artifact.parts, &mut kept);
@@ -444,7 +447,7 @@ fn part_to(part: event::Part, kept: KeptPart) -> Part {
     }
 }
 
-/// A file.
+/// Translates a file into a [`Part`].
 pub(super) fn file_to(file: event::File) -> Part {
     let content = match file.source {
         event::FileSource::Bytes(bytes) => Content::Bytes(bytes.to_string()),
@@ -457,7 +460,8 @@ pub(super) fn file_to(file: event::File) -> Part {
     }
 }
 
-/// An object of texts, for metadata. Absent ones are left out; nothing if all are.
+/// Builds a metadata object of strings. Absent values are left out; the result is `None` if all values are
+/// absent.
 pub(super) fn metadata<const N: usize>(members: [(&'static str, Option<&str>); N]) -> Option<Raw> {
     let members = members.into_iter();
     let given = members.filter_map(|(name, value)| Some((name, value?.to_owned())));

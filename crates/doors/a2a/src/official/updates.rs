@@ -1,5 +1,5 @@
-//! A stream: first the task as it stands, then what its log says from there on, until the task is over or, where the
-//! caller asked something of it, waits for the caller; or until the caller's token is revoked.
+//! Stream of a task's updates: first the current task, then every log item. The stream ends with the task, at
+//! a state that waits for the caller if the caller sent the message, or when the caller's token is revoked.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -19,26 +19,26 @@ use crate::wire::official::{
     model::{Item, State},
 };
 
-/// One element of a stream.
+/// Element of a stream.
 #[derive(Debug)]
 pub(crate) struct Update {
-    /// Where a reader that comes back goes on; only the last of what one event of the agent became has it, so that
-    /// nothing is lost between two.
+    /// Cursor for resuming after the element. If an event of the agent becomes several elements, only the
+    /// last element has an id, so that a resumed stream loses none of them.
     pub(crate) id: Option<String>,
-    /// What is told.
+    /// Task, message or update to send.
     pub(crate) item: Item,
 }
 
-/// When a stream is over.
+/// Condition that ends a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Until {
-    /// When the task is over, or waits for the caller.
+    /// The task is over or waits for the caller.
     Turn,
-    /// When the task is over, however many turns it takes.
+    /// The task is over, after any number of turns.
     End,
 }
 
-/// A stream. Dropping it changes nothing at the task.
+/// Stream of [`Update`]s. Dropping the stream does not affect the task.
 #[derive(Debug)]
 pub(crate) struct Updates {
     a2a: Arc<A2a>,
@@ -49,12 +49,12 @@ pub(crate) struct Updates {
     cursor: Cursor,
     ready: VecDeque<Update>,
     is_over: bool,
-    /// Why it is over though the task is not.
+    /// Error that ended the stream before the task was over.
     cut: Option<Fault>,
 }
 
 impl Updates {
-    /// From a place of the log on; `first` is the task as it stood there.
+    /// Opens a stream after position `after`; `first` is the task at that position.
     pub(super) fn new(
         visit: &Visit,
         task: &Arc<Task>,
@@ -80,7 +80,7 @@ impl Updates {
         }
     }
 
-    /// The agent got the message at this time: says so before anything else comes.
+    /// Queues the update that the agent received the message at `since`, before all further updates.
     pub(super) fn work(&mut self, since: Timestamp) {
         let mut items = Vec::new();
         self.teller.begin_work(since, &mut items);
@@ -88,11 +88,13 @@ impl Updates {
         self.ready.extend(updates);
     }
 
-    /// The next element; none once the stream is over, but first why, if the task goes on without it. Cancel-safe.
+    /// Returns the next [`Update`]. If the stream ends before the task does, the last element is the error.
+    /// Returns `None` after the end. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Option<Result<Update, Fault>> {
         if !self.is_over || !self.ready.is_empty() {
             tokio::select! {
-                // A stream that always has something to say must not outrun the revocation.
+                // Poll for the revocation first: a stream that always has an element ready must not outrun
+                // the revocation.
                 biased;
                 failure = Leash::of(&self.principal).broken() => {
                     self.ready.clear();
@@ -114,7 +116,8 @@ impl Updates {
             }
             match self.subscription.next().await {
                 Ok(Some(TaskItem::Row { next, at, item })) => self.tell(next, at, item),
-                // What is gone is gone: a caller that wants all of it looks at the task.
+                // Dropped log items cannot be sent any more. A caller can read the task for the complete
+                // state.
                 Ok(Some(TaskItem::Gap { next })) => self.cursor = next,
                 Ok(None) => self.turn_is_over().await,
                 Err(error) => self.broken(&error),
@@ -142,7 +145,7 @@ impl Updates {
             state.is_terminal() || (self.until == Until::Turn && state.is_interrupted());
     }
 
-    /// A turn is over; the task may go on.
+    /// Handles the end of a turn; the task may continue with a further turn.
     async fn turn_is_over(&mut self) {
         let id = self.subscription.task().id;
         let state = self.teller.state();
@@ -158,19 +161,21 @@ impl Updates {
             match tasks.next_turn(&self.principal, id, self.cursor).await {
                 Ok(task) => self.subscription = task.subscribe(Some(self.cursor)),
                 Err(_) if self.a2a.hub.is_stopping() => self.cut_off(stopping()),
-                // It is not kept any more, or the store failed.
+                // The hub no longer stores the task, or the store failed.
                 Err(failure) => self.cut_off(failure),
             }
         }
     }
 
-    /// The task goes on without this stream. One that just ended would look like a whole answer.
+    /// Ends the stream with an error while the task continues. Without the error, the stream would look like
+    /// a complete answer.
     fn cut_off(&mut self, why: Failure) {
         self.cut = Some(task_fault_from(why));
         self.is_over = true;
     }
 
-    /// The log cannot be read any further. The task may go on, so that the stream must not look like a whole answer.
+    /// Ends the stream because the log cannot be read. The task may continue, so the stream must not look
+    /// like a complete answer.
     pub(super) fn broken(&mut self, error: &StoreError) {
         tracing::error!(task = %self.subscription.task().id, %error, "a stream broke off");
         let text = "the hub could not read the task's log, and the stream broke off; get the task, or subscribe to it again";
@@ -178,7 +183,7 @@ impl Updates {
     }
 }
 
-/// The next hub goes on with the task.
+/// Returns the failure for a stopping hub. The hub continues the task after its restart.
 fn stopping() -> Failure {
     let text = "the hub is stopping, and the task goes on when it is back: subscribe to it then";
     Failure::new(Reason::Stopping, text)

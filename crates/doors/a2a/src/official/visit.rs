@@ -1,4 +1,4 @@
-//! One request: who asks, of which agent, in which version, and what its headers say besides.
+//! One request: its caller, agent, version and headers.
 
 use std::sync::{Arc, OnceLock};
 
@@ -17,28 +17,29 @@ use crate::wire::official::{
     error::{Fault, Kind},
 };
 
-/// One request. The operations are its methods, each in the file of its kind.
+/// One request. Every operation is a method of [`Visit`], in the file of the operation.
 #[derive(Debug, Clone)]
 pub(crate) struct Visit {
     pub(crate) a2a: Arc<A2a>,
-    /// Who asks.
+    /// Authenticated caller.
     pub(crate) principal: Principal,
-    /// The agent that the address names; none at the address of the hub itself.
+    /// Agent that the address names; `None` at the address of the hub itself.
     pub(crate) agent: Option<AgentId>,
-    /// The version that is spoken.
+    /// Protocol version of the request.
     pub(crate) version: Version,
-    /// The headers, or gRPC's metadata.
+    /// HTTP headers or gRPC metadata.
     pub(crate) headers: HeaderMap,
-    /// How the request came.
+    /// Route of the connection: direct, forwarded by a proxy, or over a local socket.
     came: Came,
-    /// The agent that the request turned out to be for.
+    /// Agent that [`Visit::target`] chose.
     found: Arc<OnceLock<AgentId>>,
-    /// What is counted of the answer while it is made; none where no server counts.
+    /// Memory account of the answer under construction; `None` if the server does not account memory.
     pub(crate) room: Option<Room>,
 }
 
 impl Visit {
-    /// A visit to the agent that the address names, or to the hub itself. The caller must be able to see that agent.
+    /// Authenticates the request and finds the agent that the address names, if any. Fails if the caller may
+    /// not see the agent.
     pub(crate) fn new(
         a2a: Arc<A2a>,
         agent: Option<&str>,
@@ -63,15 +64,16 @@ impl Visit {
         })
     }
 
-    /// Whom a message is for: the agent of the address, else the one that `tenant` names, else the hub's default one,
-    /// else the only one that the caller can reach.
+    /// Returns the agent that a message is for. The order is: agent of the address, agent named by `tenant`,
+    /// the hub's default agent, the only online agent that the caller may call.
     pub(crate) fn target(&self, tenant: Option<&str>) -> Result<AgentId, Fault> {
         let target = self.find_target(tenant)?;
         self.found.get_or_init(|| target.clone());
         Ok(target)
     }
 
-    /// The header of an answer that says which of the declared extensions the agent knows; none if it is none of them.
+    /// Returns the response header that lists the declared extensions known to the agent; `None` if the list
+    /// is empty.
     pub(crate) fn extensions(&self) -> Option<(HeaderName, HeaderValue)> {
         let declared = rules::declared_extensions(&self.headers);
         if declared.is_empty() {
@@ -123,8 +125,8 @@ impl Visit {
 }
 
 impl Visit {
-    /// The card for callers who show who they are, as JSON of the version that is spoken. Both versions say that this one needs
-    /// authentication: whoever shows nothing does not get it, trusted or not.
+    /// Returns the extended card as JSON of the request's version. Both versions demand authentication for
+    /// the extended card, so a request without credentials fails even if the hub trusts the connection.
     pub(crate) fn extended_card(&self, tenant: Option<&str>) -> Result<String, Fault> {
         if !self.headers.contains_key(header::AUTHORIZATION) {
             return Err(Fault::new(
@@ -137,14 +139,15 @@ impl Visit {
             .a2a
             .extended_card_json(&self.principal, &agent, self.version, &self.came);
         card.map_err(|failure| match failure.reason {
-            // The agent is there, or it would have been missed before.
+            // The agent exists; otherwise `target` would have failed.
             Reason::NotFound => Fault::new(Kind::NoExtendedCard, failure.text),
             _ => fault_from(failure),
         })
     }
 }
 
-/// Foreign and unknown agents look the same, and so does what cannot be an id at all.
+/// Finds an agent that the caller may see. Agents of other owners, unknown ids and invalid ids give the same
+/// error.
 fn known(a2a: &A2a, principal: &Principal, id: &str) -> Result<AgentId, Fault> {
     let parsed = AgentId::parse(id).ok();
     let found = parsed.filter(|id| a2a.hub.find(principal, id.as_str()).is_ok());

@@ -1,5 +1,5 @@
-//! What a caller is told when something goes wrong: the core's failures in JSON-RPC codes and HTTP statuses (docs/promises.md),
-//! in one exhaustive match.
+//! Translation of the core's [`Failure`]s into JSON-RPC codes and HTTP statuses (docs/promises.md), in one
+//! exhaustive match.
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, Method, StatusCode, header};
@@ -11,7 +11,7 @@ use crate::wire::seed::{
     task::{ErrorCode, Status, TaskError},
 };
 
-/// The status and the code of a failure.
+/// Returns the status and the code of a failure.
 fn verdict(reason: &Reason) -> (StatusCode, Code) {
     match reason {
         Reason::Invalid | Reason::Unsupported => (StatusCode::BAD_REQUEST, Code::InvalidParams),
@@ -24,7 +24,7 @@ fn verdict(reason: &Reason) -> (StatusCode, Code) {
         }
         Reason::Conflict => (StatusCode::CONFLICT, Code::InvalidRequest),
         Reason::Timeout => (StatusCode::GATEWAY_TIMEOUT, Code::Internal),
-        // A call that somebody cancelled is answered with its task; only an agent can fail like this.
+        // A cancelled call is answered with its task. Only an agent can fail with this reason.
         Reason::Crashed | Reason::Cancelled | Reason::Agent(_) => {
             (StatusCode::BAD_GATEWAY, Code::Internal)
         }
@@ -35,7 +35,7 @@ fn verdict(reason: &Reason) -> (StatusCode, Code) {
 }
 
 impl Trouble {
-    /// What the task says of it.
+    /// Returns status and error of the task in the answer.
     pub(super) fn told(&self) -> (Status, TaskError<'_>) {
         let error = |message, reason| TaskError {
             code: ErrorCode::Execution,
@@ -60,7 +60,7 @@ impl Trouble {
     }
 }
 
-/// A refusal on its way out.
+/// Error response.
 #[derive(Debug)]
 pub(crate) struct Problem {
     status: StatusCode,
@@ -68,14 +68,14 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
-    /// A failure that answers the request with this id.
+    /// Builds the error response to the request with this id.
     pub(super) fn of(id: Id, failure: Failure) -> Self {
         let (status, code) = verdict(&failure.reason);
         let refusal = Refusal::new(id, code, failure.text).with("reason", failure.reason.name());
         Self { status, refusal }
     }
 
-    /// Nobody is called so, or nobody that the caller may know of.
+    /// Builds the error for an unknown agent, or an agent that the caller may not see.
     pub(super) fn no_such_entity(id: Id, agent: &str) -> Self {
         Self {
             status: StatusCode::NOT_FOUND,
@@ -83,7 +83,7 @@ impl Problem {
         }
     }
 
-    /// The body is of a type that is not read here.
+    /// Builds the error for a body of an unsupported media type.
     pub(super) fn wrong_type(got: &str) -> Self {
         let text = format!("invalid request: Content-Type must be application/json, got '{got}'");
         Self {
@@ -92,7 +92,7 @@ impl Problem {
         }
     }
 
-    /// The method is HTTP's, and not POST.
+    /// Builds the error for an HTTP method other than POST.
     pub(crate) fn wrong_method(got: &Method, path: &str) -> Self {
         let text = format!("invalid request: {path} takes POST, got {got}");
         Self {
@@ -101,7 +101,7 @@ impl Problem {
         }
     }
 
-    /// There is nothing at this path below the prefix of the routes.
+    /// Builds the error for an unknown path below the prefix of the routes.
     pub(crate) fn nothing_here(path: &str, prefix: &str) -> Self {
         let text = format!(
             "there is nothing at {path}; use POST {prefix}/message/send or {prefix}/message/stream"
@@ -113,7 +113,7 @@ impl Problem {
     }
 }
 
-/// What the body itself is refused for.
+/// Error response for an invalid body.
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Self {
         Self {
@@ -137,7 +137,7 @@ impl IntoResponse for Problem {
     }
 }
 
-/// A response whose body is JSON.
+/// Returns a JSON response.
 pub(super) fn json(body: String) -> Response {
     let kind = HeaderValue::from_static("application/json");
     ([(header::CONTENT_TYPE, kind)], body).into_response()

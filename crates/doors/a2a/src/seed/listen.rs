@@ -1,4 +1,4 @@
-//! The caller's end of a call while the agent works: what is heard of it, and how it came out.
+//! Caller's side of a live call: reads the reply and collects the answer.
 
 use jackfield_core::{
     call::{Asking, Replies, Reply},
@@ -9,12 +9,12 @@ use jackfield_model::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// What is heard of a call.
+/// Element of a call's reply.
 #[derive(Debug)]
 pub(super) enum Heard {
-    /// A piece of the answer, or of how it comes about.
+    /// Piece of the answer, or of the agent's progress.
     Chunk(Chunk),
-    /// It is over, with an answer or without.
+    /// End of the call, with an answer or an error.
     Over(Result<Vec<Part>, Trouble>),
 }
 
@@ -24,18 +24,19 @@ impl Heard {
     }
 }
 
-/// Why there is no answer.
+/// Reason why a call has no answer.
 #[derive(Debug)]
 pub(super) enum Trouble {
-    /// The agent asked a question, which this protocol cannot answer: what to say of it, and what the agent said.
+    /// The agent asked a question, which the dialect cannot answer. Contains the error message and the
+    /// agent's text.
     Asked(String, Vec<Part>),
-    /// Somebody cancelled.
+    /// The call was cancelled.
     Cancelled,
-    /// Something went wrong.
+    /// The call failed.
     Failed(Failure),
 }
 
-/// Listens to one call. Dropping it cancels the call.
+/// Reader of a call's reply. Dropping the reader cancels the call.
 #[derive(Debug)]
 pub(super) struct Listening {
     replies: Replies,
@@ -44,7 +45,7 @@ pub(super) struct Listening {
 }
 
 impl Listening {
-    /// Listens to a call whose answer may have so many bytes.
+    /// Creates a reader for a call whose answer may have at most `limit` bytes.
     pub(super) fn new(asking: Asking, limit: Size) -> Self {
         Self {
             revoked: asking.call().principal.grant.revoked.clone(),
@@ -53,11 +54,12 @@ impl Listening {
         }
     }
 
-    /// What comes next; nothing after it is over. Cancel-safe.
+    /// Returns the next element; must not be called after the end. Cancel-safe.
     pub(super) async fn next(&mut self) -> Heard {
         loop {
             let reply = tokio::select! {
-                // A stream that always has something to say must not outrun the revocation.
+                // Poll for the revocation first: a stream that always has an element ready must not outrun
+                // the revocation.
                 biased;
                 () = self.revoked.cancelled() => return Heard::failed(revoked()),
                 reply = self.replies.next() => reply,
@@ -85,13 +87,13 @@ impl Listening {
             }
             Event::Ask(ask) => Some(match ask.kind {
                 AskKind::Input => Heard::Over(Err(self.asked(&ask))),
-                // The agent's owner may approve as well as the caller, who cannot: it is waited for.
+                // The agent's owner can approve, the caller of the dialect cannot: wait for the owner.
                 AskKind::Approval => Heard::Chunk(Chunk::status(ask.text)),
             }),
         }
     }
 
-    /// What was heard; nothing more is heard afterwards.
+    /// Takes the collected transcript; no content is collected afterwards.
     fn take_transcript(&mut self) -> Transcript {
         std::mem::replace(&mut self.transcript, Transcript::new(0))
     }
@@ -116,7 +118,8 @@ impl Listening {
                 let mut transcript = self.take_transcript();
                 transcript.finish(*done);
                 match state {
-                    // The answer is a question then, and the next message of the conversation answers it.
+                    // For `InputRequired` the answer is a question, and the next message of the conversation
+                    // answers the question.
                     DoneState::Completed | DoneState::InputRequired => Ok(transcript.into_parts()),
                     DoneState::Rejected => Err(Trouble::Failed(rejected(transcript.text()))),
                 }

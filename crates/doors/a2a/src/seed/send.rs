@@ -1,4 +1,4 @@
-//! The answer to `message/send`: a task that is over, all at once.
+//! Answer to `message/send`: the finished task.
 
 use axum::response::Response;
 use jackfield_core::call::Asking;
@@ -15,7 +15,7 @@ use crate::wire::seed::{
     task::{self, Status, Task},
 };
 
-/// Waits for the answer. A caller that leaves drops this, and with it the call.
+/// Waits for the answer. A caller that disconnects drops the future, and with it the call.
 pub(super) async fn respond(
     a2a: &A2a,
     id: Id,

@@ -1,5 +1,5 @@
-//! The way in: a request becomes a call. The body is checked in the order of the original, then whether the agent is
-//! there, then the files; nothing reaches an agent before all of it is right.
+//! Request handler: turns a request into a call. The checks have the order of the original: the body, the
+//! agent, then the files. The agent receives the message only after all checks.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use super::{
 use crate::wire::seed::{self, AGENT_HEADER, Id, Rules};
 use crate::{A2a, DOOR};
 
-/// The two routes, below a prefix.
+/// Returns the two routes below `prefix`.
 pub(crate) fn routes(prefix: &str) -> Router<Arc<A2a>> {
     Router::new()
         .route(&format!("{prefix}/message/send"), post(sent))
@@ -37,7 +37,7 @@ async fn streamed(State(a2a): State<Arc<A2a>>, request: Request) -> Result<Respo
     serve(&a2a, request, Wish::Stream).await
 }
 
-/// How the caller wants its answer: the route says it, whatever the method in the body.
+/// Kind of answer, chosen by the route and not by the method in the body.
 #[derive(Debug, Clone, Copy)]
 enum Wish {
     Whole,
@@ -69,7 +69,7 @@ async fn serve(a2a: &A2a, request: Request, wish: Wish) -> Result<Response, Prob
             Reason::NotFound => Problem::no_such_entity(id.clone(), &request.message.agent_id),
             _ => Problem::of(id.clone(), failure),
         })?;
-    // The agent has its own copy of all that was read; what is left is the text, for the history.
+    // The agent has its own copy of the message. Only the text of the input is still needed, for the history.
     drop(request);
     let call = asking.call().clone();
     tracing::debug!(call = %call.id, from = call.principal.label(), to = %call.target, "live call");
@@ -81,7 +81,7 @@ async fn serve(a2a: &A2a, request: Request, wish: Wish) -> Result<Response, Prob
     Ok(response)
 }
 
-/// What is asked of the hub.
+/// Builds the core's request.
 fn order_from(
     a2a: &A2a,
     principal: Principal,
@@ -89,7 +89,7 @@ fn order_from(
     headers: &HeaderMap,
 ) -> Result<hub::Request, Problem> {
     let agent = &request.message.agent_id;
-    // Foreign and unknown look the same, and so does what cannot be an id at all.
+    // Agents of other owners, unknown ids and invalid ids give the same error.
     let target = AgentId::parse(agent).ok();
     let target = target.filter(|id| a2a.hub.find(&principal, id.as_str()).is_ok());
     let target = target.ok_or_else(|| Problem::no_such_entity(request.id.clone(), agent))?;
@@ -102,7 +102,7 @@ fn order_from(
     Ok(order)
 }
 
-/// Refuses a body that says it is something else. One that does not say is taken for JSON.
+/// Refuses a body with a media type other than JSON. A missing media type counts as JSON.
 fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
     let Some(value) = headers.get(header::CONTENT_TYPE) else {
         return Ok(());

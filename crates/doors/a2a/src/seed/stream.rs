@@ -1,5 +1,5 @@
-//! The answer to `message/stream`: what the agent says as it comes, then how it ended. Dropping the stream, as happens
-//! when the reader hangs up, drops the caller's end of the call, which cancels it at the agent.
+//! Answer to `message/stream`: the agent's chunks as they arrive, then the end. When the reader disconnects,
+//! the stream is dropped, and with it the call, which cancels the call at the agent.
 
 use axum::response::{IntoResponse as _, Response};
 use futures_util::stream;
@@ -15,7 +15,7 @@ use super::{
 use crate::wire::seed::event::{self, About, Update};
 use crate::{A2a, DOOR};
 
-/// The response that streams a call.
+/// Returns the response that streams a call.
 pub(super) fn respond(a2a: &A2a, asking: Asking) -> Response {
     let limits = a2a.hub.limits();
     let telling = Telling {

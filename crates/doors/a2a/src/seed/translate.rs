@@ -1,4 +1,4 @@
-//! Pure functions between the wire's types and the core's. No sockets, no hub.
+//! Pure functions between the wire types and the core's types. No sockets, no hub.
 
 use std::{borrow::Cow, collections::HashSet};
 
@@ -14,14 +14,14 @@ use crate::wire::{
     write::{MembersOut, to_json},
 };
 
-/// What a file is that nobody says more of; the protocol wants a media type.
+/// Media type of a file without a type; the protocol requires a media type.
 const ANY_BYTES: &str = "application/octet-stream";
 const JSON: &str = "application/json";
 
-/// The member of `metadata` that names the call on whose behalf this one is made.
+/// Member of `metadata` with the id of the parent call, on whose behalf a message is sent.
 const PARENT: &str = "jackfield_call";
 
-/// What the agent is told.
+/// Translates a caller's message for the agent.
 pub(super) fn message_from(request: &Request<'_>, max_depth: usize) -> Result<Message, Refusal> {
     request.check_files()?;
     let id = &request.message.id;
@@ -35,7 +35,7 @@ pub(super) fn message_from(request: &Request<'_>, max_depth: usize) -> Result<Me
     })
 }
 
-/// The conversation; none if a new one is to begin.
+/// Returns the conversation; `None` starts a new conversation.
 pub(super) fn session_from(request: &Request<'_>) -> Result<Option<SessionId>, Refusal> {
     let context = request.message.context_id.as_deref();
     context
@@ -44,7 +44,7 @@ pub(super) fn session_from(request: &Request<'_>) -> Result<Option<SessionId>, R
         .map_err(|error| invalid(request, &format!("contextId: {error}")))
 }
 
-/// The call on whose behalf this one is made, if the metadata of the message names it.
+/// Returns the parent call, if the message's metadata names a call.
 pub(super) fn parent_from(request: &Request<'_>) -> Result<Parent, Refusal> {
     let metadata = metadata_in(&request.message.extra);
     let Some(raw) = metadata.and_then(|members| members.get(PARENT)) else {
@@ -64,7 +64,8 @@ fn part_from_wire(part: &Part<'_>, max_depth: usize) -> event::Part {
     match part {
         Part::Text(text) => event::Part::Text(text.to_string()),
         Part::File(file) => event::Part::File(file_from_wire(file)),
-        // JSON is data to other protocols too; anything else is a text, as it is to agents of the original.
+        // JSON is data in other protocols too. Other content becomes text, as agents of the original receive
+        // it.
         Part::Data(data) => match json_of(data, max_depth) {
             Some(json) => event::Part::Data(json),
             None => event::Part::Text(data.content.to_string()),
@@ -92,20 +93,20 @@ fn json_of(data: &Data<'_>, max_depth: usize) -> Option<Json> {
     is_json.then(|| Json::parse(&data.content).ok()).flatten()
 }
 
-/// Whether a media type, without parameters, is one of JSON.
+/// Returns true if a media type, without parameters, is a JSON type.
 pub(crate) fn is_json(kind: &str) -> bool {
     let kind = kind.to_ascii_lowercase();
     kind == JSON || (kind.starts_with("application/") && kind.ends_with("+json"))
 }
 
-/// The members of the `metadata` among other fields, if it is an object.
+/// Returns the members of the field `metadata`, if present and an object.
 fn metadata_in<'a>(extra: &[Member<'a>]) -> Option<Members<'a>> {
     let metadata = extra.iter().find(|member| member.name == "metadata");
     metadata.and_then(|member| Members::of(member.value))
 }
 
-/// What the caller says besides: the members of the message's `metadata`, and by their names the fields that the
-/// interface does not know, of the message and then of the params. The first of a name counts.
+/// Collects metadata for the agent: the members of `metadata`, and the unknown fields by name, first of the
+/// message and then of the params. For equal names, the first member wins.
 fn metadata_from(request: &Request<'_>) -> Option<Json> {
     let (mut seen, mut kept) = (HashSet::new(), Vec::new());
     for extra in [&request.message.extra, &request.extra] {
@@ -120,11 +121,11 @@ fn metadata_from(request: &Request<'_>) -> Option<Json> {
     if kept.is_empty() {
         return None;
     }
-    // All of it was read as JSON before.
+    // The members were parsed as JSON before, so parsing cannot fail.
     Json::parse(&to_json(&MembersOut(&kept))).ok()
 }
 
-/// What an agent says, part by part.
+/// Translates an agent's parts into the wire types.
 pub(super) fn parts_to_wire(parts: &[event::Part]) -> Vec<Part<'_>> {
     // The protocol has no empty texts.
     let says_something =
@@ -157,19 +158,19 @@ fn file_to_wire(file: &event::File) -> File<'_> {
     }
 }
 
-/// The names of a call, as its caller gets to know them.
+/// Ids of a call, in the caller's form.
 #[derive(Debug)]
 pub(super) struct Names {
-    /// The task that it would be.
+    /// Task id, derived from the call id.
     pub(super) task: String,
-    /// The conversation.
+    /// Context id: the conversation.
     pub(super) context: String,
-    /// Who is called.
+    /// Agent id.
     pub(super) agent: String,
 }
 
 impl Names {
-    /// Of a call.
+    /// Takes the ids from a call.
     pub(super) fn of(call: &Call) -> Self {
         Self {
             task: format!("task-{}", call.id),
@@ -178,7 +179,7 @@ impl Names {
         }
     }
 
-    /// Writes an answer by means of `write`.
+    /// Builds a reply and passes the reply to `write`.
     pub(super) fn reply<T>(&self, parts: &[event::Part], write: impl FnOnce(&Reply<'_>) -> T) -> T {
         write(&Reply {
             message_id: &format!("msg-{}", Uuid::new_v4()),

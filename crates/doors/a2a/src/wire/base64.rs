@@ -1,5 +1,5 @@
-//! The base64 of files. It is read in whatever alphabet, padded or not, and leaves in the standard's, padded. Line breaks may
-//! stand anywhere.
+//! Base64 of files. Input may have either alphabet, with or without padding, and line breaks anywhere. Output
+//! has the standard alphabet with padding.
 
 use base64::{
     DecodeError, Engine as _,
@@ -7,13 +7,14 @@ use base64::{
     engine::{GeneralPurpose, GeneralPurposeConfig},
 };
 
-/// Padded, in the standard's alphabet. The bits after the last byte need not be zero: several published writers do not care.
+/// Engine for padded base64 in the standard alphabet. The bits after the last byte need not be zero, because
+/// several published writers do not clear them.
 const PADDED: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
 );
 
-/// Where `text` stops being padded base64 in the standard's alphabet; `None` if it is.
+/// Returns the position where `text` is not padded base64 in the standard alphabet; `None` if valid.
 pub(crate) fn fault(text: &str) -> Option<usize> {
     let error = match has_breaks(text) {
         false => PADDED.decode(text).err()?,
@@ -30,7 +31,7 @@ pub(crate) fn fault(text: &str) -> Option<usize> {
     Some(digits.nth(at).map_or(text.len(), |(at, _)| at))
 }
 
-/// The same bytes as the standard has them; `None` if `text` is no base64.
+/// Converts to padded base64 in the standard alphabet; `None` for invalid base64.
 pub(crate) fn normal(text: String) -> Option<String> {
     if PADDED.decode(&text).is_ok() {
         return Some(text);
@@ -43,12 +44,12 @@ pub(crate) fn normal(text: String) -> Option<String> {
     PADDED.decode(&normal).is_ok().then_some(normal)
 }
 
-/// The base64 of a text.
+/// Encodes a text in base64.
 pub(crate) fn encode(text: &str) -> String {
     PADDED.encode(text)
 }
 
-/// The text that a standard base64 is of; `None` if its bytes are no text.
+/// Decodes standard base64 to a text; `None` if the bytes are not UTF-8.
 pub(crate) fn decode(base64: &str) -> Option<String> {
     String::from_utf8(PADDED.decode(base64).ok()?).ok()
 }

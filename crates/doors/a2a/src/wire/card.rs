@@ -1,6 +1,10 @@
-//! The card of an agent: who it is, what it can do and where it is called. Written for readers of both generations of
-//! the official protocol, or of one; `signature.rs` has what is signed of it and how that is written. Cards that others
-//! wrote are read by `read.rs`, and what may be signed of those is in `forms.rs`.
+//! Card of an agent: identity, skills and interfaces. A card is written for readers of both generations of
+//! the official protocol, or of a single generation.
+//!
+//! - [`mod@write`]: writing of cards, [`signature`]: the signed text and the form of signatures
+//! - [`read`]: reading of cards from other authors, [`mod@forms`]: the texts that their signatures may
+//!   cover
+//! - [`canonical`]: the canonical form of JSON
 
 mod canonical;
 mod forms;
@@ -18,22 +22,23 @@ pub(crate) use self::read::{ForeignCard, ForeignSkill, Generation};
 pub(crate) use self::signature::{Header, PublicKey, Signature};
 use super::official::Version;
 
-/// Where a card is found, below the URL of its agent.
+/// Path of a card below its agent's URL.
 pub(crate) const PATH: &str = "/.well-known/agent-card.json";
-/// Where it was found before version 0.3.
+/// Path of a card before version 0.3.
 pub(crate) const OLD_PATH: &str = "/.well-known/agent.json";
-/// Where the keys are found that sign the cards.
+/// Path of the keys that sign cards.
 pub(crate) const KEYS_PATH: &str = "/.well-known/jwks.json";
 
-/// The name under which a card speaks of the one way to show a token: that of the only field of `OfBearer`.
+/// Name of the only security scheme in a card; equals the name of the only field of `OfBearer`.
 const BEARER: &str = "bearer";
 
-/// Whom a card is written for.
+/// Audience of a card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Reader {
-    /// Anybody: the fields of both generations, each of which ignores the other's.
+    /// Any reader: the card has the fields of both generations, and readers ignore the fields of the other
+    /// generation.
     Any,
-    /// Readers of one version, which may refuse what they do not know.
+    /// Readers of one version, which may refuse unknown fields.
     Of(Version),
 }
 
@@ -46,19 +51,19 @@ impl Reader {
     }
 }
 
-/// How requests are put.
+/// Protocol binding of an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Binding {
     /// JSON-RPC at the URL itself.
     JsonRpc,
-    /// Paths below the URL.
+    /// REST: paths below the URL.
     HttpJson,
     /// gRPC; the URL is host and port.
     Grpc,
 }
 
 impl Binding {
-    /// Its name in cards of both generations.
+    /// Returns the name of the binding in cards of both generations.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::JsonRpc => "JSONRPC",
@@ -67,7 +72,7 @@ impl Binding {
         }
     }
 
-    /// Reads a name, in whichever case.
+    /// Parses a name, ignoring case.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         let all = [Self::JsonRpc, Self::HttpJson, Self::Grpc];
         all.into_iter()
@@ -75,89 +80,90 @@ impl Binding {
     }
 }
 
-/// A place where the agent is called.
+/// Interface at which the agent is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Interface {
-    /// The place.
+    /// URL of the interface.
     pub url: String,
-    /// How requests are put there.
+    /// Binding of the interface.
     pub binding: Binding,
-    /// The version that is spoken there.
+    /// Protocol version of the interface.
     pub version: Version,
-    /// What requests must name as `tenant`.
+    /// Required value of `tenant` in requests.
     pub tenant: Option<String>,
 }
 
-/// Who provides the agent.
+/// Provider of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Provider {
-    /// Its name.
+    /// Name of the provider.
     pub organization: String,
-    /// Its address.
+    /// URL of the provider.
     pub url: String,
 }
 
-/// A protocol extension.
+/// Protocol extension.
 #[derive(Debug, Clone)]
 pub(crate) struct Extension {
-    /// Its name.
+    /// URI of the extension.
     pub uri: String,
-    /// What the agent does with it.
+    /// Description of the agent's use of the extension.
     pub description: Option<String>,
-    /// Whether only those may call who declare it.
+    /// True if callers must declare the extension.
     pub required: bool,
-    /// Its settings, an object.
+    /// Settings of the extension, an object.
     pub params: Option<Box<RawValue>>,
 }
 
-/// What the agent can do.
+/// Skill of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Skill {
-    /// Its id.
+    /// Id of the skill.
     pub id: String,
-    /// A name for people.
+    /// Display name.
     pub name: String,
-    /// What it does.
+    /// Description.
     pub description: String,
-    /// Words by which it is found.
+    /// Search tags.
     pub tags: Vec<String>,
-    /// Requests that it can serve.
+    /// Example requests.
     pub examples: Vec<String>,
-    /// The media types that it takes; those of the agent if empty.
+    /// Accepted media types; empty for the agent's own.
     pub input_modes: Vec<String>,
-    /// The media types that it answers in; those of the agent if empty.
+    /// Produced media types; empty for the agent's own.
     pub output_modes: Vec<String>,
 }
 
-/// The card of an agent. Texts that are required should not be empty: verifiers disagree on whether to sign those.
+/// Card of an agent. Required texts should not be empty: verifiers disagree on whether empty texts are
+/// signed.
 #[derive(Debug, Clone)]
 pub(crate) struct Card {
-    /// A name for people.
+    /// Display name.
     pub name: String,
-    /// What it is for.
+    /// Description.
     pub description: String,
-    /// Its own version.
+    /// Version of the agent.
     pub version: String,
-    /// Where it is called, the best place first. There must be one.
+    /// Interfaces, preferred first; at least one.
     pub interfaces: Vec<Interface>,
-    /// Who provides it.
+    /// Provider of the agent.
     pub provider: Option<Provider>,
-    /// More about it.
+    /// URL of the documentation.
     pub documentation_url: Option<String>,
-    /// A picture of it.
+    /// URL of an icon.
     pub icon_url: Option<String>,
-    /// Whether callers are told of changes by requests to their own servers.
+    /// True if the agent supports push notifications.
     pub pushes: bool,
-    /// The extensions that it knows.
+    /// Supported extensions.
     pub extensions: Vec<Extension>,
-    /// Whether callers must show a token.
+    /// True if callers must send a token.
     pub needs_token: bool,
-    /// The media types that it takes.
+    /// Accepted media types.
     pub input_modes: Vec<String>,
-    /// The media types that it answers in.
+    /// Produced media types.
     pub output_modes: Vec<String>,
-    /// What it can do.
+    /// Skills of the agent.
     pub skills: Vec<Skill>,
-    /// Who vouches for it.
+    /// Signatures of the card.
     pub signatures: Vec<Signature>,
 }

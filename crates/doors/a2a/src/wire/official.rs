@@ -1,13 +1,13 @@
-//! The official protocol, in its versions 0.3 and 1.0.
+//! Official protocol, versions 0.3 and 1.0.
 //!
-//! One [`model`] stands for both: what is read of either version becomes it (`read`), and it is written in either
-//! (`write`), where what a version cannot say is folded. Fields that neither knows travel along as [`model::Extra`] and
-//! come out again in the version that they came in.
+//! A single [`model`] represents both versions: [`read`] accepts either version, and
+//! [`mod@write`] produces either version, where content without an equivalent is converted. Fields
+//! unknown to both versions travel as [`model::Extra`] and are written again in the version of their origin.
 //!
-//! - [`method`] the operations and their names
-//! - [`rpc`] the JSON-RPC envelope
-//! - [`error`] what goes wrong, with its codes in every binding
-//! - [`v03_proto`] how REST of 0.3 looks
+//! - [`method`]: the operations and their names
+//! - [`rpc`]: the JSON-RPC envelope
+//! - [`error`]: errors, with their codes in every binding
+//! - [`v03_proto`]: the form of REST in 0.3
 
 pub(crate) mod error;
 pub(in crate::wire) mod fields;
@@ -26,22 +26,22 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A version of the protocol, as far as it is negotiated: major and minor.
+/// Version of the protocol for negotiation: major and minor number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Version {
-    /// 0.3
+    /// Version 0.3.
     #[serde(rename = "0.3")]
     V03,
-    /// 1.0
+    /// Version 1.0.
     #[serde(rename = "1.0")]
     V10,
 }
 
 impl Version {
-    /// The header, and the query parameter, that names it.
+    /// Name of the header and query parameter with the version.
     pub(crate) const HEADER: &'static str = "A2A-Version";
 
-    /// The header in which callers declare the extensions that they know.
+    /// Returns the header in which callers declare their extensions.
     pub(crate) fn extensions_header(self) -> &'static str {
         match self {
             Self::V03 => "x-a2a-extensions",
@@ -49,7 +49,7 @@ impl Version {
         }
     }
 
-    /// Its name: major and minor.
+    /// Returns the name: major and minor number.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::V03 => "0.3",
@@ -57,7 +57,7 @@ impl Version {
         }
     }
 
-    /// Reads a name; a patch number after it does not matter.
+    /// Parses a name; a patch number is ignored.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         let mut numbers = name.trim().split('.');
         let (major, minor, patch) = (numbers.next()?, numbers.next()?, numbers.next());

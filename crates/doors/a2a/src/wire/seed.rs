@@ -1,11 +1,12 @@
-//! The A2A interface of Agno Go (seed 001): JSON-RPC bodies at two routes, one of which answers with a stream.
+//! A2A interface of Agno Go (seed 001): JSON-RPC bodies at two routes, of which the second answers with a
+//! stream.
 //!
-//! [`Request::parse`] reads a body and checks it in the order of the original, which makes a [`Refusal`] of the first
-//! mistake. [`task`] writes the result of `message/send`, [`event`] the stream of `message/stream`. Whoever serves the
-//! interface needs nothing else, hub or no hub.
+//! [`Request::parse`] reads a body and checks the body in the order of the original. The first error becomes
+//! a [`Refusal`]. [`task`] writes the result of `message/send`, [`event`] the stream of `message/stream`. The
+//! module does not depend on a hub.
 //!
-//! Beyond the original: an id may be a number, the agent may be named by a header, fields that nobody knows are kept,
-//! a field given twice is refused, and an unreadable body is told which field it is about.
+//! Extensions of the original: an id may be a number, a header may name the agent, unknown fields are kept, a
+//! repeated field is refused, and the error for an unreadable body names the field.
 
 pub(crate) mod event;
 mod part;
@@ -19,8 +20,8 @@ pub(crate) use part::{Data, File, FileSource, Part};
 pub(crate) use refusal::{Code, Id, Refusal};
 pub(crate) use request::{Request, Rules};
 
-/// The header that names the agent where the message does not.
+/// Header that names the agent if the message does not.
 pub(crate) const AGENT_HEADER: &str = "x-agent-id";
 
-/// The most parts of one message: far more than anybody writes, and few enough to be taken apart.
+/// Largest number of parts per message: far more than in practice, and cheap to process.
 pub(crate) const MAX_PARTS: usize = 1000;

@@ -1,19 +1,19 @@
-//! What the writers of all dialects share.
+//! Helpers for the writers of all dialects.
 
 use jackfield_wire::json::{self, Member};
 use serde::{Serialize, Serializer};
 
-/// A value as JSON.
+/// Serializes a value to JSON.
 pub(crate) fn to_json(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("texts, numbers and raw JSON can always be written")
 }
 
-/// Names and texts, written as an object.
+/// List of names and texts, serialized as an object.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Texts<'a>(pub(crate) &'a [(&'static str, String)]);
 
 impl Texts<'_> {
-    /// Whether there are none.
+    /// Returns true if the list is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -25,7 +25,7 @@ impl Serialize for Texts<'_> {
     }
 }
 
-/// Members of some object, written as an object of their own.
+/// List of members, serialized as an object.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MembersOut<'a>(pub(crate) &'a [Member<'a>]);
 

@@ -1,4 +1,4 @@
-//! Tokens from an authorization server: the grant of OAuth 2.0 for client credentials (RFC 6749, section 4.4).
+//! Tokens from an authorization server, by the OAuth 2.0 client credentials grant (RFC 6749, section 4.4).
 
 use std::{
     fmt,
@@ -21,41 +21,41 @@ use tokio::time::Instant;
 use super::{bearer, read, secret};
 use crate::dial::spec::OAuth;
 
-/// How long before its end a token is not used any more: a request must reach the server before. Of a token that lives
-/// shorter than twice that, half of its life.
+/// Time before expiry at which a token is no longer used, because a request must reach the server in time.
+/// For a token that lives shorter than twice the margin, half of the lifetime.
 const MARGIN: Duration = Duration::from_secs(30);
 
-/// The longest that a token is believed to live, whatever is said.
+/// Longest lifetime that the hub assumes for a token.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The tokens for one remote.
+/// OAuth tokens for a remote.
 pub(super) struct Tokens {
     oauth: OAuth,
     outbound: Outbound,
     token: Mutex<Option<Token>>,
-    /// Held while one is fetched: whoever comes meanwhile takes that one.
+    /// Held during a fetch: concurrent requests wait and use the same token.
     fetching: tokio::sync::Mutex<()>,
-    /// Whether the server takes the client's name and secret only in the body.
+    /// True if the server accepts client id and secret only in the body.
     in_body: AtomicBool,
 }
 
 struct Token {
     header: HeaderValue,
-    /// Until when it is used; for ever if nothing is said.
+    /// Time until the token is used; `None` for unlimited.
     until: Option<Instant>,
 }
 
-/// What the server answers.
+/// Successful answer of the token endpoint.
 #[derive(Deserialize)]
 struct Granted<'a> {
     access_token: String,
     token_type: Option<String>,
-    /// A number, or one in a string.
+    /// Lifetime in seconds: a number, or a number in a string.
     #[serde(borrow)]
     expires_in: Option<&'a RawValue>,
 }
 
-/// What it answers if it does not like the request.
+/// Error answer of the token endpoint.
 #[derive(Deserialize)]
 struct Refused {
     error: String,
@@ -74,7 +74,7 @@ impl Tokens {
         })
     }
 
-    /// The header with the token that is good now.
+    /// Returns the header with a valid token; fetches a token if necessary.
     pub(super) async fn current(&self) -> Result<HeaderValue, String> {
         if let Some(header) = self.known() {
             return Ok(header);
@@ -89,7 +89,7 @@ impl Tokens {
         Ok(header)
     }
 
-    /// Has the next one fetched anew.
+    /// Drops the token, so that the next request fetches a new token.
     pub(super) fn forget(&self) {
         *self.token.lock() = None;
     }
@@ -115,7 +115,8 @@ impl Tokens {
         Ok(token)
     }
 
-    /// Asks for a token. Who asks is said in a header, which every server must know, or in the body.
+    /// Requests a token. Client id and secret go into a header, which every server must support, or into the
+    /// body.
     async fn ask(&self, id: &str, password: &str, in_body: bool) -> Result<Answer, String> {
         let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
         let (id, password) = (encoded(id), encoded(password));
@@ -157,7 +158,7 @@ impl Tokens {
             return Err(no(&why));
         }
         let granted = serde_json::from_slice::<Granted<'_>>(&answer.body);
-        // The parser's own words might repeat some of it.
+        // The parser's message might repeat parts of the secret answer.
         let granted = granted.map_err(|_| no("the answer holds none"))?;
         let kind = granted.token_type.as_deref().unwrap_or("bearer");
         if !kind.eq_ignore_ascii_case("bearer") {
@@ -173,7 +174,8 @@ impl Tokens {
     }
 }
 
-/// Whether the server did not accept who asks. Some say so with the wrong status.
+/// Returns true if the server did not accept the client. Some servers use the wrong status for such an
+/// answer.
 fn is_about_the_client(answer: &Answer) -> bool {
     let refused = serde_json::from_slice::<Refused>(&answer.body);
     let is_invalid_client = refused.is_ok_and(|refused| refused.error == "invalid_client");

@@ -1,5 +1,5 @@
-//! Servers that have many agents and no card at their root. Whoever typed the root is told what the server is, and where its
-//! agents are.
+//! Detection of servers with many agents and without a card at the root. An operator who typed the root
+//! learns the kind of server and the addresses of its agents.
 
 use http::StatusCode;
 use jackfield_kit::outbound::{Fetched, Outbound, Url, origin_of};
@@ -10,13 +10,14 @@ use super::{MAX_CARD, at, headers};
 use crate::dial::credentials::Credentials;
 use crate::wire::card::PATH;
 
-/// How many agents are named at most.
+/// Largest number of agents to name.
 const SHOWN: usize = 5;
 
-/// What an AgentOS of Agno calls its agents, in its configuration and in their addresses.
+/// Kinds of agents in an AgentOS of Agno, in its configuration and in addresses.
 const AGNO_KINDS: [&str; 3] = ["agents", "teams", "workflows"];
 
-/// Says what the server at this URL is and what to type instead, if it is one that is known and the URL is its root.
+/// Describes the server at the URL and the command to type instead, if the server is known and the URL is its
+/// root.
 pub(in crate::dial) async fn describe(
     outbound: &Outbound,
     url: &Url,
@@ -39,7 +40,7 @@ pub(in crate::dial) async fn describe(
     }
 }
 
-/// A server that is asked what it is.
+/// Server under examination.
 struct Site<'a> {
     outbound: Outbound,
     url: &'a Url,
@@ -54,7 +55,7 @@ impl Site<'_> {
         fetched.ok().filter(|fetched| fetched.is_whole)
     }
 
-    /// The body of an answer that is fine.
+    /// Returns the answer if its status is 200.
     async fn body(&self, path: &str) -> Option<Fetched> {
         let fetched = self.fetch(path).await?;
         (fetched.status == StatusCode::OK).then_some(fetched)
@@ -64,7 +65,7 @@ impl Site<'_> {
         origin_of(self.url)
     }
 
-    /// Its cards are told apart by a parameter of the query.
+    /// Detects LangGraph, whose cards differ by a query parameter.
     async fn langgraph(&self) -> Option<String> {
         let refused = self.fetch(PATH).await?;
         let says = String::from_utf8_lossy(&refused.body);
@@ -106,7 +107,8 @@ impl Site<'_> {
         self.told("a server of Google ADK", &paths, start).await
     }
 
-    /// What is said of a server whose agents have these addresses; how it is started if they have no cards.
+    /// Describes a server whose agents have the addresses `paths`. Without any card, the text explains how to
+    /// start the server with A2A.
     async fn told(&self, what: &str, paths: &[String], start: &str) -> Option<String> {
         let origin = self.origin();
         let mut with_card = Vec::new();
@@ -137,7 +139,7 @@ impl Site<'_> {
     }
 }
 
-/// Whether a name may stand in a command that somebody is told to type.
+/// Returns true if a name is safe in a command that the operator is asked to type.
 fn is_plain(name: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     (1..=64).contains(&name.len()) && name.bytes().all(is_plain)

@@ -1,5 +1,5 @@
-//! Hearing that goes on where a hub before this one stopped, or where a turn ended since the remote wanted a login. All that
-//! was passed on stands in the log, each piece of words with the artifact that it came in.
+//! State of [`Hearing`] rebuilt from the log, after a restart of the hub or after a turn that ended with a
+//! login request. The log contains all forwarded content; each piece of text names its artifact.
 
 use jackfield_core::store::LogItem;
 use jackfield_model::{Artifact, Chunk, ChunkKind, End, Event};
@@ -8,7 +8,7 @@ use super::{ArtifactKey, Hearing, Passed};
 use crate::official::translate::voice_of;
 
 impl Hearing {
-    /// Listens to a remote that works on this task already.
+    /// Creates a translator for a remote that already works on the task.
     pub(in crate::dial) fn recalled(task: String, context: Option<String>) -> Self {
         Self {
             task: Some(task),
@@ -18,7 +18,7 @@ impl Hearing {
         }
     }
 
-    /// Takes note of the next thing that was passed on, or answered.
+    /// Applies the next log item: forwarded content, an answer, or the end of a turn.
     pub(in crate::dial) fn recall(&mut self, item: LogItem) {
         match item {
             LogItem::Event(Event::Chunk(chunk)) => self.recall_chunk(chunk),
@@ -27,9 +27,9 @@ impl Hearing {
                 self.asks += 1;
                 self.is_waiting = true;
             }
-            // It may not have got through: then the question comes again.
+            // The answer may not have reached the remote. The question comes again in that case.
             LogItem::Answer(..) => self.is_waiting = false,
-            // What was made stays made; all else is of one turn.
+            // Artifacts belong to the whole task; all other state belongs to a single turn.
             LogItem::Message(_) => {
                 self.asks = 0;
                 self.is_waiting = false;

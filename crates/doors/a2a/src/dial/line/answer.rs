@@ -1,4 +1,4 @@
-//! What an answer means.
+//! Parser for answers of a remote.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use crate::wire::official::{
     v03_proto,
 };
 
-/// How the answers to one request are read.
+/// Parser for the answers to one request.
 #[derive(Debug)]
 pub(super) struct Reading {
     version: Version,
     is_proto: bool,
-    /// Whether errors are those of a web framework.
+    /// True for Agno, whose errors are in the form of a web framework.
     is_agno: bool,
-    /// The id of the request, in JSON-RPC.
+    /// Id of the JSON-RPC request; `None` for REST.
     id: Option<String>,
     names_task: bool,
     noted: Arc<Noted>,
@@ -41,7 +41,7 @@ impl Reading {
         }
     }
 
-    /// What an answer means, or one event of a stream.
+    /// Parses an answer, or an event of a stream.
     pub(super) fn item(&self, status: StatusCode, body: &[u8]) -> Result<Item, Trouble> {
         let item = match &self.id {
             Some(id) => self.result(id, body)?,
@@ -51,7 +51,7 @@ impl Reading {
         Ok(item)
     }
 
-    /// What an answer means whose status says no.
+    /// Parses an answer with an error status.
     pub(super) fn refusal(&self, status: StatusCode, body: &[u8]) -> Trouble {
         if let Some(id) = &self.id
             && let Ok(response) = Response::read(body)
@@ -67,7 +67,7 @@ impl Reading {
         }
         let why = format!("{status} with {}", kind_of(body));
         match status {
-            // Whoever stands in front of the server says that it is not there.
+            // A proxy in front of the server reports that the server is down.
             StatusCode::BAD_GATEWAY
             | StatusCode::SERVICE_UNAVAILABLE
             | StatusCode::GATEWAY_TIMEOUT => Trouble::Unreachable(why),
@@ -75,7 +75,7 @@ impl Reading {
         }
     }
 
-    /// What a response of JSON-RPC holds.
+    /// Parses a JSON-RPC response.
     fn result(&self, id: &str, body: &[u8]) -> Result<Item, Trouble> {
         let response = Response::read(body);
         let response = response.map_err(|why| {
@@ -95,12 +95,12 @@ impl Reading {
         self.read(result).map_err(|fault| nonsense("result", fault))
     }
 
-    /// What a body of REST holds.
+    /// Parses a REST body.
     fn resource(&self, status: StatusCode, body: &[u8]) -> Result<Item, Trouble> {
         let raw = serde_json::from_slice::<&RawValue>(body);
         let raw = raw.map_err(|_| Trouble::Garbled(format!("the answer is {}", kind_of(body))))?;
         self.read(raw).map_err(|fault| {
-            // A stream that has begun can tell of an error only in an event.
+            // After the start of a stream, an error can only come as an event.
             let said = self.fault(status, raw);
             said.map_or_else(|| nonsense("the body", fault), Trouble::Refused)
         })
@@ -118,21 +118,21 @@ impl Reading {
         }
     }
 
-    /// The error that a body over HTTP tells of.
+    /// Parses the error in an HTTP body.
     fn fault(&self, status: StatusCode, raw: &RawValue) -> Option<Fault> {
         let mut fault = Fault::from_rest(status.as_u16(), raw)?;
         if fault.kind == Kind::TaskNotFound && !self.names_task {
-            // The status alone cannot tell what is not there.
+            // From the status alone, the missing resource is unknown.
             fault.kind = Kind::MethodNotFound;
         }
         Some(fault)
     }
 }
 
-/// An answer in the right envelope that holds something else.
+/// Returns the error for a correct envelope with unexpected content.
 fn nonsense(whole: &str, fault: Fault) -> Trouble {
     let why = match fault.violations.first() {
-        // What callers have in their params is the whole of it here.
+        // The reader calls the whole value `params`; here the whole value is the answer.
         Some((field, why)) if field == "params" => format!("{whole} {why}"),
         Some((field, why)) => format!("{field} {why}"),
         None => fault.message,
@@ -140,7 +140,7 @@ fn nonsense(whole: &str, fault: Fault) -> Trouble {
     Trouble::Garbled(format!("the answer is neither a task nor a message: {why}"))
 }
 
-/// What a body seems to be. Its words are not repeated: they may hold what is not for everybody.
+/// Describes the kind of a body. The text itself is not repeated, because the text may be confidential.
 fn kind_of(body: &[u8]) -> &'static str {
     match body.trim_ascii_start().first() {
         None => "nothing at all",

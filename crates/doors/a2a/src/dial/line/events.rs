@@ -1,42 +1,43 @@
-//! The events of a stream, made of bytes that come in pieces cut anywhere: the lines of `text/event-stream`.
+//! Parser for `text/event-stream`, fed with byte chunks that are split anywhere.
 //!
-//! What an event is called and how soon to come back are not looked at: this protocol says all in the data.
+//! Event names and retry times are ignored: this protocol puts all information into the data.
 
 use axum::body::Bytes;
 
 use super::trouble::Trouble;
 
-/// The mark that some editors put before a text.
+/// Byte order mark, which some editors put before a text.
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// What a stream is made of.
+/// Element of an event stream.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Event {
-    /// An event.
+    /// Event with data.
     Data {
-        /// Its own id.
+        /// Id of the event.
         id: Option<String>,
-        /// Its data, with a line break between the lines.
+        /// Data of the event, lines joined by line breaks.
         data: Vec<u8>,
     },
-    /// Something that says nothing: a comment, or an event without data.
+    /// Comment, or an event without data.
     Comment,
 }
 
-/// Makes events of bytes.
+/// Incremental parser that turns bytes into [`Event`]s.
 #[derive(Debug)]
 pub(super) struct Events {
-    /// What has come and is not read.
+    /// Received bytes that are not parsed yet.
     unread: Bytes,
-    /// The line that is not over.
+    /// Current incomplete line.
     line: Vec<u8>,
-    /// The event that is not over.
+    /// Data of the current incomplete event.
     data: Option<Vec<u8>>,
     id: Option<String>,
     is_first_line: bool,
-    /// Whether the last line ended with a carriage return, so that a line feed is the rest of its end.
+    /// True if the last line ended with a carriage return. A following line feed belongs to the same line
+    /// end.
     after_return: bool,
-    /// The most bytes of an event.
+    /// Largest event in bytes.
     max: usize,
 }
 
@@ -53,26 +54,26 @@ impl Events {
         }
     }
 
-    /// Takes what came. All that came before must have been read.
+    /// Adds received bytes. All earlier bytes must have been parsed.
     pub(super) fn push(&mut self, bytes: Bytes) {
         self.unread = bytes;
     }
 
-    /// The next event that is whole.
+    /// Returns the next complete event.
     pub(super) fn next(&mut self) -> Result<Option<Event>, Trouble> {
         while self.end_line()? {
             let line = std::mem::take(&mut self.line);
             if let Some(event) = self.take_line(&line) {
                 return Ok(Some(event));
             }
-            // Its room serves the next one.
+            // Reuse the buffer for the next line.
             self.line = line;
             self.line.clear();
         }
         Ok(None)
     }
 
-    /// The event that was not ended, once nothing more comes.
+    /// Returns the unfinished event at the end of the stream.
     pub(super) fn rest(&mut self) -> Option<Event> {
         let line = std::mem::take(&mut self.line);
         if !line.is_empty() {
@@ -81,7 +82,7 @@ impl Events {
         self.end_event().filter(|event| *event != Event::Comment)
     }
 
-    /// Goes on to the end of a line; `false` if that has not come yet.
+    /// Reads up to the end of the current line; returns `false` if the end has not arrived yet.
     fn end_line(&mut self) -> Result<bool, Trouble> {
         if self.after_return && !self.unread.is_empty() {
             self.after_return = false;
@@ -109,7 +110,7 @@ impl Events {
         Ok(true)
     }
 
-    /// Takes a line; an empty one ends the event.
+    /// Parses a line; an empty line completes the event.
     fn take_line(&mut self, line: &[u8]) -> Option<Event> {
         let is_first = std::mem::take(&mut self.is_first_line);
         let line = match line.strip_prefix(BOM) {

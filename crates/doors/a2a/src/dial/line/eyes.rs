@@ -1,21 +1,21 @@
-//! Those who observe what a remote is told and says, as `jackfield watch --raw` does. They see bodies, never headers: these
-//! hold the credentials.
+//! Observers of the traffic with a remote, as used by `jackfield watch --raw`. Observers see bodies, never
+//! headers, because headers contain the credentials.
 
 use std::sync::Arc;
 
 use jackfield_core::{entry::Entry, hub::Hub, tap::Direction};
 
-/// Whoever observes an agent; nobody by default.
+/// Observers of an agent; none by default.
 #[derive(Debug, Clone, Default)]
 pub(in crate::dial) struct Eyes(Option<(Hub, Arc<Entry>)>);
 
 impl Eyes {
-    /// Those who observe this agent.
+    /// Creates the handle for the observers of an agent.
     pub(in crate::dial) fn of(hub: Hub, entry: Arc<Entry>) -> Self {
         Self(Some((hub, entry)))
     }
 
-    /// Shows a body, or an event of a stream.
+    /// Reports a body, or an event of a stream.
     pub(super) fn see(&self, direction: Direction, body: &[u8]) {
         let Some((hub, entry)) = &self.0 else { return };
         let taps = hub.taps();

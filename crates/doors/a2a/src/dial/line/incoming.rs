@@ -1,4 +1,4 @@
-//! A stream of answers.
+//! Stream of a remote's answers.
 
 use http::StatusCode;
 use jackfield_core::tap::Direction;
@@ -12,31 +12,31 @@ use super::{
 };
 use crate::wire::official::model::Item;
 
-/// What arrives over a stream.
+/// Element of a stream.
 #[derive(Debug)]
 pub(in crate::dial) enum Arrived {
-    /// Something that the remote says.
+    /// Item from the remote.
     Item {
-        /// The id of the event, if the server gives ids.
+        /// Id of the event, if the server sends ids.
         id: Option<String>,
-        /// What it says.
+        /// Parsed item.
         item: Item,
     },
-    /// A sign of life.
+    /// Keepalive.
     Pulse,
 }
 
-/// One stream, as it comes.
+/// Stream of answers, read as the bytes arrive.
 #[derive(Debug)]
 pub(in crate::dial) struct Incoming(Stage);
 
 #[derive(Debug)]
 enum Stage {
-    /// It comes.
+    /// Open stream.
     Open(Box<Open>),
-    /// It came at once.
+    /// Complete answer in place of a stream.
     One(Box<Item>),
-    /// Nothing more comes.
+    /// End of the stream.
     Over,
 }
 
@@ -46,7 +46,7 @@ struct Open {
     events: Events,
     reading: Reading,
     eyes: Eyes,
-    /// Whether anything was said.
+    /// True after the first event.
     has_begun: bool,
 }
 
@@ -61,13 +61,12 @@ impl Incoming {
         })))
     }
 
-    /// A stream of one item, from a server that answers without one.
+    /// Creates a stream with a single item, for a server that answers without a stream.
     pub(super) fn of_one(item: Item) -> Self {
         Self(Stage::One(item.into()))
     }
 
-    /// What comes next; `None` once the server has closed the stream in order, or after trouble. A call that is dropped
-    /// loses nothing.
+    /// Returns the next element; `None` after an orderly end of the stream, or after an error. Cancel-safe.
     pub(in crate::dial) async fn next(&mut self) -> Result<Option<Arrived>, Trouble> {
         let Stage::Open(open) = &mut self.0 else {
             let Stage::One(item) = std::mem::replace(&mut self.0, Stage::Over) else {
@@ -78,7 +77,7 @@ impl Incoming {
         };
         let arrived = open.next().await;
         if !matches!(arrived, Ok(Some(_))) {
-            // Hangs up, too.
+            // Dropping the open stream closes the connection.
             self.0 = Stage::Over;
         }
         arrived
@@ -103,7 +102,8 @@ impl Open {
         }
     }
 
-    /// What an event says. An error before all else is the answer to the request; after that it is the end of the work.
+    /// Parses an event. An error in the first event is the answer to the request; a later error is the end of
+    /// the work.
     fn item(&mut self, data: &[u8]) -> Result<Item, Trouble> {
         self.eyes.see(Direction::In, data);
         let item = self.reading.item(StatusCode::OK, data);
@@ -114,7 +114,8 @@ impl Open {
         })
     }
 
-    /// What is left when the server has closed the stream. Some do not end their last event; but half of one is a cut.
+    /// Returns the unfinished event at the end of the stream. Some servers do not terminate their last event;
+    /// an incomplete event counts as a disconnect.
     fn last(&mut self) -> Result<Option<Arrived>, Trouble> {
         let Some(Event::Data { id, data }) = self.events.rest() else {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! What is learnt of a server while talking to it, where that decides how to go on.
+//! Facts about a server, learnt from its answers, that decide the form of later requests.
 
 use std::collections::VecDeque;
 
@@ -9,10 +9,10 @@ use super::request::Request;
 use crate::dial::place::{Dialect, Place};
 use crate::wire::official::{model::Item, v03_proto::FileBytes};
 
-/// How many tasks are remembered. Only those matter that somebody still waits for.
+/// Largest number of remembered tasks. Only tasks with open calls matter.
 const TASKS: usize = 1024;
 
-/// What is known of a server.
+/// Facts about a server.
 #[derive(Debug)]
 pub(super) struct Noted {
     wants_contexts: bool,
@@ -22,7 +22,7 @@ pub(super) struct Noted {
 
 #[derive(Debug, Default)]
 struct Known {
-    /// The conversations of tasks, the latest last.
+    /// Task ids with their context ids, latest last.
     contexts: VecDeque<(String, String)>,
     files: Option<FileBytes>,
 }
@@ -30,14 +30,14 @@ struct Known {
 impl Noted {
     pub(super) fn new(place: &Place) -> Self {
         Self {
-            // Agno finds a task only where it knows the conversation.
+            // Agno finds a task only with the context id.
             wants_contexts: place.dialect == Dialect::Agno,
             is_proto: Request::is_proto(place),
             known: Mutex::default(),
         }
     }
 
-    /// Notes which conversation the task of an item is of.
+    /// Records the context of the item's task.
     pub(super) fn item(&self, item: &Item) {
         let (task, context) = match item {
             Item::Task(task) => (&task.id, &task.context_id),
@@ -48,7 +48,7 @@ impl Noted {
         self.context(task, context);
     }
 
-    /// Notes which conversation a task is of.
+    /// Records the context of a task.
     pub(super) fn context(&self, task: &str, context: &str) {
         if !self.wants_contexts {
             return;
@@ -63,7 +63,7 @@ impl Noted {
         contexts.push_back((task.to_owned(), context.to_owned()));
     }
 
-    /// The conversation of a task.
+    /// Returns the context of a task.
     pub(super) fn context_of(&self, task: &str) -> Option<String> {
         let known = self.known.lock();
         let mut contexts = known.contexts.iter().rev();
@@ -71,8 +71,8 @@ impl Noted {
         found.map(|(_, context)| context.clone())
     }
 
-    /// Notes what the head of an answer tells of the bytes of files: the servers of the Python library, which has a way of
-    /// its own, name one of the programs that run them.
+    /// Records the encoding of file bytes, from the head of an answer. Servers of the Python library have
+    /// their own encoding, and their `Server` header names a Python web server.
     pub(super) fn files_of(&self, headers: &HeaderMap) {
         const PYTHON: [&str; 4] = ["uvicorn", "hypercorn", "daphne", "granian"];
         if !self.is_proto {
@@ -93,7 +93,7 @@ impl Noted {
         self.known.lock().files.is_some()
     }
 
-    /// How the bytes of files are written; as the specification has it if nothing else is known.
+    /// Returns the encoding of file bytes; by default the encoding of the specification.
     pub(super) fn files(&self) -> FileBytes {
         self.known.lock().files.unwrap_or(FileBytes::Once)
     }

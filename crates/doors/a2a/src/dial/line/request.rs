@@ -1,4 +1,4 @@
-//! What is asked of a server, and where.
+//! Requests to a server: method, URL and body.
 
 use axum::body::Bytes;
 use http::Method;
@@ -22,55 +22,55 @@ use crate::wire::{
     write::to_json,
 };
 
-/// What stands for itself in the path of a URL.
+/// Characters to escape in a path segment: all except letters, digits and the unreserved marks.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
 
-/// What whole answers are written in.
+/// Accepted media type of complete answers.
 const JSON: &str = "application/json";
 
-/// What streams are written in; an error may come instead.
+/// Accepted media types of streams; an error may come as JSON.
 const EVENTS: &str = "text/event-stream, application/json";
 
-/// What the hub asks of servers.
+/// Operation that the hub requests from a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operation {
-    /// Say something and get the answer.
+    /// Send a message and wait for the answer.
     Send,
-    /// Say something and follow the work.
+    /// Send a message and stream the updates.
     Stream,
-    /// Look at a task.
+    /// Fetch a task.
     Get,
-    /// Stop a task.
+    /// Cancel a task.
     Cancel,
-    /// Follow a task that runs.
+    /// Subscribe to a running task.
     Subscribe,
 }
 
-/// One request.
+/// HTTP request to a remote.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) method: Method,
     pub(super) url: Url,
     pub(super) body: Bytes,
-    /// What answers are taken.
+    /// Value of the `Accept` header.
     pub(super) accept: &'static str,
-    /// Its id, in JSON-RPC.
+    /// Id of the JSON-RPC request; `None` for REST.
     pub(super) id: Option<String>,
-    /// Whether it is about a task that the server should know.
+    /// True if the request names a task that the server should know.
     pub(super) names_task: bool,
 }
 
 impl Request {
-    /// Whether a place speaks the JSON form of gRPC messages of 0.3.
+    /// Returns true if the endpoint uses the JSON form of the gRPC messages of 0.3.
     pub(super) fn is_proto(place: &Place) -> bool {
         place.binding == Binding::HttpJson && place.version == Version::V03
     }
 
-    /// Says something.
+    /// Builds a send request, plain or streaming.
     pub(super) fn send(
         place: &Place,
         operation: Operation,
@@ -102,7 +102,7 @@ impl Request {
         })
     }
 
-    /// Is about a task: get, cancel or subscribe.
+    /// Builds a request about a task: get, cancel or subscribe.
     pub(super) fn task(
         place: &Place,
         operation: Operation,
@@ -147,7 +147,7 @@ impl Request {
         Self::new(place, operation, Some(task), write)
     }
 
-    /// Asks for the card that REST shows to callers who proved who they are.
+    /// Builds a request for the REST card of authenticated callers.
     pub(super) fn card(place: &Place) -> Result<Self, Trouble> {
         let mut url = parse(&place.url)?;
         extend(&mut url, &prefix(place));
@@ -211,13 +211,13 @@ fn parse(url: &str) -> Result<Url, Trouble> {
     Url::parse(url).map_err(|error| Trouble::Unreachable(format!("its URL is no URL: {error}")))
 }
 
-/// Goes on below a URL; a query stays behind the path.
+/// Appends to the path of a URL; a query stays after the path.
 fn extend(url: &mut Url, path: &str) {
     let path = format!("{}{path}", url.path().trim_end_matches('/'));
     url.set_path(&path);
 }
 
-/// What comes before the paths of REST.
+/// Returns the prefix of REST paths.
 fn prefix(place: &Place) -> String {
     match (place.version, &place.tenant) {
         (Version::V03, _) => "/v1".to_owned(),
@@ -227,7 +227,7 @@ fn prefix(place: &Place) -> String {
 }
 
 impl Operation {
-    /// What JSON-RPC calls it.
+    /// Returns the JSON-RPC method name.
     fn name(self, version: Version) -> &'static str {
         let operation = match self {
             Self::Send => method::Operation::Send,
@@ -239,8 +239,8 @@ impl Operation {
         operation.name(version)
     }
 
-    /// Where REST has it. A subscription is a POST in the words of the specification and a GET in its tables; all servers
-    /// know the GET.
+    /// Returns the REST method and path. The specification's text defines subscribe as POST, its tables as
+    /// GET; all servers support GET.
     fn rest(self, task: &str) -> (Method, String) {
         let task = utf8_percent_encode(task, SEGMENT);
         match self {
@@ -252,7 +252,7 @@ impl Operation {
         }
     }
 
-    /// Where Agno has it.
+    /// Returns the path in Agno's dialect.
     fn agno(self) -> Result<&'static str, Trouble> {
         match self {
             Self::Send => Ok("/v1/message:send"),

@@ -1,32 +1,32 @@
-//! What can go wrong between the hub and a remote.
+//! Errors between the hub and a remote.
 
 use jackfield_kit::outbound::{BodyError, OutboundError};
 
 use crate::wire::official::error::Fault;
 
-/// Why there is no answer.
+/// Reason why a request has no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(in crate::dial) enum Trouble {
-    /// There was no connection: nobody heard anything.
+    /// Connecting failed: the server received no byte.
     #[error("{0}")]
     Unheard(String),
-    /// Our own rules allow no connection, or nothing came over it in time; or whoever stands in front of the server says
-    /// that it is not there.
+    /// A rule of the hub forbids the connection, no answer came in time, or a proxy reports that the server
+    /// is down.
     #[error("{0}")]
     Unreachable(String),
-    /// It broke off after it had begun.
+    /// The connection broke during the answer.
     #[error("{0}")]
     Cut(String),
-    /// The server said no, in the words of the protocol.
+    /// The server refused, with an error of the protocol.
     #[error("the server refused: {}", .0.message)]
     Refused(Fault),
-    /// The server ended a stream that had begun with an error.
+    /// The server ended a started stream with an error.
     #[error("the server gave up: {}", .0.message)]
     GaveUp(Fault),
-    /// The server wants credentials, or others; or there are none to show.
+    /// The server demands credentials or different ones, or a secret is missing.
     #[error("{0}")]
     Unauthorized(String),
-    /// What came is not this protocol.
+    /// The answer violates the protocol.
     #[error("{0}")]
     Garbled(String),
 }

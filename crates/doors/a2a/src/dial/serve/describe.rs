@@ -1,5 +1,5 @@
-//! What the description of these routes must say besides its types. It is part of the description of the hub's own API,
-//! whose schemas `Error` and `Share` it names.
+//! Parts of the routes' OpenAPI description that the types do not express. The description is merged into the
+//! hub's own, which defines the schemas `Error` and `Share`.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -25,16 +25,16 @@ fn errors(list: &[(&str, &str)]) -> Responses {
         .collect()
 }
 
-/// What every route may answer.
+/// Error responses of every route.
 pub(super) struct Refused;
 
-/// What may be said to whoever adds a remote.
+/// Error responses of adding a remote.
 pub(super) struct RefusedAdding;
 
-/// What routes of one remote may answer.
+/// Error responses of routes for a single remote.
 pub(super) struct NotThere;
 
-/// What cannot be removed here.
+/// Error response of removing a configured remote.
 pub(super) struct InTheFile;
 
 const REFUSED: [(&str, &str); 3] = [
@@ -80,12 +80,12 @@ impl IntoResponses for InTheFile {
     }
 }
 
-/// Who else may see and call an agent.
+/// Returns the schema for sharing an agent.
 pub(super) fn share() -> RefOr<Schema> {
     Ref::from_schema_name("Share").into()
 }
 
-/// A length of time.
+/// Returns the schema for a duration.
 pub(super) fn span() -> RefOr<Schema> {
     ObjectBuilder::new()
         .schema_type(Type::String)
@@ -96,7 +96,7 @@ pub(super) fn span() -> RefOr<Schema> {
         .into()
 }
 
-/// An object that the hub does not judge.
+/// Schema of an object that the hub does not validate.
 pub(super) struct AnyObject;
 
 impl PartialSchema for AnyObject {

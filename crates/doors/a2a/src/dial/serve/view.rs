@@ -1,4 +1,4 @@
-//! What is told of a remote.
+//! Remotes in the form of the API.
 
 use jackfield_core::units::Span;
 use jackfield_model::{AgentId, Owner};
@@ -14,125 +14,125 @@ use super::super::{
     verify::Signed,
 };
 
-/// The remotes of a hub.
+/// Remotes of a hub.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct RemoteList {
-    /// By id.
+    /// Remotes, ordered by id.
     pub(super) remotes: Vec<RemoteView>,
 }
 
-/// A server that the hub dials.
+/// A remote A2A server.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Remote)]
 pub(super) struct RemoteView {
     /// The agent's id on this hub.
     #[schema(value_type = String)]
     id: AgentId,
-    /// Whose it is.
+    /// Owner of the agent.
     #[schema(value_type = String)]
     owner: Owner,
-    /// What was typed.
+    /// URL as typed by the operator.
     url: String,
-    /// Whether it stands in the hub's configuration file.
+    /// True if the remote is in the hub's configuration file.
     configured: bool,
-    /// When it was added, or the hub was started with it.
+    /// Time when the remote was added, or when the hub started with a configured remote.
     #[schema(value_type = String, format = DateTime)]
     added_at: Timestamp,
-    /// How it stands.
+    /// State of the remote.
     state: State,
-    /// Since when.
+    /// Time of the last change of the state.
     #[schema(value_type = String, format = DateTime)]
     since: Timestamp,
-    /// What last went wrong.
+    /// Last error.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     error: Option<ErrorThen>,
-    /// What its card said when it was last fetched.
+    /// Facts from the card at the last fetch.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     card: Option<CardView>,
-    /// What the server is shown: where the secrets are, not what they are.
+    /// Credentials for the server: the locations of the secrets, not the secrets.
     auth: Auth,
-    /// How long it may be silent on a call, where that was said.
+    /// Timeout for a silent server during a call, if set.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = super::describe::span, required = false)]
     timeout: Option<Span>,
 }
 
-/// How a remote stands.
+/// State of a remote.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = RemoteState)]
 enum State {
-    /// It is tried for the first time.
+    /// The first attempt is running.
     Trying,
-    /// It can be called.
+    /// The remote can be called.
     Online,
-    /// It cannot be reached; it is tried again.
+    /// The remote is unreachable; the hub retries.
     Offline,
-    /// Somebody has to do something; it is tried again all the same.
+    /// The operator must act; the hub retries all the same.
     Refused,
 }
 
-/// Something that went wrong.
+/// Error with its time.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = RemoteError)]
 struct ErrorThen {
-    /// What.
+    /// Error message.
     message: String,
-    /// When.
+    /// Time of the error.
     #[schema(value_type = String, format = DateTime)]
     at: Timestamp,
 }
 
-/// What a remote's card said.
+/// Facts from a remote's card.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = RemoteCard)]
 struct CardView {
-    /// Where it was.
+    /// URL of the card.
     url: String,
     /// The agent's name.
     name: String,
-    /// Where the agent is called.
+    /// URL of the agent's endpoint.
     called_at: String,
-    /// How requests are put: `JSONRPC`, `HTTP+JSON` or `GRPC`.
+    /// Protocol binding: `JSONRPC`, `HTTP+JSON` or `GRPC`.
     binding: &'static str,
-    /// The version of A2A that is spoken.
+    /// Version of A2A.
     version: &'static str,
-    /// What requests name as `tenant`.
+    /// Value of `tenant` in requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     tenant: Option<String>,
-    /// Whether it streams.
+    /// True if the server supports streaming.
     streams: bool,
-    /// Who vouches for it.
+    /// Result of the signature check.
     signature: SignatureView,
-    /// What people should know.
+    /// Warnings for the operator.
     warnings: Vec<String>,
 }
 
-/// Who vouches for a card.
+/// Result of a signature check.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(tag = "state", rename_all = "snake_case")]
 #[schema(as = CardSignature)]
 enum SignatureView {
-    /// Nobody.
+    /// The card has no signatures.
     None,
-    /// The holder of a key.
+    /// A signature is valid.
     Verified {
-        /// The key's id; empty if it has none.
+        /// Id of the key; empty if the key has no id.
         kid: String,
-        /// Where it is published.
+        /// URL of the key set.
         jku: String,
     },
-    /// Nobody knows: it could not be checked.
+    /// The signature could not be checked.
     Unverified {
-        /// Why.
+        /// Reason.
         why: String,
     },
-    /// Nobody: the signature does not fit.
+    /// The signature does not match the card.
     Bad {
-        /// Why.
+        /// Reason.
         why: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Public keys as they are published (JWK, RFC 7517), and what can be verified with them.
+//! Published public keys (JWK, RFC 7517) and signature verification.
 
 use aws_lc_rs::signature::{
     ECDSA_P256_SHA256_FIXED, ECDSA_P384_SHA384_FIXED, ECDSA_P521_SHA512_FIXED, ED25519,
@@ -11,10 +11,10 @@ use serde_json::Value;
 
 use super::decode;
 
-/// How many keys of a set are looked at.
+/// Largest number of keys to read per set.
 const MAX_KEYS: usize = 64;
 
-/// A set of keys. One that cannot be read does not spoil the others.
+/// Set of keys. An unreadable key does not affect the other keys.
 #[derive(Debug, Deserialize)]
 pub(super) struct KeySet {
     keys: Vec<Value>,
@@ -28,7 +28,7 @@ impl KeySet {
     }
 }
 
-/// A key as it is published.
+/// Published key.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Key {
     kty: String,
@@ -43,7 +43,7 @@ pub(super) struct Key {
     e: Option<String>,
 }
 
-/// A key, and what it is used for.
+/// Key with its signature algorithm.
 pub(super) enum Verifier {
     Plain(ParsedPublicKey),
     Rsa(RsaPublicKeyComponents<Vec<u8>>, &'static RsaParameters),
@@ -59,7 +59,7 @@ impl Verifier {
 }
 
 impl Key {
-    /// This key, used as a signature wants it. None if it is not of that kind or not meant for it.
+    /// Returns the key for the algorithm `alg`; `None` if the key has a different type or purpose.
     pub(super) fn verifier(&self, alg: &str) -> Option<Verifier> {
         let is_meant = self.alg.as_deref().is_none_or(|own| own == alg)
             && self.purpose.as_deref().is_none_or(|own| own == "sig");
@@ -94,7 +94,8 @@ impl Key {
         if !self.is("EC", crv) {
             return None;
         }
-        // One byte says that both coordinates follow, each as long as the curve wants it.
+        // The leading byte 4 marks an uncompressed point: both coordinates follow, padded to the size of the
+        // curve.
         let mut point = vec![4];
         for coordinate in [&self.x, &self.y] {
             let number = decode(coordinate.as_deref()?)?;
@@ -121,7 +122,7 @@ impl Key {
     }
 }
 
-/// The key, if its bytes are one.
+/// Parses a key; `None` for invalid bytes.
 fn plain(how: &'static dyn VerificationAlgorithm, bytes: &[u8]) -> Option<Verifier> {
     ParsedPublicKey::new(how, bytes).ok().map(Verifier::Plain)
 }

@@ -1,7 +1,8 @@
-//! By what the work on a call is found again after a restart of the hub: what the server calls the task. The task's record
-//! keeps it, as JSON, from when the server has named the task until the end of the turn; and of a turn that ends since the
-//! server wants a login, until the next message, which goes to the same task. What was passed on of the answer stands in
-//! the log, and nowhere else.
+//! Handle for finding a remote's task after a restart of the hub: the server's task id.
+//!
+//! The task's record stores the handle as JSON, from the first answer with the task id to the end of the
+//! turn. If the turn ended with a login request, the record keeps the handle until the next message, which
+//! goes to the same task. The log alone records the forwarded content.
 
 use jackfield_core::{
     call::{Call, Serving},
@@ -12,21 +13,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::dial::{hear::Hearing, line::Line, remote::Remote};
 
-/// By what the work on a call is found again.
+/// Handle for finding a remote's task.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Handle {
-    /// What the operator typed: the agent's id may lead to another server by now, which may have a task of this name.
+    /// URL that the operator typed. The agent id may meanwhile belong to a different server, which may have
+    /// an equal task id.
     url: String,
     task: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     context: Option<String>,
-    /// Whether turns before this one were of the same task.
+    /// True if earlier turns belong to the same task.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     goes_on: bool,
 }
 
 impl Handle {
-    /// Of a task that a remote works on, once it has named it; as it is kept.
+    /// Returns the handle as JSON, once the remote has sent the task id.
     pub(super) fn written(remote: &Remote, hearing: &Hearing) -> Option<Json> {
         let handle = Self {
             url: remote.spec.url.clone(),
@@ -37,7 +39,7 @@ impl Handle {
         handle.to_json()
     }
 
-    /// Of the turn before, if the server waits for the message of this one.
+    /// Returns the handle of the previous turn, if the server waits for the message of the current turn.
     pub(super) fn before(serving: &Serving, remote: &Remote) -> Option<Self> {
         let handle = Self::read(serving.call().handle_before()?, remote)?;
         Some(Self {
@@ -46,12 +48,13 @@ impl Handle {
         })
     }
 
-    /// As it is kept.
+    /// Returns the handle as stored JSON.
     pub(super) fn to_json(&self) -> Option<Json> {
         Json::of(self).ok()
     }
 
-    /// Of a call of before a restart, if the server had named the task, and is still the same.
+    /// Returns the handle of a call from before a restart, if the task id was known and the remote's URL is
+    /// unchanged.
     pub(super) fn of(serving: &Serving, remote: &Remote) -> Option<Self> {
         Self::read(serving.call().handle()?, remote)
     }
@@ -61,19 +64,20 @@ impl Handle {
         (handle.url == remote.spec.url).then_some(handle)
     }
 
-    /// Tells a line which conversation the task is of, since some servers want to hear that.
+    /// Passes the task's context id to a line, because some servers require the context.
     pub(super) fn tell(&self, line: &Line) {
         if let Some(context) = &self.context {
             line.knows(&self.task, context);
         }
     }
 
-    /// Listens to the task, without knowing what was passed on of it.
+    /// Creates a translator for the task, without knowledge of the forwarded content.
     pub(super) fn anew(&self) -> Hearing {
         Hearing::recalled(self.task.clone(), self.context.clone())
     }
 
-    /// Listens where the hub before this one stopped, or the turn before. Fails if the log does not tell all of it.
+    /// Creates a translator that continues where the hub stopped, or where the previous turn ended. Fails if
+    /// the log is incomplete.
     pub(super) async fn recall(&self, remote: &Remote, call: &Call) -> Result<Hearing, Failure> {
         let tasks = remote.hub().tasks();
         let task = tasks.find(&call.principal, call.task_id()).await?;

@@ -1,5 +1,5 @@
-//! What comes from a remote, read by a task of its own: a stream, one whole answer, or looks at a task until it moves on.
-//! Dropping the source ends the exchange.
+//! Reader of a remote's answers, in a task of its own: a stream, a complete answer, or polls of a task.
+//! Dropping the [`Source`] ends the exchange.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,34 +17,34 @@ use crate::wire::official::{
     model::{Item, SendParams, Task},
 };
 
-/// How many items may wait to be taken.
+/// Largest number of queued items.
 const WAITING: usize = 16;
 
-/// How often a task is looked at that cannot be followed.
+/// Shortest pause between polls of a task.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// How long pieces are gathered before a task that is followed is looked at.
+/// Time to collect pieces of artifacts before a subscribed task is fetched.
 const GATHER: Duration = Duration::from_millis(100);
 
-/// The longest pause between two looks.
+/// Longest pause between polls.
 const LOOK_MAX: Duration = Duration::from_secs(10);
 
-/// Why a task is looked at that was followed.
+/// Reason for polling a task after a stream.
 pub(super) const NO_END: &str = "the stream ended without a final statusUpdate";
 
-/// Why one is that went on while the hub was away.
+/// Reason for polling a task after a restart of the hub.
 pub(super) const RESTARTED: &str = "the hub was restarted";
 
-/// Why one is that was the whole answer.
+/// Reason for polling a task after a complete answer.
 const NOT_OVER: &str = "it answered with a task that is not over";
 
 type Outcome = Result<Arrived, Trouble>;
 
-/// What comes from a remote.
+/// Reader of a remote's answers.
 #[derive(Debug)]
 pub(super) struct Source {
     arrived: mpsc::Receiver<Outcome>,
-    /// Whether an exchange that says nothing is a sign of life: one that is waited for is, a stream is not.
+    /// True if a silent exchange counts as a sign of life: true for a pending answer, false for a stream.
     is_alive: bool,
     _reading: JoinSet<()>,
 }
@@ -64,14 +64,14 @@ impl Source {
         }
     }
 
-    /// Sends a message and reads the stream that answers it.
+    /// Sends a message and reads the stream of the answer.
     pub(super) fn stream(line: Arc<Line>, params: SendParams, headers: HeaderMap) -> Self {
         Self::new(false, |out| async move {
             pump(line.stream(&params, &headers).await, &out).await;
         })
     }
 
-    /// Sends a message and waits for the whole answer; a task that is not over then is looked at.
+    /// Sends a message and waits for the complete answer; an unfinished task is then polled.
     pub(super) fn whole(line: Arc<Line>, params: SendParams, headers: HeaderMap) -> Self {
         Self::new(true, |out| async move {
             match line.send(&params, &headers).await {
@@ -87,7 +87,7 @@ impl Source {
         })
     }
 
-    /// Follows a task, after a pause.
+    /// Subscribes to a task, after a pause.
     pub(super) fn follow(
         line: Arc<Line>,
         task: String,
@@ -101,25 +101,26 @@ impl Source {
         })
     }
 
-    /// Looks at a task until it is over or waits for its caller, after a pause. `why` says what makes it necessary.
+    /// Polls a task until the task is over or waits for the caller, after a pause. `why` is the reason for
+    /// polling, for error messages.
     pub(super) fn look(line: Arc<Line>, task: String, pause: Duration, why: &'static str) -> Self {
         Self::new(true, move |out| async move {
             look(&line, &task, pause, why, &out).await;
         })
     }
 
-    /// What comes next; nothing once the remote has closed the exchange in order. Cancel-safe.
+    /// Returns the next element; `None` after an orderly end of the exchange. Cancel-safe.
     pub(super) async fn next(&mut self) -> Option<Outcome> {
         self.arrived.recv().await
     }
 
-    /// Whether the exchange counts as a sign of life while it says nothing.
+    /// Returns true if the silent exchange counts as a sign of life.
     pub(super) fn is_alive(&self) -> bool {
         self.is_alive
     }
 }
 
-/// Passes on a stream to its end.
+/// Forwards a stream to its end.
 async fn pump(opened: Result<Incoming, Trouble>, out: &mpsc::Sender<Outcome>) {
     let mut incoming = match opened {
         Ok(incoming) => incoming,
@@ -138,9 +139,9 @@ async fn pump(opened: Result<Incoming, Trouble>, out: &mpsc::Sender<Outcome>) {
     }
 }
 
-/// Follows a task. Servers may repeat in the stream what the task at its beginning has already, and nobody can tell that
-/// from words that are said twice. So what was made is not taken from the stream: it tells only that there is more, and
-/// then the task is looked at.
+/// Follows a subscription. A server may repeat content of the initial task in the stream, and repeated
+/// content looks like new content. Artifact updates are therefore not forwarded: they only trigger a fetch of
+/// the task.
 async fn follow(
     line: &Line,
     task: &str,
@@ -151,7 +152,7 @@ async fn follow(
         Ok(incoming) => incoming,
         Err(trouble) => return drop(out.send(Err(trouble)).await),
     };
-    // When the task will be looked at.
+    // Time of the next fetch of the task.
     let mut due: Option<Instant> = None;
     loop {
         let next = match due {
@@ -202,7 +203,8 @@ async fn follow(
     }
 }
 
-/// What went wrong with a look. A server that has no such method will not have one later: nobody can tell how the task ends.
+/// Translates an error of a poll. A server without the method will not gain it later, so the end of the task
+/// cannot be observed.
 fn seen(line: &Line, trouble: Trouble, why: &str) -> Trouble {
     match trouble {
         Trouble::Refused(fault)
@@ -215,7 +217,7 @@ fn seen(line: &Line, trouble: Trouble, why: &str) -> Trouble {
     }
 }
 
-/// Passes on a task; whether it goes on by itself.
+/// Forwards a task. Returns true if the task is still working.
 async fn give_task(task: Task, out: &mpsc::Sender<Outcome>) -> bool {
     let state = task.status.state;
     let item = Item::Task(Box::new(task));
@@ -223,7 +225,8 @@ async fn give_task(task: Task, out: &mpsc::Sender<Outcome>) -> bool {
     given.is_ok() && !state.is_terminal() && !state.is_interrupted()
 }
 
-/// Looks at a task until it is over or waits for its caller. `why` says what makes it necessary.
+/// Polls a task until the task is over or waits for the caller. `why` is the reason for polling, for error
+/// messages.
 async fn look(
     line: &Line,
     task: &str,
@@ -244,7 +247,7 @@ async fn look(
         if !goes_on {
             return;
         }
-        // The longer it takes, the less a second matters.
+        // For a long task, a longer pause does not matter.
         pause = (begun.elapsed() / 10).clamp(LOOK, LOOK_MAX);
     }
 }

@@ -1,4 +1,4 @@
-//! Agno's stream: that the task works, what the agent says and does, that the task is over, then the task itself.
+//! Agno's stream: the working state, the agent's text and tool calls, the final state, then the task itself.
 
 use std::collections::VecDeque;
 
@@ -25,7 +25,7 @@ use crate::{
     official::{Updates, Visit, reply, story::is_reply},
 };
 
-/// The response that streams a task.
+/// Returns the response that streams a task.
 pub(super) fn respond(visit: Visit, id: Id, updates: Updates) -> Response {
     let keepalive = reply::keepalive(&visit.a2a);
     let telling = Telling {
@@ -48,7 +48,7 @@ pub(super) fn respond(visit: Visit, id: Id, updates: Updates) -> Response {
 struct Telling {
     visit: Visit,
     id: Id,
-    /// None once all of it is told.
+    /// Source of updates; `None` after the last update.
     updates: Option<Updates>,
     task: Option<String>,
     ready: VecDeque<Item>,
@@ -63,11 +63,12 @@ impl Telling {
             }
             match self.updates.as_mut()?.next().await {
                 Some(Ok(update)) => self.tell(update.item),
-                // Who may not see the task any more is not told how it stands, but that.
+                // A caller without access to the task any more gets the error, not the task's state.
                 Some(Err(fault)) if fault.kind == Kind::Unauthenticated => {
                     return Some(self.gave_up(&fault));
                 }
-                // Its clients know no errors in a stream: the task that comes last says that it still works.
+                // Agno's clients do not know errors in a stream. The task at the end shows that the work
+                // continues.
                 Some(Err(fault)) => match self.last().await {
                     Some(last) => {
                         self.updates = None;
@@ -87,7 +88,7 @@ impl Telling {
     fn tell(&mut self, item: Item) {
         let item = match item {
             Item::Task(task) => {
-                // It begins with what is done; the task comes last.
+                // The stream starts with the working state; the task comes last.
                 self.task = Some(task.id.clone());
                 Item::Status(Box::new(StatusUpdate {
                     task_id: task.id,
@@ -106,7 +107,7 @@ impl Telling {
                     .extend(said(*update).map(Box::new).map(Item::Message));
                 return;
             }
-            // That it works was the first thing to be told.
+            // The working state was the first event.
             Item::Status(update) if is_empty(&update) => return,
             Item::Status(update) => done_meanwhile(*update),
             item => item,
@@ -114,7 +115,7 @@ impl Telling {
         self.ready.push_back(item);
     }
 
-    /// The task at the end, if it is still there.
+    /// Returns the final task, if still stored.
     async fn last(&mut self) -> Option<Item> {
         let params = GetParams {
             tenant: None,
@@ -125,7 +126,7 @@ impl Telling {
         Some(Item::Task(Box::new(task)))
     }
 
-    /// The stream ends here, since nothing more can be told.
+    /// Ends the stream with an error event.
     fn gave_up(&mut self, fault: &Fault) -> SseFrame {
         self.updates = None;
         SseFrame::data(rpc::write_error(Version::V03, &self.id, fault))
@@ -143,7 +144,7 @@ impl Telling {
     }
 }
 
-/// A piece of the reply; nothing if it only says that it was the last.
+/// Returns a piece of the reply as a message; `None` for a piece without content, which only marks the end.
 fn said(update: ArtifactUpdate) -> Option<Message> {
     let is_word = |part: &Part| !matches!(&part.content, Content::Text(text) if text.is_empty());
     if !update.artifact.parts.iter().any(is_word) {
@@ -162,13 +163,14 @@ fn said(update: ArtifactUpdate) -> Option<Message> {
     Some(message)
 }
 
-/// Whether an update says nothing but that the task works.
+/// Returns true if the update has no content besides the working state.
 fn is_empty(update: &StatusUpdate) -> bool {
     let status = &update.status;
     status.state == State::Working && status.message.is_none() && update.metadata.is_none()
 }
 
-/// What an agent does while it works, in Agno's words.
+/// Translates a status update into Agno's form: reasoning becomes a message, tool calls get Agno's event
+/// types.
 fn done_meanwhile(mut update: StatusUpdate) -> Item {
     let metadata = update.metadata.as_deref().and_then(Members::of);
     let metadata = metadata.unwrap_or_default();
@@ -207,7 +209,7 @@ fn done_meanwhile(mut update: StatusUpdate) -> Item {
     Item::Status(Box::new(update))
 }
 
-/// What Agno's readers are told beside a message or a status.
+/// Agno's metadata of a message or a status.
 #[derive(Default, Serialize)]
 struct Metadata<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,5 +1,6 @@
-//! How many things one message may hold, told from its bytes before it is read. An empty part has two bytes on the wire and
-//! a hundred in memory, so that a limit of bytes alone would let a small message become a large one.
+//! Limits on the number of items in a message, counted from the bytes before decoding. An empty part takes
+//! two bytes on the wire and a hundred in memory, so a limit of bytes alone would let a small message grow
+//! large.
 
 use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};
 
@@ -9,14 +10,14 @@ use crate::wire::{
     seed::MAX_PARTS,
 };
 
-/// The most things of all kinds together: texts in lists, members and elements of JSON. As many numbers fill a message of
-/// eleven megabytes.
+/// Largest number of items of all kinds together: texts in lists, members and elements of JSON. A million
+/// numbers fill a message of eleven megabytes.
 const MAX_ITEMS: usize = 1_000_000;
 
-/// Deeper than that no message is read.
+/// Nesting depth after which counting stops; the decoder refuses deeper messages.
 const MAX_DEPTH: usize = 100;
 
-/// What of a message holds things, or is repeated.
+/// Fields of a message that are repeated or contain repeated fields.
 #[derive(Debug)]
 pub(super) struct Shape(&'static [Field]);
 
@@ -24,17 +25,17 @@ pub(super) struct Shape(&'static [Field]);
 struct Field {
     tag: u32,
     what: What,
-    /// What the field itself is made of.
+    /// Repeated fields inside the field.
     shape: &'static Shape,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum What {
-    /// It is there once.
+    /// Single field.
     Once,
-    /// One of many.
+    /// Element of a repeated field.
     Item,
-    /// One of the parts of what the caller says.
+    /// Part of the caller's message.
     Part,
 }
 
@@ -44,9 +45,9 @@ impl Field {
     }
 }
 
-/// A request, as the codec reads it.
+/// Request message with limits, read by the codec.
 pub(super) trait Bounded {
-    /// What in it there may be many of.
+    /// Fields of the message that may repeat.
     const SHAPE: &'static Shape = &PLAIN;
 }
 
@@ -90,7 +91,7 @@ static VALUE: Shape = Shape(&[
 ]);
 static LIST: Shape = Shape(&[Field::new(1, What::Item, &VALUE)]);
 
-/// Refuses a message that holds more than it may.
+/// Refuses a message with more items than [`MAX_PARTS`] or [`MAX_ITEMS`].
 pub(super) fn check<Asked: Bounded>(bytes: &[u8]) -> Result<(), Fault> {
     let mut count = Count::default();
     count.add(Asked::SHAPE, bytes, 0)
@@ -103,7 +104,8 @@ struct Count {
 }
 
 impl Count {
-    /// Counts what a message holds. What cannot be read is left to whoever reads it, who gets no further than this.
+    /// Counts the items of a message. Counting stops at malformed bytes: the decoder fails at the same
+    /// position.
     fn add(&mut self, shape: &Shape, mut bytes: &[u8], depth: usize) -> Result<(), Fault> {
         if depth > MAX_DEPTH {
             return Ok(());

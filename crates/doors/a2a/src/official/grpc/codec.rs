@@ -1,5 +1,5 @@
-//! Protobuf messages as bytes, for tonic. A message that cannot be read is the caller's mistake here; tonic's own codec calls it an
-//! internal error, which clients try again.
+//! Protobuf codec for tonic. A message that cannot be decoded is an invalid argument; tonic's own codec
+//! reports an internal error, which clients retry.
 
 use std::marker::PhantomData;
 
@@ -14,7 +14,7 @@ use super::{
     status::status_from,
 };
 
-/// Reads requests and writes answers.
+/// Codec that decodes requests and encodes answers.
 pub(super) struct Protobuf<Asked, Answer>(PhantomData<(Asked, Answer)>);
 
 impl<Asked, Answer> Default for Protobuf<Asked, Answer> {

@@ -1,5 +1,5 @@
-//! JSON as protobuf has it: `google.protobuf.Value` and `Struct`. Numbers are doubles there and members have no order, so
-//! that whole numbers beyond 2^53 and the order of members do not survive gRPC.
+//! Conversion between JSON and protobuf's `google.protobuf.Value` and `Struct`. Protobuf numbers are doubles
+//! and members have no order. Integers beyond 2^53 and the order of members therefore do not survive gRPC.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -14,27 +14,27 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::wire::official::model::Raw;
 
-/// Up to here a double holds every whole number.
+/// Largest integer up to which a double represents every integer.
 const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
 
-/// Any JSON as a value. JSON that protobuf has no word for (a number beyond all doubles, half a surrogate) becomes its own
-/// text.
+/// Converts JSON to a [`Value`]. JSON without a protobuf form (a number beyond the range of doubles, a lone
+/// surrogate) becomes a string with the JSON text.
 pub(super) fn value_from_raw(raw: &RawValue) -> Value {
     serde_json::from_str(raw.get())
         .map_or_else(|_| Value::from(raw.get().to_owned()), |Json(value)| value)
 }
 
-/// An object; none if it is something else or protobuf has no word for it.
+/// Converts a JSON object to a [`Struct`]; `None` for other JSON, or JSON without a protobuf form.
 pub(super) fn struct_from_raw(raw: &RawValue) -> Option<Struct> {
     serde_json::from_str::<Json>(raw.get()).ok()?.into_struct()
 }
 
-/// A value as JSON of at most this depth, or what is wrong with it.
+/// Converts a [`Value`] to JSON of at most `max_depth` levels, or returns the reason why not.
 pub(super) fn raw_from_value(value: &Value, max_depth: usize) -> Result<Raw, String> {
     raw_from(&AsJson(value), max_depth)
 }
 
-/// An object as JSON of at most this depth, or what is wrong with it.
+/// Converts a [`Struct`] to JSON of at most `max_depth` levels, or returns the reason why not.
 pub(super) fn raw_from_struct(object: &Struct, max_depth: usize) -> Result<Raw, String> {
     raw_from(&ObjectAsJson(object), max_depth)
 }
@@ -47,11 +47,11 @@ fn raw_from(json: &impl Serialize, max_depth: usize) -> Result<Raw, String> {
     Ok(raw)
 }
 
-/// A value that is read from JSON.
+/// [`Value`] with deserialization from JSON.
 pub(super) struct Json(Value);
 
 impl Json {
-    /// The object that it is.
+    /// Returns the object; `None` for other values.
     pub(super) fn into_struct(self) -> Option<Struct> {
         match self.0.kind {
             Some(Kind::StructValue(object)) => Some(object),
@@ -127,19 +127,19 @@ impl<'de> Visitor<'de> for ValueVisitor {
     }
 }
 
-/// A value that is written as JSON.
+/// [`Value`] with serialization to JSON.
 struct AsJson<'a>(&'a Value);
 
 impl Serialize for AsJson<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.0.kind {
-            // A value that does not say what it is: there is no better word for it.
+            // A value without a kind is written as null.
             None | Some(Kind::NullValue(_)) => serializer.serialize_unit(),
             Some(Kind::BoolValue(it)) => serializer.serialize_bool(*it),
             Some(Kind::NumberValue(it)) if !it.is_finite() => {
                 Err(S::Error::custom("holds a number that JSON cannot write"))
             }
-            // Written as they were meant: 42, not 42.0.
+            // Write integers as integers: 42, not 42.0.
             Some(Kind::NumberValue(it)) if it.fract() == 0.0 && it.abs() <= WHOLE_MAX => {
                 serializer.serialize_i64(*it as i64)
             }

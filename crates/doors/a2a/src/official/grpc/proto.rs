@@ -1,5 +1,5 @@
-//! The messages of `lf.a2a.v1`, as far as requests and answers need them, written down by hand from the published
-//! `a2a.proto`: building the hub runs no protobuf compiler. The tests hold them against generated ones.
+//! Messages of `lf.a2a.v1` for requests and answers, written by hand from the published `a2a.proto`: the
+//! build runs no protobuf compiler. Tests compare these types with generated types.
 
 mod card;
 
@@ -91,7 +91,7 @@ pub(super) struct SubscribeToTaskRequest {
     pub(super) id: String,
 }
 
-/// Names a push config: for get and delete, whose requests have the same fields.
+/// Names a push config. The requests for get and delete have the same fields.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct PushConfigRequest {
     #[prost(string, tag = "1")]
@@ -288,7 +288,7 @@ pub(super) struct TaskArtifactUpdateEvent {
     pub(super) metadata: Option<Struct>,
 }
 
-/// An element of a stream. The answer to a plain send has the same first two fields and no others.
+/// Element of a stream. The answer to a plain send has only the first two fields.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct StreamResponse {
     #[prost(oneof = "Payload", tags = "1, 2, 3, 4")]
@@ -307,7 +307,7 @@ pub(super) enum Payload {
     ArtifactUpdate(TaskArtifactUpdateEvent),
 }
 
-/// `google.rpc.Status`: what goes wrong, with details of any type.
+/// `google.rpc.Status`: an error with details of any type.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct RpcStatus {
     #[prost(int32, tag = "1")]
@@ -318,7 +318,7 @@ pub(super) struct RpcStatus {
     pub(super) details: Vec<prost_types::Any>,
 }
 
-/// `google.rpc.ErrorInfo`: why, for programs.
+/// `google.rpc.ErrorInfo`: the machine-readable reason.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct ErrorInfo {
     #[prost(string, tag = "1")]
@@ -329,7 +329,7 @@ pub(super) struct ErrorInfo {
     pub(super) metadata: std::collections::BTreeMap<String, String>,
 }
 
-/// `google.rpc.BadRequest`: the fields that are wrong.
+/// `google.rpc.BadRequest`: the invalid fields.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct BadRequest {
     #[prost(message, repeated, tag = "1")]

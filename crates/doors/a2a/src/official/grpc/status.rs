@@ -1,4 +1,5 @@
-//! A fault as gRPC says it: a code, a text, and details in the trailer `grpc-status-details-bin`.
+//! Translation of a [`Fault`] into a gRPC status: a code, a text, and details in the trailer
+//! `grpc-status-details-bin`.
 
 use prost::Message;
 use prost_types::Any;
@@ -7,7 +8,7 @@ use tonic::{Code, Status};
 use super::proto::{BadRequest, ErrorInfo, FieldViolation, RpcStatus};
 use crate::wire::official::error::Fault;
 
-/// What a caller is told.
+/// Translates a fault into a gRPC status.
 pub(super) fn status_from(fault: Fault) -> Status {
     let code = fault.grpc_code().number();
     let info = ErrorInfo {

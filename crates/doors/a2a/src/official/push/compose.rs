@@ -1,5 +1,5 @@
-//! What is posted when a task has changed: in version 1.0 the change itself, as a stream would tell it; in version 0.3 the
-//! task as it stands after it.
+//! Content of push notifications: in version 1.0 the change itself, equal to the update of a stream; in
+//! version 0.3 the task after the change.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use crate::{
     },
 };
 
-/// What the published programs call the token of a config.
+/// Header for the config's token, as named by the published programs.
 const TOKEN: &str = "x-a2a-notification-token";
 
 impl Composer for A2a {
@@ -83,7 +83,7 @@ fn headers(kept: &Kept, version: Version) -> Result<HeaderMap, Undelivered> {
     Ok(headers)
 }
 
-/// A task after a change of it, and the change.
+/// Change of a task, with the task after the change.
 struct Told {
     story: Story,
     changes: Vec<Item>,
@@ -91,10 +91,11 @@ struct Told {
 }
 
 impl Told {
-    /// Nothing if the log does not have it any more.
+    /// Reads the change of an outbox row. Returns `None` if the log no longer has the change.
     async fn read(a2a: &A2a, row: &OutboxRow) -> Result<Option<Self>, Undelivered> {
         let tasks = a2a.hub.tasks();
-        // The row was committed with what it speaks of; whoever recorded it may not have heard of that yet.
+        // The row was committed together with its log item. The live recorder may not have seen the commit
+        // yet, so read from the store.
         let task = tasks.find_stored(&Principal::local(), row.task).await;
         let task = task.map_err(Undelivered::for_now)?;
         let record = task.record();
@@ -110,7 +111,7 @@ impl Told {
             None => read_to(&task, row.pos.unwrap_or(record.log_end), &mut story).await?,
         };
         let told = change.map(|(change, at)| {
-            // Of a message it is told when the agent got it.
+            // For a message, the time of the change is the delivery to the agent.
             let is_message = matches!(change, LogItem::Message(_));
             Self::after(story, change, if is_message { row.created_at } else { at })
         });
@@ -118,12 +119,12 @@ impl Told {
     }
 
     fn after(mut story: Story, change: LogItem, at: Timestamp) -> Self {
-        // That the task is worked on was posted with the message that began the turn.
+        // The working state was posted with the message that started the turn.
         story.at_work();
         let mut teller = Teller::after(&story);
         let mut changes = Vec::new();
         if matches!(change, LogItem::End(_)) {
-            // Nobody was told of the pieces of the reply before: it comes as a whole, now that it is over.
+            // The pieces of the reply were not posted. Post the complete reply at the end of the turn.
             let wholes = story.voices.iter().filter_map(|it| story.made(&it.id));
             changes.extend(wholes.map(|whole| teller.made(whole.clone(), false, true)));
         }
@@ -134,7 +135,7 @@ impl Told {
         story.add(change, at);
         story.state = teller.state();
         for change in &mut changes {
-            // The same holds for the pieces of other artifacts.
+            // Post the pieces of other artifacts as complete artifacts too.
             if let Item::Artifact(update) = change
                 && update.append
                 && let Some(whole) = story.made(&update.artifact.id)
@@ -146,7 +147,7 @@ impl Told {
         Self { story, changes, at }
     }
 
-    /// The changes, as a stream would tell them.
+    /// Serializes the changes as updates of a stream.
     fn changes(self) -> Vec<String> {
         let items = self.changes.iter();
         items
@@ -158,7 +159,7 @@ impl Told {
             .collect()
     }
 
-    /// The task after the change.
+    /// Serializes the task after the change.
     fn task(self) -> String {
         let shown = Shown {
             history: None,
@@ -172,7 +173,7 @@ impl Told {
     }
 }
 
-/// Reads the log up to a position into the story; what stands there is returned instead.
+/// Adds the log up to position `pos` to the story, except for the last item, which is returned.
 async fn read_to(
     task: &Arc<Task>,
     pos: u64,

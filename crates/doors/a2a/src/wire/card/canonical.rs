@@ -1,24 +1,26 @@
-//! The canonical form of JSON (RFC 8785): the one way to write a value, so that two programs sign the same bytes.
+//! Canonical form of JSON (RFC 8785): a unique text for a value, so that two programs sign the same bytes.
 //!
-//! `serde_json_canonicalizer` sorts, escapes and writes numbers. Reading is ours: names given twice and numbers that no double
-//! can hold have no canonical form, and a lone surrogate is U+FFFD as it is everywhere else.
+//! `serde_json_canonicalizer` sorts, escapes and writes numbers. Parsing is done here, with three rules:
+//! repeated names have no canonical form, numbers beyond the range of doubles have none either, and a lone
+//! surrogate becomes U+FFFD as everywhere else.
 
 use std::{borrow::Cow, fmt::Write as _};
 
 use jackfield_wire::json::{MAX_DEPTH, Members, depth_exceeds, elements, str_of};
 use serde_json::{Map, Number, Value, value::RawValue};
 
-/// What is left out before a value is written.
+/// Treatment of empty values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Empty {
-    /// Nothing is.
+    /// Empty values are written.
     Kept,
-    /// Members and elements that are null, or empty strings, arrays and objects, also those that become empty by it.
+    /// Members and elements are left out if null, an empty string, array or object, or empty after leaving
+    /// out.
     Dropped,
 }
 
-/// The canonical form of a value; `None` if it is no JSON, nests too deep, names a member twice (readers disagree on which
-/// holds) or has a number that no double can hold.
+/// Returns the canonical form of a value. Returns `None` for invalid JSON, too deep nesting, a repeated
+/// member (readers disagree on the valid one), and a number beyond the range of doubles.
 pub(crate) fn canonical(value: &str, empty: Empty) -> Option<String> {
     if depth_exceeds(value.trim_ascii(), MAX_DEPTH) {
         return None;
@@ -59,7 +61,7 @@ fn value_of(raw: &RawValue) -> Option<Value> {
     }
 }
 
-/// Drops what is empty in `value`, from the inside out.
+/// Removes empty values from `value`, innermost first.
 fn drop_empty(value: &mut Value) {
     match value {
         Value::Array(elements) => {
@@ -84,8 +86,8 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// JSON with all that is not printable ASCII escaped, as Python's `json.dumps` writes it. Such characters stand only in
-/// strings, so that the text can be taken as a whole.
+/// Escapes all characters other than printable ASCII, like Python's `json.dumps`. Such characters occur only
+/// in strings, so the whole text can be escaped at once.
 pub(crate) fn ascii(json: &str) -> Cow<'_, str> {
     let is_plain = |c: char| c.is_ascii() && c != '\u{7f}';
     if json.chars().all(is_plain) {

@@ -1,9 +1,9 @@
-//! What may have been signed of a card that somebody else wrote.
+//! Texts that the signature of another author's card may cover.
 //!
-//! Signers sign the canonical form of what they know of a card and leave out what they hold to be unsaid, and servers
-//! then add fields for readers of the other generation. So there is not one text to check but several. Each of them has
-//! the fields that say where the agent is called, in the generation that was asked for: a signature that is valid for a
-//! text without those would vouch for nothing that is used.
+//! Signers sign the canonical form of the fields that they know and leave out values that they consider
+//! unset. Servers then add fields for readers of the other generation. The check therefore tries several
+//! texts. Each text contains the interfaces of the requested generation: a signature over a text without
+//! interfaces would prove nothing about the used fields.
 
 #[cfg(test)]
 mod tests;
@@ -21,8 +21,8 @@ use crate::wire::{
     write::{MembersOut, to_json},
 };
 
-/// The texts over which a signature of this card may be, where its places of `generation` matter. None if it is no
-/// object or nests too deep.
+/// Returns the texts that a signature of the card may cover, with the interfaces of `generation`. Returns an
+/// empty list if the card is not an object or nests too deep.
 pub(crate) fn forms(card: &str, generation: Generation) -> Vec<String> {
     let Ok(raw) = serde_json::from_str::<&RawValue>(card) else {
         return Vec::new();
@@ -46,7 +46,7 @@ pub(crate) fn forms(card: &str, generation: Generation) -> Vec<String> {
         }
         for empty in [Empty::Kept, Empty::Dropped] {
             let form = canonical(&pruned, empty);
-            // The published SDK of 0.3 does not write RFC 8785 but ASCII.
+            // The published SDK of 0.3 writes ASCII in place of RFC 8785.
             if generation == Generation::Old {
                 forms.push(form.as_deref().map(|form| ascii(form).into_owned()));
             }
@@ -62,7 +62,7 @@ pub(crate) fn forms(card: &str, generation: Generation) -> Vec<String> {
     texts
 }
 
-/// The card without its signatures.
+/// Returns the card without its signatures.
 fn unsigned(members: &Members<'_>) -> String {
     let members = members.iter();
     let rest: Vec<_> = members
@@ -72,31 +72,31 @@ fn unsigned(members: &Members<'_>) -> String {
     to_json(&MembersOut(&rest))
 }
 
-/// What becomes of values that a reader would put in itself.
+/// Treatment of default values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Defaults {
     Kept,
     Dropped,
 }
 
-/// What is known of a value.
+/// Schema of a value in a card.
 enum Known {
-    /// It stays as it is.
+    /// The value is kept unchanged.
     Any,
-    /// It goes if defaults are dropped and it is one.
+    /// The value is left out if equal to the default and defaults are dropped.
     Default(&'static str),
-    /// It goes if defaults are dropped.
+    /// The value is left out if defaults are dropped.
     Implied,
-    /// An object with these members and no others.
+    /// Object with exactly these members.
     Object(&'static [(&'static str, Known)]),
-    /// An object whose members all are this.
+    /// Object whose members all have this schema.
     Map(&'static Known),
-    /// A list of these.
+    /// List whose elements have this schema.
     List(&'static Known),
 }
 
 impl Known {
-    /// Appends what is known of a value. False if nothing is appended.
+    /// Appends the known content of a value. Returns false if the value is left out.
     fn push(&self, out: &mut String, raw: &RawValue, defaults: Defaults) -> bool {
         let is_dropped = match self {
             Self::Default(default) => defaults == Defaults::Dropped && raw.get() == *default,
@@ -181,7 +181,7 @@ fn push_elements(out: &mut String, elements: &[&RawValue], defaults: Defaults, k
 
 use Known::{Any, Default, Implied, List, Map, Object};
 
-/// The fields of version 1.0. Flags that its schema cannot tell from unset ones are no when they are not there.
+/// Fields of version 1.0. Flags without presence in the schema count as false when absent.
 static NEW: Known = Object(&[
     ("name", Any),
     ("description", Any),
@@ -246,7 +246,7 @@ static NEW_SCHEME: Known = Object(&[
     ("mtlsSecurityScheme", Object(&[("description", Any)])),
 ]);
 
-/// The fields of version 0.3.
+/// Fields of version 0.3.
 static OLD: Known = Object(&[
     ("protocolVersion", Default("\"0.3.0\"")),
     ("name", Any),
@@ -294,7 +294,7 @@ static OLD_SKILL: Known = Object(&[
     ("security", Any),
 ]);
 static OLD_SCHEME: Known = Object(&[
-    // Each kind of scheme has one type, which its reader knows without being told.
+    // Each kind of scheme has a fixed type, which readers add themselves.
     ("type", Implied),
     ("description", Any),
     ("name", Any),

@@ -1,8 +1,8 @@
-//! The reading of cards that others wrote, in any generation: 0.2 and 0.3 name one `url` with a transport and further
-//! ones beside it, 1.0 has a list of interfaces, and many cards say both.
+//! Reader for cards of other authors, in any generation: 0.2 and 0.3 have a `url` with a transport and
+//! additional interfaces, 1.0 has a list of interfaces, and many cards have both.
 //!
-//! As little as can be is demanded: an object with a name. What is of the wrong type counts as absent, names may be spelt
-//! `likeThis` or `like_this`, and what is not read here stays in the card's text, which is kept beside it.
+//! The reader requires only an object with a name. Values of the wrong type count as absent, and names may be
+//! spelt `likeThis` or `like_this`. The text of the card is stored separately and keeps all other fields.
 
 #[cfg(test)]
 mod tests;
@@ -16,7 +16,7 @@ use super::{Binding, Extension, Provider, Signature};
 
 use crate::wire::official::{Version, fields::is_name};
 
-/// Which of its fields say where an agent is called.
+/// Generation of the fields that name an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Generation {
     /// `url` and `additionalInterfaces`, as in versions 0.2 and 0.3.
@@ -25,29 +25,29 @@ pub(crate) enum Generation {
     New,
 }
 
-/// A place where an agent says that it is called, in its own words.
+/// Interface in a card, with the card's own texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Offer {
-    /// The place.
+    /// URL of the interface.
     pub url: String,
-    /// How requests are put there.
+    /// Name of the binding.
     pub binding: String,
-    /// The version that is spoken there.
+    /// Protocol version.
     pub version: String,
-    /// What requests must name as `tenant`.
+    /// Required value of `tenant` in requests.
     pub tenant: Option<String>,
-    /// Where in the card it stands.
+    /// Generation of the fields that named the interface.
     pub generation: Generation,
 }
 
 impl Offer {
-    /// How requests are put there, if it is a way that is known.
+    /// Returns the binding, if known.
     pub(crate) fn binding(&self) -> Option<Binding> {
         Binding::from_name(&self.binding)
     }
 
-    /// The version to speak there, if there is one that both sides know: later ones of the same major version take 1.0,
-    /// and those before 0.3 look so much like it that they are called so.
+    /// Returns the version to use, if supported. Later versions 1.x are called with 1.0; versions before 0.3
+    /// are similar enough to be called with 0.3.
     pub(crate) fn version(&self) -> Option<Version> {
         let mut numbers = self.version.trim().trim_start_matches('v').split('.');
         let major: u32 = numbers.next()?.parse().ok()?;
@@ -66,59 +66,59 @@ impl fmt::Display for Offer {
     }
 }
 
-/// A skill in somebody else's card.
+/// Skill in another author's card.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ForeignSkill {
-    /// Its id, or its name if it has none.
+    /// Id of the skill, or the name if the id is absent.
     pub id: String,
-    /// A name for people.
+    /// Display name.
     pub name: Option<String>,
-    /// What it does.
+    /// Description.
     pub description: Option<String>,
-    /// Words by which it is found.
+    /// Search tags.
     pub tags: Vec<String>,
-    /// Requests that it can serve.
+    /// Example requests.
     pub examples: Vec<String>,
-    /// The media types that it takes, where it says so itself.
+    /// Accepted media types, if the skill declares any.
     pub input_modes: Vec<String>,
-    /// The media types that it answers in, where it says so itself.
+    /// Produced media types, if the skill declares any.
     pub output_modes: Vec<String>,
 }
 
-/// A card that somebody else wrote.
+/// Card of another author.
 #[derive(Debug, Clone)]
 pub(crate) struct ForeignCard {
-    /// A name for people.
+    /// Display name.
     pub name: String,
-    /// What it is for.
+    /// Description.
     pub description: Option<String>,
-    /// Its own version.
+    /// Version of the agent.
     pub version: Option<String>,
-    /// Who provides it.
+    /// Provider of the agent.
     pub provider: Option<Provider>,
-    /// More about it.
+    /// URL of the documentation.
     pub documentation_url: Option<String>,
-    /// Where it is called, in the card's order.
+    /// Interfaces, in the card's order.
     pub offers: Vec<Offer>,
-    /// Whether it streams.
+    /// True if the agent supports streaming.
     pub streams: bool,
-    /// The extensions that it knows.
+    /// Supported extensions.
     pub extensions: Vec<Extension>,
-    /// The media types that it takes.
+    /// Accepted media types.
     pub input_modes: Vec<String>,
-    /// The media types that it answers in.
+    /// Produced media types.
     pub output_modes: Vec<String>,
-    /// What it can do.
+    /// Skills of the agent.
     pub skills: Vec<ForeignSkill>,
-    /// Who vouches for it. What a signature lacks is empty.
+    /// Signatures; missing parts of a signature are empty.
     pub signatures: Vec<Signature>,
-    /// Whether it says that callers must show who they are.
+    /// True if the card demands credentials.
     pub wants_credentials: bool,
-    /// What of it was not understood and counts as absent, by the names of the fields.
+    /// Problems of fields that count as absent, by field name.
     pub dropped: Vec<String>,
 }
 
-/// Why a text is no card.
+/// Reason why a text is not a card.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BadCard(String);
 
@@ -131,7 +131,7 @@ impl fmt::Display for BadCard {
 impl std::error::Error for BadCard {}
 
 impl ForeignCard {
-    /// Reads a card. That it offers a place which can be called is left to whoever calls.
+    /// Reads a card. The caller checks that an interface can be called.
     pub(crate) fn read(text: &str) -> Result<Self, BadCard> {
         let bad = |why: &str| BadCard(why.to_owned());
         let raw: &RawValue = serde_json::from_str(text)
@@ -164,11 +164,11 @@ impl ForeignCard {
     }
 }
 
-/// Whether none of the ways in that a card names is open to everybody.
+/// Returns true if every security option of the card demands credentials.
 fn wants_credentials(card: &Object<'_>) -> bool {
     fn names_scheme(raw: &RawValue) -> Option<bool> {
         let way = Object::of(raw)?;
-        // In 1.0 the schemes stand in an object of their own.
+        // In 1.0 the schemes are in an object of their own.
         let schemes = way.object("schemes").unwrap_or(way);
         Some(schemes.0.iter().next().is_some())
     }
@@ -177,7 +177,7 @@ fn wants_credentials(card: &Object<'_>) -> bool {
     ways.peek().is_some() && ways.all(|names_one| names_one)
 }
 
-/// What in a card is not of the type that it should be, with what it should be.
+/// Describes the fields of a wrong type, with the expected type.
 fn dropped(card: &Object<'_>, capabilities: &Object<'_>) -> Vec<String> {
     let mut found = Vec::new();
     let flag = capabilities.get("streaming");
@@ -203,7 +203,7 @@ fn dropped(card: &Object<'_>, capabilities: &Object<'_>) -> Vec<String> {
     found
 }
 
-/// What is wrong with a list of objects, each of which needs a field.
+/// Describes the problems of a list of objects that need a field.
 fn wrong_elements(
     card: &Object<'_>,
     name: &str,
@@ -224,10 +224,11 @@ fn wrong_elements(
     elements.into_iter().enumerate().filter_map(wrong).collect()
 }
 
-/// All places of a card, those of the new generation first.
+/// Returns all interfaces of a card, new generation first.
 fn offers(card: &Object<'_>) -> Vec<Offer> {
     let version = card.word("protocolVersion");
-    // Drafts of 1.0 said the version once for all; in a card of both generations it is that of the old one.
+    // Drafts of 1.0 had a single version for all interfaces. In a card of both generations, the single
+    // version is the old one.
     let is_new = |version: &&String| version.starts_with('1');
     let new_version = version.as_ref().filter(is_new);
     let new_version = new_version.map_or(Version::V10.name(), String::as_str);
@@ -273,7 +274,7 @@ fn extension(raw: &RawValue) -> Option<Extension> {
     })
 }
 
-/// Both are required: one that lacks either is none.
+/// Reads a provider. Both fields are required.
 fn provider(provider: &Object<'_>) -> Option<Provider> {
     Some(Provider {
         organization: provider.word("organization")?,
@@ -295,7 +296,7 @@ fn skill(raw: &RawValue) -> Option<ForeignSkill> {
     })
 }
 
-/// Whatever stands there: that a signature cannot be read must not hide that there is one.
+/// Reads a signature of any form: an unreadable signature must not look like a missing signature.
 #[expect(clippy::unnecessary_wraps, reason = "the reader of an element")]
 fn signature(raw: &RawValue) -> Option<Signature> {
     let signature = Object::of(raw).unwrap_or_default();
@@ -305,7 +306,7 @@ fn signature(raw: &RawValue) -> Option<Signature> {
     })
 }
 
-/// An object whose members are read as what they should be, or not at all.
+/// JSON object with lenient access: a member of the wrong type counts as absent.
 #[derive(Default)]
 struct Object<'a>(Members<'a>);
 
@@ -314,7 +315,7 @@ impl<'a> Object<'a> {
         Members::of(raw).map(Self)
     }
 
-    /// The value of a field; of two spellings the official one holds.
+    /// Returns the value of a field; the official spelling has precedence.
     fn get(&self, name: &str) -> Option<&'a RawValue> {
         self.0.get(name).or_else(|| {
             let mut members = self.0.iter();
@@ -323,14 +324,14 @@ impl<'a> Object<'a> {
         })
     }
 
-    /// A text that says something.
+    /// Returns a text unless blank.
     fn word(&self, name: &str) -> Option<String> {
         let text = json::str_of(self.get(name)?)?;
         let text = text.trim();
         (!text.is_empty()).then(|| text.to_owned())
     }
 
-    /// Whether a field says yes.
+    /// Returns true if the field is `true`.
     fn flag(&self, name: &str) -> bool {
         self.get(name).is_some_and(|raw| raw.get() == "true")
     }
@@ -339,7 +340,7 @@ impl<'a> Object<'a> {
         Object::of(self.get(name)?)
     }
 
-    /// What `read` makes of the elements of a list.
+    /// Reads the elements of a list by `read`.
     fn list<T>(&self, name: &str, read: impl Fn(&'a RawValue) -> Option<T>) -> Vec<T> {
         let elements = self.get(name).and_then(json::elements);
         elements

@@ -1,8 +1,8 @@
-//! What is signed of a card, and how signatures and keys are written (JWS, RFC 7515; JWK, RFC 7517).
+//! Signed text of a card, and the form of signatures and keys (JWS, RFC 7515; JWK, RFC 7517).
 //!
-//! A signature is made over the canonical form of the card, and every verifier computes that form from what it reads.
-//! They disagree: some drop fields they do not know, some drop what is empty. A card therefore bears one signature for
-//! each form; a verifier is content with one that fits.
+//! A signature covers the canonical form of the card, and every verifier computes the form from the card that
+//! it reads. Verifiers disagree: some drop unknown fields, some drop empty values. A card therefore has a
+//! signature for each form, and a verifier needs a single match.
 
 use serde::Serialize;
 
@@ -14,29 +14,29 @@ use super::{
 
 use crate::wire::{official::Version, write::to_json};
 
-/// A signature in a card.
+/// Signature in a card.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Signature {
-    /// The header that is signed too, in base64url.
+    /// Protected header in base64url, which is signed too.
     pub protected: String,
-    /// The signature itself, in base64url.
+    /// Signature bytes in base64url.
     pub signature: String,
 }
 
-/// How cards are signed, in the words of JWS.
+/// JWS name of the signature algorithm.
 const ALGORITHM: &str = "ES256";
 
-/// What a signature says of itself.
+/// Protected header of a signature.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Header<'a> {
-    /// The id of the key.
+    /// Id of the key.
     pub key: &'a str,
-    /// Where the key is found.
+    /// URL of the key set.
     pub keys_url: &'a str,
 }
 
 impl Header<'_> {
-    /// The header as JSON, before it is encoded.
+    /// Serializes the header to JSON, before base64url.
     pub(crate) fn to_json(self) -> String {
         #[derive(Serialize)]
         struct HeaderOut<'a> {
@@ -54,16 +54,16 @@ impl Header<'_> {
     }
 }
 
-/// The public half of a key on the curve P-256; numbers in base64url.
+/// Public key on the curve P-256; coordinates in base64url.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PublicKey<'a> {
-    /// One coordinate.
+    /// X coordinate.
     pub x: &'a str,
-    /// The other.
+    /// Y coordinate.
     pub y: &'a str,
 }
 
-/// A key as it is written.
+/// Serialized form of a [`PublicKey`].
 #[derive(Debug, Serialize)]
 struct KeyOut<'a> {
     crv: &'static str,
@@ -79,12 +79,12 @@ struct KeyOut<'a> {
 }
 
 impl<'a> PublicKey<'a> {
-    /// The members that make the key, in the order in which they are hashed to its id (RFC 7638).
+    /// Serializes the members of the key in the order of the hash for the key id (RFC 7638).
     pub(crate) fn to_json(self) -> String {
         to_json(&self.out())
     }
 
-    /// A set of this key alone.
+    /// Serializes a key set with only this key.
     pub(crate) fn to_set(self, id: &str) -> String {
         #[derive(Serialize)]
         struct KeysOut<'a> {
@@ -113,19 +113,19 @@ impl<'a> PublicKey<'a> {
 }
 
 impl Card {
-    /// The texts to sign, so that the verifiers of whoever reads the card find one that they compute too: those that
-    /// take the card as it is written, and for each version those that keep only what they know.
+    /// Returns the texts to sign, one for each kind of verifier of the audience: verifiers that take the card
+    /// as written, and for each version the verifiers that keep only known fields.
     pub(crate) fn to_sign(&self, reader: Reader) -> Vec<String> {
         let whole = |reader| self.write(reader, Defaults::Written, false);
         let mut forms = Vec::new();
         if reader.takes(Version::V10) {
             let card = whole(Reader::Of(Version::V10));
-            // The published SDKs drop what is empty, others do not.
+            // The published SDKs drop empty values, other verifiers do not.
             forms.push(canonical(&card, Empty::Dropped));
             forms.push(canonical(&card, Empty::Kept));
         }
         if reader.takes(Version::V03) {
-            // The published SDK drops values that it would put in itself, and does not write RFC 8785 but ASCII.
+            // The published SDK drops default values, and writes ASCII in place of RFC 8785.
             let reader = Reader::Of(Version::V03);
             let card = self.write(reader, Defaults::Omitted, false);
             let form = canonical(&card, Empty::Dropped);

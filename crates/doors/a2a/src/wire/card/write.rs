@@ -1,8 +1,8 @@
-//! The writing of cards.
+//! Writer for cards.
 //!
-//! The two generations share most names. Where they spell one differently, a card for [`Reader::Any`] says both; where
-//! the same name holds another thing (security schemes), the two lie over each other, since each reader looks only for
-//! its own members.
+//! The two generations share most names. If the spelling differs, a card for [`Reader::Any`] has both names.
+//! If the same name has a different content (security schemes), both contents are merged, because each reader
+//! looks only for its own members.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -11,19 +11,19 @@ use super::{BEARER, Binding, Card, Extension, Interface, Provider, Reader, Signa
 
 use crate::wire::{official::Version, write::to_json};
 
-/// The version that readers of 0.3 expect, in full.
+/// Full version number that readers of 0.3 expect.
 const VERSION_03: &str = "0.3.0";
-/// What is said of the token.
+/// Description of the token's security scheme.
 const TOKEN: &str = "A token of this hub, as Authorization: Bearer TOKEN.";
 
-/// Whether values are written that readers of 0.3 would put in themselves.
+/// Treatment of values that readers of 0.3 add by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Defaults {
     Written,
     Omitted,
 }
 
-/// A card, with the fields of both generations.
+/// Card with the fields of both generations.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct CardOut<'a> {
@@ -62,7 +62,7 @@ struct CardOut<'a> {
     signatures: &'a [Signature],
 }
 
-/// A place where the agent is called, in 1.0.
+/// Interface in 1.0.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct InterfaceOut<'a> {
@@ -73,7 +73,7 @@ struct InterfaceOut<'a> {
     tenant: Option<&'a str>,
 }
 
-/// The same in 0.3.
+/// Interface in 0.3.
 #[derive(Debug, Serialize)]
 struct TransportOut<'a> {
     url: &'a str,
@@ -104,13 +104,13 @@ struct ExtensionOut<'a> {
     params: Option<&'a RawValue>,
 }
 
-/// Something under the name of the one way to show a token.
+/// Object with a single member: the name of the only security scheme.
 #[derive(Debug, Serialize)]
 struct OfBearer<T> {
     bearer: T,
 }
 
-/// How a token is shown: the members of both generations lie over each other.
+/// Security scheme, with the members of both generations.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct SchemeOut {
@@ -130,13 +130,13 @@ struct HttpSchemeOut {
     description: &'static str,
 }
 
-/// What callers must show, in 1.0.
+/// Security requirement in 1.0.
 #[derive(Debug, Serialize)]
 struct RequirementOut {
     schemes: OfBearer<NoScopes>,
 }
 
-/// An empty list of scopes is written as none.
+/// Empty list of scopes, written as an empty object.
 #[derive(Debug, Serialize)]
 struct NoScopes {}
 
@@ -156,7 +156,7 @@ struct SkillOut<'a> {
 }
 
 impl Card {
-    /// The card as JSON.
+    /// Serializes the card to JSON.
     pub(crate) fn to_json(&self, reader: Reader) -> String {
         self.write(reader, Defaults::Written, true)
     }
@@ -170,7 +170,8 @@ impl Card {
         let is_new = reader.takes(Version::V10);
         let is_old = reader.takes(Version::V03);
         let interfaces = || self.interfaces.iter().map(Interface::out).collect();
-        // The places of that version, else the best one, so that readers of 0.3 can read the card at all.
+        // Without an interface of 0.3 the preferred interface is written, so that readers of 0.3 can read the
+        // card at all.
         let places = if is_old {
             self.places_v03()
         } else {
@@ -220,7 +221,7 @@ impl Card {
         })
     }
 
-    /// Where readers of 0.3 call.
+    /// Returns the interfaces for readers of 0.3.
     fn places_v03(&self) -> Vec<&Interface> {
         let is_old = |interface: &&Interface| interface.version == Version::V03;
         let mut places: Vec<_> = self.interfaces.iter().filter(is_old).collect();

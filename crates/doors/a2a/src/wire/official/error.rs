@@ -1,4 +1,4 @@
-//! What can go wrong, with its codes in every binding.
+//! Errors, with their codes in every binding.
 
 mod body;
 mod grpc;
@@ -8,54 +8,55 @@ use super::Version;
 pub(crate) use body::http_error;
 pub(crate) use grpc::GrpcCode;
 
-/// A kind of error. The first five are those of JSON-RPC, the next nine those of the protocol; the last say what HTTP and
-/// gRPC have words for and the protocol has not.
+/// Kind of an error. The first five kinds are from JSON-RPC, the next nine from the protocol. The rest exist
+/// in HTTP and gRPC but not in the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
-    /// The body is no JSON.
+    /// The body is not JSON.
     Parse,
-    /// The body is no request.
+    /// The body is not a request.
     InvalidRequest,
-    /// There is no such method.
+    /// Unknown method.
     MethodNotFound,
-    /// The method does not take this.
+    /// Invalid params.
     InvalidParams,
-    /// Something broke.
+    /// Internal failure.
     Internal,
-    /// There is no such task, or none that the caller may know of.
+    /// Unknown task, or a task that the caller may not see.
     TaskNotFound,
-    /// The task is over.
+    /// The task is already over.
     TaskNotCancelable,
-    /// Nobody is notified here.
+    /// The server does not support push notifications.
     PushNotSupported,
-    /// This cannot be done, or not now.
+    /// The operation is not supported, or not in the current state.
     Unsupported,
-    /// A media type that is not taken.
+    /// Media type that the agent does not accept.
     ContentType,
-    /// The agent's answer makes no sense.
+    /// The agent's answer violates the protocol.
     InvalidAgentResponse,
-    /// There is no extended card.
+    /// The agent has no extended card.
     NoExtendedCard,
-    /// The agent wants an extension that the caller did not declare.
+    /// The agent requires an extension that the caller did not declare.
     ExtensionRequired,
-    /// A version that is not spoken here.
+    /// Unsupported protocol version.
     VersionNotSupported,
-    /// The caller has to say who it is.
+    /// The caller must authenticate.
     Unauthenticated,
-    /// There is no such agent, or none that the caller may know of.
+    /// Unknown agent, or an agent that the caller may not see.
     AgentNotFound,
-    /// Too much at once.
+    /// The request is too large.
     TooLarge,
-    /// Too many at once.
+    /// Too many requests at once.
     Busy,
-    /// Not now.
+    /// Temporarily unavailable.
     Unavailable,
-    /// It contradicts what is.
+    /// Conflict with the current state.
     Conflict,
 }
 
 impl Kind {
-    /// The reason, for programs: the protocol's name of the error in capitals, without the word error.
+    /// Returns the machine-readable reason: the protocol's name of the error in capitals, without the word
+    /// error.
     pub(crate) fn reason(self) -> &'static str {
         match self {
             Self::Parse => "PARSE",
@@ -82,21 +83,21 @@ impl Kind {
     }
 }
 
-/// What a caller is told.
+/// Error for a caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fault {
-    /// What kind it is.
+    /// Kind of the error.
     pub kind: Kind,
-    /// What happened and what to do, for people.
+    /// Cause and remedy, for people.
     pub message: String,
-    /// The fields that are wrong, and why.
+    /// Invalid fields with the reason.
     pub violations: Vec<(String, String)>,
-    /// What else programs may want to know.
+    /// Further machine-readable facts.
     pub metadata: Vec<(&'static str, String)>,
 }
 
 impl Fault {
-    /// An error of this kind.
+    /// Creates an error of a [`Kind`].
     pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -106,7 +107,7 @@ impl Fault {
         }
     }
 
-    /// A field of the params that is not right.
+    /// Creates an error about a field of the params.
     pub(crate) fn field(field: impl Into<String>, why: impl Into<String>) -> Self {
         let (field, why) = (field.into(), why.into());
         let message = format!("invalid params: {field}: {why}");
@@ -116,13 +117,13 @@ impl Fault {
         }
     }
 
-    /// Adds something that programs may want to know.
+    /// Adds a machine-readable fact.
     pub(crate) fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.metadata.push((name, value.into()));
         self
     }
 
-    /// The code in JSON-RPC.
+    /// Returns the JSON-RPC code.
     pub(crate) fn code(&self) -> i64 {
         match self.kind {
             Kind::Parse => -32700,
@@ -143,7 +144,7 @@ impl Fault {
         }
     }
 
-    /// The status over HTTP, in the REST binding of a version.
+    /// Returns the HTTP status in the REST binding of a version.
     pub(crate) fn http_status(&self, version: Version) -> u16 {
         let is_old = version == Version::V03;
         match self.kind {
@@ -173,7 +174,7 @@ impl Fault {
         }
     }
 
-    /// The code in gRPC.
+    /// Returns the gRPC code.
     pub(crate) fn grpc_code(&self) -> GrpcCode {
         match self.kind {
             Kind::Parse | Kind::InvalidRequest | Kind::InvalidParams | Kind::ContentType => {
@@ -195,7 +196,8 @@ impl Fault {
         }
     }
 
-    /// What REST bodies call the status: the name of the code in gRPC, or the nearest to the status over HTTP.
+    /// Returns the name of the status in REST bodies: the name of the gRPC code, or the nearest name for the
+    /// HTTP status.
     pub(crate) fn status_name(&self) -> &'static str {
         match self.kind {
             Kind::MethodNotFound => GrpcCode::NotFound.name(),
@@ -203,7 +205,7 @@ impl Fault {
         }
     }
 
-    /// The reason, for programs.
+    /// Returns the machine-readable reason.
     pub(crate) fn reason(&self) -> &'static str {
         self.kind.reason()
     }

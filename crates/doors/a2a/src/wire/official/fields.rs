@@ -1,7 +1,7 @@
-//! How fields are read, beyond what a derive does.
+//! Deserialization of fields, beyond derives.
 //!
-//! A name may be spelt `likeThis` or `like_this`, which the structs say by `alias`; `null` counts as absent, numbers may stand
-//! in strings: what the JSON form of Protocol Buffers allows.
+//! The rules follow the JSON form of Protocol Buffers: a name may be spelt `likeThis` or `like_this` (structs
+//! declare an `alias`), `null` counts as absent, and numbers may be strings.
 
 use jackfield_wire::{
     json::{self, Member},
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::wire::base64;
 
-/// Why a field that must be there is missed.
+/// Message for a missing field.
 const REQUIRED: &str = "is required";
 const NO_OBJECT: &str = "must be an object";
 
@@ -28,12 +28,12 @@ impl From<Misread> for Fault {
     }
 }
 
-/// The value itself is wrong.
+/// Returns an error about the value itself.
 pub(super) fn here(problem: impl Into<std::borrow::Cow<'static, str>>) -> Misread {
     Misread::invalid("", problem)
 }
 
-/// Reads `params`, which need not be there but may not be nested deeper than `max_depth`.
+/// Reads `params`. Absent params count as an empty object; the nesting may not exceed `max_depth`.
 pub(super) fn read_params<'a, T: Deserialize<'a>>(
     params: Option<&'a RawValue>,
     max_depth: usize,
@@ -42,7 +42,7 @@ pub(super) fn read_params<'a, T: Deserialize<'a>>(
     read::read(params.map_or("{}", RawValue::get), max_depth)
 }
 
-/// The fields that a struct has no place for, as they are kept.
+/// Collects the unknown fields of a struct.
 pub(super) fn extra(version: Version, rest: &[Member<'_>]) -> Extra {
     let fields: Vec<_> = rest
         .iter()
@@ -54,20 +54,20 @@ pub(super) fn extra(version: Version, rest: &[Member<'_>]) -> Extra {
     }
 }
 
-/// For `deserialize_with`: a text that is as good as absent when it is empty.
+/// Reads a text for `deserialize_with`; an empty text counts as absent.
 pub(super) fn word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let text = Option::<String>::deserialize(deserializer)?;
     Ok(text.filter(|text| !text.is_empty()))
 }
 
-/// The text of a field that only some callers mean, as [`word`] has it.
+/// Reads a text like [`word`], from a field that only some callers use.
 pub(super) fn word_in(field: &str, raw: Option<&RawValue>) -> Result<Option<String>, Misread> {
     let Some(raw) = raw else { return Ok(None) };
     let text: String = read::read_part(raw).map_err(|misread| misread.within(field))?;
     Ok(Some(text).filter(|text| !text.is_empty()))
 }
 
-/// For `deserialize_with`: a text that must not be empty.
+/// Reads a text for `deserialize_with`; the text must not be empty.
 pub(super) fn filled<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let text = String::deserialize(deserializer)?;
     if text.is_empty() {
@@ -76,14 +76,14 @@ pub(super) fn filled<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Strin
     Ok(text)
 }
 
-/// For `deserialize_with`: a value that is there even if it is `null`.
+/// Reads a value for `deserialize_with`; `null` counts as present.
 pub(super) fn given<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
-/// Any object, as it is.
+/// Any JSON object, unchanged.
 #[derive(Debug)]
 pub(super) struct Object(pub(super) Raw);
 
@@ -98,7 +98,7 @@ impl<'de> Deserialize<'de> for Object {
     }
 }
 
-/// An integer, be it written as `1.0` or in a string.
+/// Integer, also in the form `1.0` or in a string.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Integer(pub(super) i64);
 
@@ -111,7 +111,7 @@ impl<'de> Deserialize<'de> for Integer {
     }
 }
 
-/// An integer that counts something.
+/// Integer that is not negative.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Count(pub(super) usize);
 
@@ -124,7 +124,7 @@ impl<'de> Deserialize<'de> for Count {
     }
 }
 
-/// Bytes in base64, as the standard has it.
+/// Bytes in standard base64.
 #[derive(Debug)]
 pub(super) struct Bytes(pub(super) String);
 
@@ -137,7 +137,7 @@ impl<'de> Deserialize<'de> for Bytes {
     }
 }
 
-/// Whether a name is this one, in either spelling.
+/// Returns true if `given` is `name` in either spelling.
 pub(in crate::wire) fn is_name(given: &str, name: &str) -> bool {
     if given == name {
         return true;
@@ -154,25 +154,25 @@ pub(in crate::wire) fn is_name(given: &str, name: &str) -> bool {
     has_all && given.next().is_none()
 }
 
-/// A copy on one line, since it may go into a stream of lines.
+/// Copies a value onto a single line, because the copy may go into an event stream.
 pub(super) fn own(raw: &RawValue) -> Raw {
     if !raw.get().contains(['\n', '\r']) {
         return raw.to_owned();
     }
-    // Without its whitespace it is still the same JSON.
+    // Without whitespace the JSON has the same meaning.
     RawValue::from_string(json::compact(raw)).unwrap_or_else(|_| raw.to_owned())
 }
 
-/// An integer, or one in a string; `None` if it is neither.
+/// Reads an integer, also from a string; `None` for other values.
 pub(super) fn number(raw: &RawValue) -> Option<i64> {
     let raw = raw.get();
     let digits = raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"'));
     integer(digits.unwrap_or(raw))
 }
 
-/// The integer that a text says, be it as `1.0` or `1e2`.
+/// Parses an integer, also in the form `1.0` or `1e2`.
 pub(super) fn integer(text: &str) -> Option<i64> {
-    /// Up to here, a float is the integer that it looks like.
+    /// Largest integer up to which a double represents every integer.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if let Ok(number) = text.parse() {
         return Some(number);
@@ -183,7 +183,7 @@ pub(super) fn integer(text: &str) -> Option<i64> {
     is_integer.then_some(number as i64)
 }
 
-/// A number that is not negative.
+/// Checks that a number is not negative.
 pub(super) fn count(number: Option<i64>) -> Result<usize, Misread> {
     let number = number.ok_or_else(|| here("must be an integer"))?;
     usize::try_from(number).map_err(|_| here("must not be negative"))

@@ -1,36 +1,36 @@
-//! The operations, and what JSON-RPC calls them in each version.
+//! Operations and their JSON-RPC names in each version.
 
 use super::Version;
 
-/// What can be asked of an agent.
+/// Operation of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Operation {
-    /// Say something and get the answer.
+    /// Send a message and wait for the answer.
     Send,
-    /// Say something and follow the work.
+    /// Send a message and stream the updates.
     Stream,
-    /// Look at a task.
+    /// Fetch a task.
     Get,
-    /// Look for tasks.
+    /// List tasks.
     List,
-    /// Stop a task.
+    /// Cancel a task.
     Cancel,
-    /// Follow a task that runs.
+    /// Subscribe to a running task.
     Subscribe,
-    /// Have somebody notified of a task.
+    /// Add a push config to a task.
     CreatePush,
-    /// Look at who is.
+    /// Fetch a push config.
     GetPush,
-    /// Look at all who are.
+    /// List the push configs of a task.
     ListPush,
-    /// Have somebody notified no more.
+    /// Delete a push config.
     DeletePush,
-    /// The card for callers who proved who they are.
+    /// Fetch the extended card, for authenticated callers.
     ExtendedCard,
 }
 
-/// All of them, with their names in 0.3 and 1.0. Version 0.3 has no list in JSON-RPC; it is served under the name that its
-/// conformance kit uses.
+/// All operations with their names in 0.3 and 1.0. Version 0.3 has no list in JSON-RPC; the name is from its
+/// conformance kit.
 const NAMES: [(Operation, &str, &str); 11] = [
     (Operation::Send, "message/send", "SendMessage"),
     (Operation::Stream, "message/stream", "SendStreamingMessage"),
@@ -66,7 +66,7 @@ const NAMES: [(Operation, &str, &str); 11] = [
 ];
 
 impl Operation {
-    /// The operation of this name, and the version that calls it so.
+    /// Returns the [`Operation`] with this name, and the version that defines the name.
     pub(crate) fn from_name(name: &str) -> Option<(Self, Version)> {
         NAMES.iter().find_map(|(operation, old, new)| {
             if name == *old {
@@ -79,7 +79,7 @@ impl Operation {
         })
     }
 
-    /// Its name in JSON-RPC.
+    /// Returns the JSON-RPC name.
     pub(crate) fn name(self, version: Version) -> &'static str {
         let found = NAMES.iter().find(|(operation, ..)| *operation == self);
         let (_, old, new) = found.expect("every operation has its names");

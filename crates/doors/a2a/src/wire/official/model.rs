@@ -1,69 +1,70 @@
-//! What the protocol speaks of, in no version in particular. All of it is owned: a task outlives the request.
+//! Types of the protocol, independent of the version. All types own their data, because a task outlives the
+//! request.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::Version;
 
-/// JSON that is passed on as it came.
+/// JSON that is passed on unchanged.
 pub(crate) type Raw = Box<RawValue>;
 
-/// Fields that this model has no place for, in their order. They are written again in the version they were read in, and
-/// in no other: strict readers of one stumble over what the other lets pass.
+/// Unknown fields in their order. The fields are written again only in the version of their origin, because
+/// strict readers of one version reject fields that the other version tolerates.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Extra {
-    /// The version they were read in; none if there are no fields.
+    /// Version of the input; `None` if empty.
     pub version: Option<Version>,
-    /// Their names and values.
+    /// Names and values.
     pub fields: Vec<(String, Raw)>,
 }
 
 impl Extra {
-    /// No fields.
+    /// Returns an empty list of fields.
     pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    /// Whether there are none.
+    /// Returns true if the list is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.fields.is_empty()
     }
 }
 
-/// Who speaks.
+/// Author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// The one who calls.
+    /// Caller.
     User,
-    /// The one who is called.
+    /// Agent.
     Agent,
 }
 
-/// Where a task stands.
+/// State of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum State {
-    /// Accepted, not begun.
+    /// Accepted, not started.
     Submitted,
-    /// Being worked on.
+    /// In progress.
     Working,
-    /// The agent waits for another message.
+    /// The agent waits for a further message.
     InputRequired,
     /// The agent waits for credentials.
     AuthRequired,
-    /// Done.
+    /// Completed.
     Completed,
     /// Cancelled.
     Canceled,
     /// Failed.
     Failed,
-    /// The agent would not do it.
+    /// Rejected by the agent.
     Rejected,
-    /// Said by agents of version 0.3 that do not know, and by those of 1.0 that say nothing.
+    /// Unknown in version 0.3, unspecified in version 1.0.
     Unknown,
 }
 
 impl State {
-    /// Whether nothing more can happen to the task.
+    /// Returns true if the task is over.
     pub(crate) fn is_terminal(self) -> bool {
         match self {
             Self::Completed | Self::Canceled | Self::Failed | Self::Rejected => true,
@@ -75,42 +76,42 @@ impl State {
         }
     }
 
-    /// Whether the task goes on only when its caller does something.
+    /// Returns true if the task waits for its caller.
     pub(crate) fn is_interrupted(self) -> bool {
         matches!(self, Self::InputRequired | Self::AuthRequired)
     }
 }
 
-/// What a part holds.
+/// Content of a part.
 #[derive(Debug, Clone)]
 pub(crate) enum Content {
-    /// Words.
+    /// Text.
     Text(String),
-    /// The bytes of a file, in base64.
+    /// Bytes of a file, in base64.
     Bytes(String),
-    /// Where a file is.
+    /// URL of a file.
     Url(String),
     /// Any JSON.
     Data(Raw),
 }
 
-/// A part of a message or artifact.
+/// Part of a message or artifact.
 #[derive(Debug, Clone)]
 pub(crate) struct Part {
-    /// What it holds.
+    /// Content of the part.
     pub content: Content,
-    /// Its media type.
+    /// Media type.
     pub media_type: Option<String>,
-    /// Its file name.
+    /// File name.
     pub filename: Option<String>,
-    /// What else is said of it, an object.
+    /// Metadata, an object.
     pub metadata: Option<Raw>,
-    /// Fields not known here.
+    /// Unknown fields.
     pub extra: Extra,
 }
 
 impl Part {
-    /// A part that is nothing but its content.
+    /// Creates a part with only a content.
     pub(crate) fn new(content: Content) -> Self {
         Self {
             content,
@@ -121,37 +122,37 @@ impl Part {
         }
     }
 
-    /// A part of words.
+    /// Creates a text part.
     pub(crate) fn text(text: impl Into<String>) -> Self {
         Self::new(Content::Text(text.into()))
     }
 }
 
-/// Something that is said.
+/// Message of a caller or an agent.
 #[derive(Debug, Clone)]
 pub(crate) struct Message {
-    /// Its id, chosen by who says it.
+    /// Message id, chosen by the author.
     pub id: String,
-    /// The conversation.
+    /// Context id: the conversation.
     pub context_id: Option<String>,
-    /// The task that it belongs to.
+    /// Task of the message.
     pub task_id: Option<String>,
-    /// Who says it.
+    /// Author of the message.
     pub role: Role,
-    /// What is said.
+    /// Content of the message.
     pub parts: Vec<Part>,
-    /// What else is said of it, an object.
+    /// Metadata, an object.
     pub metadata: Option<Raw>,
-    /// The extensions that it makes use of.
+    /// Extensions that the message uses.
     pub extensions: Vec<String>,
-    /// Other tasks that it speaks of.
+    /// Further tasks that the message refers to.
     pub reference_task_ids: Vec<String>,
-    /// Fields not known here.
+    /// Unknown fields.
     pub extra: Extra,
 }
 
 impl Message {
-    /// A message with this id and these parts, and nothing else.
+    /// Creates a message with only an id, a role and parts.
     pub(crate) fn new(id: impl Into<String>, role: Role, parts: Vec<Part>) -> Self {
         Self {
             id: id.into(),
@@ -167,40 +168,40 @@ impl Message {
     }
 }
 
-/// Something that an agent made, or a piece of it.
+/// Artifact of an agent, or a piece of an artifact.
 #[derive(Debug, Clone)]
 pub(crate) struct Artifact {
-    /// Its id within the task.
+    /// Artifact id, unique within the task.
     pub id: String,
-    /// Its name.
+    /// Display name.
     pub name: Option<String>,
-    /// What it is.
+    /// Description.
     pub description: Option<String>,
-    /// Its contents.
+    /// Content of the artifact.
     pub parts: Vec<Part>,
-    /// What else is said of it, an object.
+    /// Metadata, an object.
     pub metadata: Option<Raw>,
-    /// The extensions that it makes use of.
+    /// Extensions that the artifact uses.
     pub extensions: Vec<String>,
-    /// Fields not known here.
+    /// Unknown fields.
     pub extra: Extra,
 }
 
-/// Where a task stands, and since when.
+/// Status of a task.
 #[derive(Debug, Clone)]
 pub(crate) struct Status {
-    /// Where.
+    /// State of the task.
     pub state: State,
-    /// What the agent says to it.
+    /// Message of the agent about the state.
     pub message: Option<Message>,
-    /// Since when, as RFC 3339 in UTC with milliseconds.
+    /// Time of the last change, as RFC 3339 in UTC with milliseconds.
     pub timestamp: Option<String>,
-    /// Fields not known here.
+    /// Unknown fields.
     pub extra: Extra,
 }
 
 impl Status {
-    /// A state and nothing else.
+    /// Creates a status with only a state.
     pub(crate) fn new(state: State) -> Self {
         Self {
             state,
@@ -211,220 +212,221 @@ impl Status {
     }
 }
 
-/// A piece of work.
+/// Task: work of an agent.
 #[derive(Debug, Clone)]
 pub(crate) struct Task {
-    /// Its id, chosen by the server.
+    /// Task id, chosen by the server.
     pub id: String,
-    /// The conversation.
+    /// Context id: the conversation.
     pub context_id: String,
-    /// Where it stands.
+    /// Current status.
     pub status: Status,
-    /// What was made.
+    /// Artifacts of the agent.
     pub artifacts: Vec<Artifact>,
-    /// What was said.
+    /// Messages of caller and agent.
     pub history: Vec<Message>,
-    /// What else is said of it, an object.
+    /// Metadata, an object.
     pub metadata: Option<Raw>,
-    /// Fields not known here.
+    /// Unknown fields.
     pub extra: Extra,
 }
 
-/// A task has come to stand elsewhere, or its agent says something in between.
+/// Change of a task's status, or an intermediate message of the agent.
 #[derive(Debug, Clone)]
 pub(crate) struct StatusUpdate {
-    /// The task.
+    /// Task id.
     pub task_id: String,
-    /// The conversation.
+    /// Context id: the conversation.
     pub context_id: String,
-    /// Where it stands now.
+    /// New status.
     pub status: Status,
-    /// Whether the stream ends with it; version 1.0 does not say so.
+    /// True if the stream ends with the update; absent in version 1.0.
     pub is_final: bool,
-    /// What else is said of it, an object.
+    /// Metadata, an object.
     pub metadata: Option<Raw>,
-    /// Fields not known here.
+    /// Unknown fields.
     pub extra: Extra,
 }
 
-/// Something was made, or more of it.
+/// New artifact, or a further piece of an artifact.
 #[derive(Debug, Clone)]
 pub(crate) struct ArtifactUpdate {
-    /// The task.
+    /// Task id.
     pub task_id: String,
-    /// The conversation.
+    /// Context id: the conversation.
     pub context_id: String,
-    /// What was made.
+    /// Artifact or piece.
     pub artifact: Artifact,
-    /// Whether its parts continue those that came before under its id.
+    /// True if the parts continue the artifact of the same id.
     pub append: bool,
-    /// Whether nothing more comes under its id.
+    /// True for the last piece of the artifact.
     pub last_chunk: bool,
-    /// What else is said of it, an object.
+    /// Metadata, an object.
     pub metadata: Option<Raw>,
-    /// Fields not known here.
+    /// Unknown fields.
     pub extra: Extra,
 }
 
-/// What a stream carries. A plain send is answered by one of the first two.
+/// Element of a stream. The answer to a plain send is [`Item::Task`] or [`Item::Message`].
 #[derive(Debug, Clone)]
 pub(crate) enum Item {
-    /// The task as it stands.
+    /// Current task.
     Task(Box<Task>),
-    /// A message, instead of a task.
+    /// Message in place of a task.
     Message(Box<Message>),
-    /// A change of its status.
+    /// Change of the status.
     Status(Box<StatusUpdate>),
-    /// Something was made.
+    /// New artifact or piece.
     Artifact(Box<ArtifactUpdate>),
 }
 
-/// How whoever is notified wants to be spoken to.
+/// Authentication of push notifications at the receiver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Authentication {
-    /// The schemes, by the names of HTTP: `Bearer`. Version 1.0 has just one.
+    /// HTTP authentication schemes, such as `Bearer`. Version 1.0 has a single scheme.
     pub schemes: Vec<String>,
-    /// What follows the scheme in the header.
+    /// Credentials after the scheme in the header.
     pub credentials: Option<String>,
 }
 
-/// Who is notified of the changes of a task.
+/// Receiver of a task's push notifications.
 #[derive(Debug, Clone)]
 pub(crate) struct PushConfig {
-    /// Its id within the task; the server makes one if there is none.
+    /// Config id, unique within the task; created by the server if absent.
     pub id: Option<String>,
-    /// The task; absent within the message that begins one.
+    /// Task id; absent in the message that starts the task.
     pub task_id: Option<String>,
-    /// Where to.
+    /// URL of the receiver.
     pub url: String,
-    /// What the receiver knows the sender by.
+    /// Token by which the receiver recognizes the sender.
     pub token: Option<String>,
-    /// How to speak to it.
+    /// Authentication at the receiver.
     pub authentication: Option<Authentication>,
-    /// Fields not known here.
+    /// Unknown fields.
     pub extra: Extra,
 }
 
-/// How a sender wants its answer.
+/// Options for the answer to a send.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Configuration {
-    /// The media types that it can read; all if empty.
+    /// Media types that the caller can read; empty for all.
     pub accepted_output_modes: Vec<String>,
-    /// How many of the last messages it wants to see; the server's choice if absent, none if 0.
+    /// Number of latest messages in the answer; the server's choice if absent, none if 0.
     pub history_length: Option<usize>,
-    /// Whether to answer as soon as the task is accepted. Not said: when it ends or is interrupted.
+    /// True to answer as soon as the task is accepted; otherwise the answer comes when the task ends or is
+    /// interrupted.
     pub return_immediately: Option<bool>,
-    /// Who is notified of the task.
+    /// Receiver of push notifications.
     pub push: Option<PushConfig>,
 }
 
-/// Asks for work.
+/// Params of a send.
 #[derive(Debug, Clone)]
 pub(crate) struct SendParams {
-    /// Whom, where one address serves many.
+    /// Agent, for addresses that serve several agents.
     pub tenant: Option<String>,
-    /// What is said.
+    /// Message to send.
     pub message: Message,
-    /// How to answer.
+    /// Options for the answer.
     pub configuration: Configuration,
-    /// What else is said of the request, an object.
+    /// Metadata of the request, an object.
     pub metadata: Option<Raw>,
 }
 
-/// Names a task: for cancel and subscribe.
+/// Params with only a task, for cancel and subscribe.
 #[derive(Debug, Clone)]
 pub(crate) struct TaskParams {
-    /// Whom, where one address serves many.
+    /// Agent, for addresses that serve several agents.
     pub tenant: Option<String>,
-    /// The task.
+    /// Task id.
     pub id: String,
-    /// What else is said of the request, an object.
+    /// Metadata of the request, an object.
     pub metadata: Option<Raw>,
 }
 
-/// Asks for a task.
+/// Params for fetching a task.
 #[derive(Debug, Clone)]
 pub(crate) struct GetParams {
-    /// Whom, where one address serves many.
+    /// Agent, for addresses that serve several agents.
     pub tenant: Option<String>,
-    /// The task.
+    /// Task id.
     pub id: String,
-    /// How many of the last messages; see [`Configuration::history_length`].
+    /// Number of latest messages; see [`Configuration::history_length`].
     pub history_length: Option<usize>,
 }
 
-/// Asks for a page of tasks.
+/// Params for listing tasks.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ListParams {
-    /// Whom, where one address serves many.
+    /// Agent, for addresses that serve several agents.
     pub tenant: Option<String>,
-    /// Only those of this conversation.
+    /// Filter: context id.
     pub context_id: Option<String>,
-    /// Only those that stand here.
+    /// Filter: state.
     pub state: Option<State>,
-    /// At most so many, from 1 to 100.
+    /// Largest number of tasks per page, from 1 to 100.
     pub page_size: Option<usize>,
-    /// Where the last page ended.
+    /// Token of the page to return.
     pub page_token: Option<String>,
-    /// How many of the last messages; see [`Configuration::history_length`].
+    /// Number of latest messages; see [`Configuration::history_length`].
     pub history_length: Option<usize>,
-    /// Only those whose status changed at this time (RFC 3339) or later.
+    /// Filter: time of the last status change (RFC 3339), inclusive.
     pub status_timestamp_after: Option<String>,
-    /// Whether to show what was made.
+    /// True to include artifacts.
     pub include_artifacts: bool,
 }
 
-/// A page of tasks.
+/// Page of tasks.
 #[derive(Debug, Clone)]
 pub(crate) struct Page {
-    /// The tasks, those first that changed last.
+    /// Tasks, last changed first.
     pub tasks: Vec<Task>,
-    /// Where the next page begins; empty if there is none.
+    /// Token of the next page; empty on the last page.
     pub next_page_token: String,
-    /// How many a page has at most.
+    /// Largest number of tasks per page.
     pub page_size: usize,
-    /// How many there are in all.
+    /// Total number of matching tasks.
     pub total_size: usize,
 }
 
-/// Has somebody notified.
+/// Params for adding a push config.
 #[derive(Debug, Clone)]
 pub(crate) struct PushCreateParams {
-    /// Whom, where one address serves many.
+    /// Agent, for addresses that serve several agents.
     pub tenant: Option<String>,
-    /// Who is notified, and of which task.
+    /// Config with its task.
     pub config: PushConfig,
 }
 
-/// Names a push config: for get and delete.
+/// Params that name a push config, for get and delete.
 #[derive(Debug, Clone)]
 pub(crate) struct PushParams {
-    /// Whom, where one address serves many.
+    /// Agent, for addresses that serve several agents.
     pub tenant: Option<String>,
-    /// The task.
+    /// Task id.
     pub task_id: String,
-    /// The config. Version 0.3 may leave it out of a get: then the only or first one is meant.
+    /// Config id. Version 0.3 may leave the id out of a get, which then returns the first config.
     pub id: Option<String>,
 }
 
-/// Some of the push configs of a task.
+/// Page of a task's push configs.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PushPage {
-    /// Those of this page.
+    /// Configs of the page.
     pub configs: Vec<PushConfig>,
-    /// What asks for the next page; empty on the last one.
+    /// Token of the next page; empty on the last page.
     pub next_page_token: String,
 }
 
-/// Asks for the push configs of a task.
+/// Params for listing the push configs of a task.
 #[derive(Debug, Clone)]
 pub(crate) struct PushListParams {
-    /// Whom, where one address serves many.
+    /// Agent, for addresses that serve several agents.
     pub tenant: Option<String>,
-    /// The task.
+    /// Task id.
     pub task_id: String,
-    /// At most so many.
+    /// Largest number of configs per page.
     pub page_size: Option<usize>,
-    /// Where the last page ended.
+    /// Token of the page to return.
     pub page_token: Option<String>,
 }

@@ -1,11 +1,11 @@
-//! The names of states and roles. What is read may be of either version, or the number that gRPC has for it.
+//! Names of states and roles. Input may have the name of either version, or the gRPC number.
 
 use super::{
     Version,
     model::{Role, State},
 };
 
-/// The states, in the order of their numbers, with their names in 0.3 and 1.0.
+/// States in the order of their numbers, with their names in 0.3 and 1.0.
 const STATES: [(State, &str, &str); 9] = [
     (State::Unknown, "unknown", "TASK_STATE_UNSPECIFIED"),
     (State::Submitted, "submitted", "TASK_STATE_SUBMITTED"),
@@ -26,13 +26,13 @@ const STATES: [(State, &str, &str); 9] = [
     ),
 ];
 
-/// The same state in the messages of 0.3 for gRPC and REST, which spell it otherwise than the rest of the protocol.
+/// Name of [`State::Canceled`] in the gRPC and REST messages of 0.3, which has a different spelling there.
 pub(super) const OLD_CANCELED: &str = "TASK_STATE_CANCELLED";
 
 impl State {
-    /// Its name in a version.
+    /// Returns the name in a version.
     pub(crate) fn name(self, version: Version) -> &'static str {
-        // Every state is in the list; a test says so.
+        // Every state is in the list; a test checks the completeness.
         let found = STATES.iter().find(|(state, ..)| *state == self);
         found.map_or("", |(_, old, new)| match version {
             Version::V03 => old,
@@ -40,14 +40,14 @@ impl State {
         })
     }
 
-    /// The names of all states in a version, but for the one that says nothing.
+    /// Returns the names of all states in a version, except the unspecified state.
     pub(super) fn names(version: Version) -> String {
         let known = STATES.iter().skip(1);
         let names: Vec<_> = known.map(|(state, ..)| state.name(version)).collect();
         names.join(", ")
     }
 
-    /// The state of this name, in whatever version.
+    /// Parses a [`State`] name of any version.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         if name == OLD_CANCELED {
             return Some(Self::Canceled);
@@ -57,7 +57,7 @@ impl State {
         found.map(|(state, ..)| *state)
     }
 
-    /// The state of this number.
+    /// Returns the state with this number.
     pub(super) fn from_number(number: i64) -> Option<Self> {
         let index = usize::try_from(number).ok()?;
         STATES.get(index).map(|(state, ..)| *state)
@@ -65,7 +65,7 @@ impl State {
 }
 
 impl Role {
-    /// Its name in a version.
+    /// Returns the name in a version.
     pub(crate) fn name(self, version: Version) -> &'static str {
         match (self, version) {
             (Self::User, Version::V03) => "user",
@@ -75,7 +75,7 @@ impl Role {
         }
     }
 
-    /// The role of this name, in whatever version.
+    /// Parses a [`Role`] name of any version.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         match name {
             "user" | "ROLE_USER" => Some(Self::User),
@@ -84,7 +84,7 @@ impl Role {
         }
     }
 
-    /// The role of this number.
+    /// Returns the role with this number.
     pub(super) fn from_number(number: i64) -> Option<Self> {
         match number {
             1 => Some(Self::User),

@@ -1,7 +1,7 @@
-//! Reading: the params of every operation, and what servers answer.
+//! Readers for the params of every operation and for the answers of servers.
 //!
-//! Input is read leniently: the names and values of either version are taken under both, in either spelling. What must
-//! be there must be there, though, and the first mistake is told by its path.
+//! Input is read leniently: names and values of either version are accepted under both, in either spelling.
+//! Required fields must be present, and the first error names the path of the field.
 
 mod item;
 mod message;

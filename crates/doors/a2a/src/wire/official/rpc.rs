@@ -1,8 +1,11 @@
-//! The envelope of JSON-RPC: one request, one response, read and written from either side.
+//! Envelope of JSON-RPC: a request and a response, read and written for either side.
 //!
-//! A request without an id would be a notification, whose sender wants no answer. This protocol has none, so that it is refused
-//! and not run: an answer that nobody can match to its request is lost.
-//! Params are not looked at here, since the method comes first: `read_*` refuse what is no object.
+//! A request without an id would be a notification, whose sender expects no answer. The protocol has no
+//! notifications. Such a request is refused and not run, because its answer could not be matched and would be
+//! lost.
+//!
+//! The params are not checked here, because the method comes first: the `read_*` functions refuse params that
+//! are not an object.
 
 use std::borrow::Cow;
 
@@ -21,24 +24,24 @@ use super::{
     write::append,
 };
 
-/// The only version of JSON-RPC.
+/// JSON-RPC version.
 const VERSION: &str = "2.0";
 
-/// Room for most requests and answers.
+/// Initial capacity, enough for most requests and answers.
 const CAPACITY: usize = 1024;
 
-/// The id of a request, as it was written.
+/// Id of a request, as written.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Id {
-    /// None was given, or none could be read.
+    /// Missing or unreadable id.
     #[default]
     Null,
-    /// A string or a number.
+    /// String or number.
     Given(Raw),
 }
 
 impl Id {
-    /// Takes an id over; `None` if it is neither a string nor a number nor `null`.
+    /// Copies an id; `None` unless a string, a number or `null`.
     fn of(raw: &RawValue) -> Option<Self> {
         match raw.get().as_bytes() {
             b"null" => Some(Self::Null),
@@ -48,18 +51,18 @@ impl Id {
     }
 }
 
-/// A request.
+/// JSON-RPC request.
 #[derive(Debug, Clone)]
 pub(crate) struct Call<'a> {
-    /// Its id.
+    /// Id of the request.
     pub id: Id,
-    /// What is asked.
+    /// Method name.
     pub method: Cow<'a, str>,
-    /// With what.
+    /// Params of the method.
     pub params: Option<&'a RawValue>,
 }
 
-/// A request as it is written.
+/// Serialized form of a request.
 #[derive(Debug, Deserialize)]
 struct CallIn<'a> {
     #[serde(borrow)]
@@ -72,7 +75,7 @@ struct CallIn<'a> {
     params: Option<&'a RawValue>,
 }
 
-/// The id of a request, whatever else it holds.
+/// Id of a request; other members are ignored.
 #[derive(Debug, Deserialize)]
 struct IdIn<'a> {
     #[serde(borrow)]
@@ -80,7 +83,7 @@ struct IdIn<'a> {
 }
 
 impl Id {
-    /// The id of a request that is refused whatever else it says; `null` if there is none to be read.
+    /// Reads the id of a request that is refused anyway; [`Id::Null`] if unreadable.
     pub(crate) fn read(body: &[u8]) -> Self {
         let request = read_body::<IdIn<'_>>(body).ok();
         let id = request.and_then(|request| request.id.and_then(Self::of));
@@ -89,7 +92,7 @@ impl Id {
 }
 
 impl<'a> Call<'a> {
-    /// Reads a body. With the error comes the id, as far as it could be read.
+    /// Reads a body. The error includes the id, if readable.
     pub(crate) fn read(body: &'a [u8]) -> Result<Self, (Id, Fault)> {
         let call: CallIn<'a> =
             read_body(body).map_err(|misread| (Id::read(body), unreadable(body, &misread)))?;
@@ -114,7 +117,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Reads a body, whose depth is left to whoever reads what is in it.
+/// Parses a body without a limit on depth; readers of the content check the depth.
 fn read_body<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Misread> {
     let text = std::str::from_utf8(body).map_err(|error| Misread {
         mistake: Mistake::Syntax,
@@ -127,7 +130,7 @@ fn is_version(raw: &RawValue) -> bool {
     json::str_of(raw).is_some_and(|version| version == VERSION)
 }
 
-/// A request, whose params `fill` appends.
+/// Writes a request; `fill` appends the params.
 pub(crate) fn write_call(id: &str, method: &str, fill: impl FnOnce(&mut String)) -> String {
     #[derive(Serialize)]
     struct Head<'a> {
@@ -143,16 +146,16 @@ pub(crate) fn write_call(id: &str, method: &str, fill: impl FnOnce(&mut String))
     write_with(&head, "params", fill)
 }
 
-/// What answers a request.
+/// JSON-RPC response.
 #[derive(Debug, Clone)]
 pub(crate) struct Response<'a> {
-    /// The id of the request.
+    /// Id of the request.
     pub id: Id,
-    /// What came of it, or what went wrong.
+    /// Result or error.
     pub outcome: Result<&'a RawValue, Fault>,
 }
 
-/// A response as it is written.
+/// Serialized form of a response.
 #[derive(Debug, Deserialize)]
 struct ResponseIn<'a> {
     #[serde(borrow)]
@@ -165,7 +168,7 @@ struct ResponseIn<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// The error of a response as it is written.
+/// Serialized form of a response's error.
 #[derive(Debug, Deserialize)]
 struct ErrorIn<'a> {
     #[serde(borrow)]
@@ -177,7 +180,7 @@ struct ErrorIn<'a> {
 }
 
 impl<'a> Response<'a> {
-    /// Reads a body; the error says why it is no response, without a word of it.
+    /// Reads a body. The error explains why the body is not a response, without quoting the body.
     pub(crate) fn read(body: &'a [u8]) -> Result<Self, String> {
         let response: ResponseIn<'a> = read_body(body).map_err(|misread| no_response(&misread))?;
         if !response.jsonrpc.is_some_and(is_version) {
@@ -200,7 +203,8 @@ impl<'a> Response<'a> {
         Ok(Self { id, outcome })
     }
 
-    /// Whether it answers the request of this id. A server that could not read a request cannot name it.
+    /// Returns true if the response answers the request with this id. A server that could not read a request
+    /// cannot repeat the id.
     pub(crate) fn answers(&self, id: &str) -> bool {
         match &self.id {
             Id::Null => self.outcome.is_err(),
@@ -209,7 +213,7 @@ impl<'a> Response<'a> {
     }
 }
 
-/// Why a body is no response.
+/// Explains why a body is not a response.
 #[cold]
 fn no_response(misread: &Misread) -> String {
     match (misread.mistake, misread.field()) {
@@ -219,7 +223,7 @@ fn no_response(misread: &Misread) -> String {
     }
 }
 
-/// What the error of a response says.
+/// Reads the error of a response.
 fn fault_of(error: &RawValue) -> Result<Fault, String> {
     let error: ErrorIn<'_> = read::read_part(error).map_err(|misread| match misread.field() {
         Some(field) => format!("its error.{field} {}", misread.problem),
@@ -234,7 +238,7 @@ fn invalid(why: &str) -> Fault {
     Fault::new(Kind::InvalidRequest, format!("invalid request: {why}"))
 }
 
-/// What is wrong with a body that is no request.
+/// Explains why a body is not a request.
 #[cold]
 fn unreadable(body: &[u8], misread: &Misread) -> Fault {
     match (misread.mistake, misread.field()) {
@@ -247,19 +251,19 @@ fn unreadable(body: &[u8], misread: &Misread) -> Fault {
     }
 }
 
-/// The response to a request, whose result `fill` appends.
+/// Writes a response; `fill` appends the result.
 pub(crate) fn write_result(id: &Id, fill: impl FnOnce(&mut String)) -> String {
     write_with(&Head::of(id), "result", fill)
 }
 
-/// The response to a request that went wrong.
+/// Writes an error response.
 pub(crate) fn write_error(version: Version, id: &Id, fault: &Fault) -> String {
     write_with(&Head::of(id), "error", |out| {
         append(out, &fault.rpc_error(version));
     })
 }
 
-/// What each response begins with.
+/// Common members of every response.
 #[derive(Debug, Serialize)]
 struct Head<'a> {
     jsonrpc: &'static str,
@@ -284,11 +288,11 @@ impl Serialize for Id {
     }
 }
 
-/// An object that begins with `head` and ends with a member that `fill` appends, which is not read again.
+/// Writes an object that begins with `head` and ends with a member from `fill`, which is appended unparsed.
 fn write_with(head: &impl Serialize, name: &str, fill: impl FnOnce(&mut String)) -> String {
     let mut out = String::with_capacity(CAPACITY);
     append(&mut out, head);
-    // The brace that closes it.
+    // Remove the closing brace.
     out.pop();
     out.push_str(",\"");
     out.push_str(name);

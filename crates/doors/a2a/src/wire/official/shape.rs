@@ -1,20 +1,20 @@
-//! How a version looks in a binding.
+//! JSON form of a version in a binding.
 
 use super::{Version, v03_proto::FileBytes};
 
-/// The form in which things are read and written.
+/// JSON form for reading and writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// 0.3: everything has a kind.
+    /// Version 0.3 in JSON-RPC: every object has a kind.
     V03,
-    /// 0.3 in REST: the JSON form of its messages for gRPC, which has other names.
+    /// Version 0.3 in REST: the JSON form of the gRPC messages, with different names.
     V03Proto(FileBytes),
-    /// 1.0, everywhere.
+    /// Version 1.0 in every binding.
     V10,
 }
 
 impl Shape {
-    /// The version whose form it is.
+    /// Returns the version of the form.
     pub(super) fn version(self) -> Version {
         match self {
             Self::V03 | Self::V03Proto(_) => Version::V03,
@@ -22,14 +22,14 @@ impl Shape {
         }
     }
 
-    /// Whether it is the one that only REST of 0.3 has.
+    /// Returns true for the form of REST in 0.3.
     pub(super) fn is_proto(self) -> bool {
         matches!(self, Self::V03Proto(_))
     }
 }
 
 impl Version {
-    /// Its form in JSON-RPC.
+    /// Returns the form in JSON-RPC.
     pub(super) fn shape(self) -> Shape {
         match self {
             Self::V03 => Shape::V03,

@@ -1,6 +1,7 @@
-//! REST of 0.3: the JSON form of its messages for gRPC.
+//! REST of 0.3: the JSON form of the gRPC messages.
 //!
-//! What it asks is read like that of JSON-RPC, whose names are taken as well; files excepted, see [`FileBytes`].
+//! Requests are read like JSON-RPC requests, whose names are accepted too; files are the exception, see
+//! [`FileBytes`].
 
 use serde_json::value::RawValue;
 
@@ -10,17 +11,17 @@ use super::{
     shape::Shape,
 };
 
-/// How often the bytes of a file are put into base64. Two published clients disagree, and nothing in the bytes tells them
-/// apart: a file may well hold base64 itself.
+/// Number of base64 encodings of file bytes. Two published clients disagree, and the bytes do not reveal the
+/// client: a file may itself contain base64.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileBytes {
-    /// As the JSON form of Protocol Buffers has it, and the JavaScript client.
+    /// One encoding, by the JSON form of Protocol Buffers and the JavaScript client.
     Once,
-    /// As the Python client has it, which takes the base64 for the bytes, writing and reading.
+    /// Two encodings, by the Python client, which treats the base64 as the bytes when writing and reading.
     Twice,
 }
 
-/// Reads the params of a send, plain or streaming.
+/// Reads the [`SendParams`] of a send, plain or streaming.
 pub(crate) fn read_send(
     files: FileBytes,
     params: Option<&RawValue>,
@@ -29,7 +30,7 @@ pub(crate) fn read_send(
     SendParams::read(Shape::V03Proto(files), params, max_depth)
 }
 
-/// Reads what a stream carries, or what answers a plain send.
+/// Reads an [`Item`] of a stream, or the answer to a plain send.
 pub(crate) fn read_item(files: FileBytes, raw: &RawValue) -> Result<Item, Fault> {
     Ok(Item::read(Shape::V03Proto(files), raw)?)
 }
@@ -39,17 +40,17 @@ pub(crate) fn write_send_params(files: FileBytes, params: &SendParams, out: &mut
     Shape::V03Proto(files).write_send_params(params, out);
 }
 
-/// Appends what a stream carries, or the result of a plain send.
+/// Appends an element of a stream, or the result of a plain send.
 pub(crate) fn write_item(files: FileBytes, item: &Item, out: &mut String) {
     Shape::V03Proto(files).write_item(item, out);
 }
 
-/// Appends a task.
+/// Appends a [`Task`].
 pub(crate) fn write_task(files: FileBytes, task: &Task, out: &mut String) {
     Shape::V03Proto(files).write_task(task, out);
 }
 
-/// Appends the push config of a task.
+/// Appends the [`PushConfig`] of a task.
 pub(crate) fn write_push(config: &PushConfig, out: &mut String) {
     NO_FILES.write_push(config, out);
 }
@@ -59,5 +60,5 @@ pub(crate) fn write_pushes(configs: &[PushConfig], next_token: &str, out: &mut S
     NO_FILES.write_pushes(configs, next_token, out);
 }
 
-/// For what holds no files.
+/// Form for content without files.
 const NO_FILES: Shape = Shape::V03Proto(FileBytes::Once);

@@ -1,7 +1,7 @@
-//! Writing: the result of every operation, what streams carry, and what a client asks.
+//! Writers for the results of every operation, for elements of streams, and for a client's params.
 //!
-//! Output is strict: the names of the version and no others, enums by name, times in UTC. Each thing has a struct that borrows
-//! from the model; which of its fields a [`Shape`] has is decided where the struct is made.
+//! Output is strict: only names of the version, enums by name, times in UTC. Each type has a struct that
+//! borrows from the model. The code that builds the struct decides the fields for a [`Shape`].
 
 mod item;
 mod message;
@@ -17,50 +17,51 @@ use super::{
 };
 use crate::wire::write::to_json;
 
-/// The mark in the metadata of a part of 0.3 whose data was no object, and was put into one under `value`. The official
-/// libraries know it by this name.
+/// Mark in a part's metadata in 0.3: the data was not an object and is wrapped under `value`. The official
+/// libraries use the same name.
 pub(super) const DATA_WRAPPED: &str = "data_part_compat";
 
-/// Under this name are the unknown fields of the file that a part holds.
+/// Name of the unknown fields of a part's file.
 const IN_FILE: &str = "file";
 
 impl Version {
-    /// Appends what a stream carries.
+    /// Appends an [`Item`] of a stream.
     pub(crate) fn write_item(self, item: &Item, out: &mut String) {
         self.shape().write_item(item, out);
     }
 
-    /// Appends the result of a plain send, which is written like an element of a stream.
+    /// Appends the result of a plain send, which has the form of a stream's element.
     pub(crate) fn write_sent(self, item: &Item, out: &mut String) {
         self.write_item(item, out);
     }
 
-    /// Appends a task.
+    /// Appends a [`Task`].
     pub(crate) fn write_task(self, task: &Task, out: &mut String) {
         self.shape().write_task(task, out);
     }
 
-    /// Appends a message.
+    /// Appends a [`Message`].
     pub(crate) fn write_message(self, message: &Message, out: &mut String) {
         append(out, &self.shape().message(message));
     }
 
-    /// Appends a page of tasks. In 0.3 its size is how many it has, as the conformance kit counts.
+    /// Appends a [`Page`] of tasks. In 0.3 the page size is the number of tasks in the page, as in the
+    /// conformance kit.
     pub(crate) fn write_page(self, page: &Page, out: &mut String) {
         self.shape().write_page(page, out);
     }
 
-    /// Appends the push config of a task.
+    /// Appends the [`PushConfig`] of a task.
     pub(crate) fn write_push(self, config: &PushConfig, out: &mut String) {
         self.shape().write_push(config, out);
     }
 
-    /// Appends the push configs of a task; 0.3 has no pages of them.
+    /// Appends the push configs of a task; 0.3 has no pages of push configs.
     pub(crate) fn write_pushes(self, configs: &[PushConfig], next_token: &str, out: &mut String) {
         self.shape().write_pushes(configs, next_token, out);
     }
 
-    /// Appends the result of an operation that has none: a push config is deleted.
+    /// Appends the empty result, after deleting a push config.
     pub(crate) fn write_nothing(self, out: &mut String) {
         out.push_str(match self {
             Self::V03 => "null",
@@ -74,7 +75,7 @@ pub(super) fn append(out: &mut String, value: &impl Serialize) {
     out.push_str(&to_json(value));
 }
 
-/// Unknown fields that are written again, as members of the object that they were read in.
+/// Unknown fields, serialized as members of the enclosing object.
 #[derive(Debug, Clone, Copy, Default)]
 struct ExtraOut<'a>(&'a [(String, Raw)]);
 
@@ -86,9 +87,9 @@ impl Serialize for ExtraOut<'_> {
 }
 
 impl Shape {
-    /// The fields that are not known here, if they are of the version that is written.
+    /// Returns the unknown fields if they come from the version of the form.
     fn extra(self, extra: &Extra) -> ExtraOut<'_> {
-        // The readers of REST in 0.3 take nothing that they do not know.
+        // REST readers of 0.3 refuse unknown fields.
         if self.is_proto() || extra.version != Some(self.version()) {
             return ExtraOut::default();
         }

@@ -1,5 +1,6 @@
-//! The events of `message/stream`, each as the JSON after `data: ` and the name after `event: `. They are no JSON-RPC.
-//! The original sends one, [`COMPLETED`] or [`ERROR`]; ours has any number of [`UPDATE`]s before it.
+//! Events of `message/stream`: the JSON after `data: ` and the name after `event: `. The events are not
+//! JSON-RPC. The original sends a single event, [`COMPLETED`] or [`ERROR`]; the hub sends any number of
+//! [`UPDATE`]s before.
 
 use jackfield_wire::json::Text;
 use serde::{Serialize, Serializer};
@@ -7,38 +8,38 @@ use serde::{Serialize, Serializer};
 use super::task::{Reply, ReplyOut, Status, TaskError, TaskErrorOut};
 use crate::wire::write::to_json;
 
-/// The name of an event that says how far the agent is (ours).
+/// Name of a progress event (an extension of the original).
 pub(crate) const UPDATE: &str = "task_update";
 
-/// The name of the last event of a task that was done.
+/// Name of the last event of a successful task.
 pub(crate) const COMPLETED: &str = "task_completed";
 
-/// The name of the last event of a task that was not.
+/// Name of the last event of a failed task.
 pub(crate) const ERROR: &str = "error";
 
-/// Whom the events of a stream are about.
+/// Ids of the task that the events of a stream belong to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct About<'a> {
-    /// The task.
+    /// Task id.
     pub task_id: &'a str,
-    /// The conversation.
+    /// Context id: the conversation.
     pub context_id: &'a str,
 }
 
-/// A piece of an answer.
+/// Piece of an answer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Update<'a> {
-    /// The text.
+    /// Text of the piece.
     pub delta: Text<'a>,
-    /// What kind of text it is.
+    /// Kind of the text.
     pub kind: &'a str,
-    /// The tool it speaks of.
+    /// Tool that the text is about.
     pub tool_name: Option<&'a str>,
-    /// The call of that tool it belongs to.
+    /// Id of the tool call.
     pub tool_call_id: Option<&'a str>,
 }
 
-/// An event as it is written.
+/// Serialized form of an event.
 #[derive(Debug, Serialize)]
 struct EventOut<'a> {
     #[serde(rename = "taskId")]
@@ -60,7 +61,7 @@ struct EventOut<'a> {
     error: Option<TaskErrorOut<'a>>,
 }
 
-/// Writes a text; one that is JSON already as it is.
+/// Serializes a text; text in JSON form is written unchanged.
 #[expect(clippy::ref_option, reason = "as serde calls it")]
 fn text<S: Serializer>(text: &Option<Text<'_>>, serializer: S) -> Result<S::Ok, S::Error> {
     match text {
@@ -71,7 +72,7 @@ fn text<S: Serializer>(text: &Option<Text<'_>>, serializer: S) -> Result<S::Ok, 
 }
 
 impl<'a> About<'a> {
-    /// The data of [`UPDATE`].
+    /// Returns the data of an [`UPDATE`].
     pub(crate) fn update(&self, update: &Update<'_>) -> String {
         to_json(&EventOut {
             delta: Some(update.delta),
@@ -82,7 +83,7 @@ impl<'a> About<'a> {
         })
     }
 
-    /// The data of [`COMPLETED`].
+    /// Returns the data of [`COMPLETED`].
     pub(crate) fn completed(&self, reply: &Reply<'_>) -> String {
         to_json(&EventOut {
             message: Some(ReplyOut::of(reply)),
@@ -90,7 +91,7 @@ impl<'a> About<'a> {
         })
     }
 
-    /// The data of [`ERROR`].
+    /// Returns the data of [`ERROR`].
     pub(crate) fn error(&self, status: Status, error: &TaskError<'_>) -> String {
         to_json(&EventOut {
             error: Some(TaskErrorOut::of(error)),

@@ -1,4 +1,4 @@
-//! The parts of messages: text, files by link or by bytes, data. Read from callers, and written in answers.
+//! Parts of messages: text, files by link or by bytes, data. Read from requests and written in answers.
 
 use std::borrow::Cow;
 
@@ -7,52 +7,52 @@ use serde::{Deserialize, Serialize};
 
 use crate::wire::base64;
 
-/// A part of a message.
+/// Part of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Part<'a> {
-    /// Words.
+    /// Text.
     Text(Cow<'a, str>),
-    /// A file.
+    /// File.
     File(File<'a>),
-    /// Data of some kind, as a text.
+    /// Data as a text.
     Data(Data<'a>),
 }
 
-/// Where the bytes of a file are.
+/// Location of a file's bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FileSource<'a> {
-    /// At this address.
+    /// URL of the file.
     Uri(Cow<'a, str>),
-    /// Here, in base64; callers may have broken it into lines.
+    /// Bytes in base64; callers may insert line breaks.
     Bytes(Cow<'a, str>),
 }
 
-/// A file.
+/// File in a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct File<'a> {
-    /// Where its bytes are.
+    /// Location of the bytes.
     pub source: FileSource<'a>,
-    /// Its media type.
+    /// Media type.
     pub mime_type: Cow<'a, str>,
-    /// Its name.
+    /// File name.
     pub name: Option<Cow<'a, str>>,
 }
 
-/// Data of some kind.
+/// Data in a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Data<'a> {
-    /// The data itself.
+    /// Content as a text.
     pub content: Cow<'a, str>,
-    /// Its media type.
+    /// Media type.
     pub mime_type: Cow<'a, str>,
-    /// Its name.
+    /// Name of the data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<Cow<'a, str>>,
 }
 
 impl File<'_> {
-    /// Refuses bytes that are not base64, in the words of the original.
+    /// Refuses bytes that are not base64, with the message of the original.
     pub(super) fn check_bytes(&self) -> Result<(), String> {
         let FileSource::Bytes(bytes) = &self.source else {
             return Ok(());
@@ -71,7 +71,7 @@ impl File<'_> {
     }
 }
 
-/// A part as it is written.
+/// Serialized form of a part.
 #[derive(Debug, Serialize)]
 pub(super) struct PartOut<'a> {
     kind: &'static str,
@@ -127,7 +127,7 @@ impl<'a> PartOut<'a> {
     }
 }
 
-/// A part whose types are right, and which may say nothing or nonsense all the same.
+/// Part with correct types and unchecked values.
 #[derive(Debug, Deserialize)]
 pub(super) struct PartIn<'a> {
     kind: Option<Cow<'a, str>>,
@@ -156,7 +156,7 @@ struct DataIn<'a> {
 }
 
 impl<'a> PartIn<'a> {
-    /// The part, if it is one; the error is the reason in the words of the original.
+    /// Checks the values; the error has the message of the original.
     pub(super) fn check(self) -> Result<Part<'a>, Cow<'static, str>> {
         match &*self.kind.unwrap_or_default() {
             "text" => match given(self.text) {
@@ -182,7 +182,7 @@ impl<'a> PartIn<'a> {
     }
 }
 
-/// A text that says something.
+/// Returns a text unless empty.
 fn given(text: Option<Cow<'_, str>>) -> Option<Cow<'_, str>> {
     text.filter(|text| !text.is_empty())
 }
@@ -199,7 +199,8 @@ impl<'a> DataIn<'a> {
 
 impl<'a> FileIn<'a> {
     fn check(self) -> Result<File<'a>, &'static str> {
-        // A link wins over bytes, as in the original; no bytes at all are an empty file, no link is none.
+        // A link has precedence over bytes, as in the original. Empty bytes mean an empty file; an empty link
+        // means no link.
         let source = match (given(self.uri), self.bytes) {
             (Some(uri), _) => FileSource::Uri(uri),
             (None, Some(bytes)) => FileSource::Bytes(bytes),

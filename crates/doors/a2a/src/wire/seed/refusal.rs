@@ -1,4 +1,4 @@
-//! The error of a request: a JSON-RPC code and a sentence, with the id of the request that it answers.
+//! Error response: a JSON-RPC code and a message, with the id of the request.
 
 use std::borrow::Cow;
 
@@ -8,16 +8,16 @@ use serde_json::value::RawValue;
 
 use crate::wire::write::{Texts, to_json};
 
-/// The codes of the interface.
+/// Error codes of the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Code {
-    /// The body is not JSON, or not of the right types.
+    /// The body is not JSON, or has wrong types.
     Parse,
-    /// The request is not one.
+    /// The body is not a valid request.
     InvalidRequest,
-    /// The method is unknown.
+    /// Unknown method.
     MethodNotFound,
-    /// The message says something that cannot be.
+    /// Invalid message.
     InvalidParams,
     /// The agent or the server failed.
     Internal,
@@ -26,7 +26,7 @@ pub(crate) enum Code {
 }
 
 impl Code {
-    /// The number on the wire.
+    /// Returns the number on the wire.
     pub(crate) fn number(self) -> i64 {
         match self {
             Code::Parse => -32700,
@@ -39,18 +39,18 @@ impl Code {
     }
 }
 
-/// The id of a request: a string or a number, as it was written.
+/// Id of a request: a string or a number, as written.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Id {
-    /// None was given, or none could be read. Answers say the empty string then, as the original does.
+    /// Missing or unreadable id. Answers have the empty string, as in the original.
     #[default]
     Unknown,
-    /// This one.
+    /// Id of the request.
     Given(Box<RawValue>),
 }
 
 impl Id {
-    /// Takes an id over; `None` if it is neither a string nor a number.
+    /// Copies an id; `None` unless a string or a number.
     pub(super) fn of(raw: &RawValue) -> Option<Self> {
         match raw.get().as_bytes() {
             b"\"\"" => Some(Id::Unknown),
@@ -69,21 +69,21 @@ impl Serialize for Id {
     }
 }
 
-/// Why a request was refused.
+/// Error response to a request.
 #[derive(Debug, Clone)]
 pub(crate) struct Refusal {
-    /// Which request.
+    /// Id of the request.
     pub id: Id,
-    /// The code.
+    /// Error code.
     pub code: Code,
-    /// The sentence.
+    /// Error message.
     pub message: Cow<'static, str>,
-    /// What programs may want to know besides, as members of `data`; left out when there is nothing.
+    /// Machine-readable facts, as members of `data`; `data` is left out if empty.
     pub data: Vec<(&'static str, String)>,
 }
 
 impl Refusal {
-    /// A refusal of the request with this id.
+    /// Creates an error for the request with this id.
     pub(crate) fn new(id: Id, code: Code, message: impl Into<Cow<'static, str>>) -> Self {
         Refusal {
             id,
@@ -93,13 +93,13 @@ impl Refusal {
         }
     }
 
-    /// Nobody is called so, or nobody that the caller may know of.
+    /// Creates the error for an unknown agent, or an agent that the caller may not see.
     pub(crate) fn no_such_entity(id: Id, agent: &str) -> Self {
         let message = format!("entity '{}' not found", echo(agent));
         Refusal::new(id, Code::Server, message)
     }
 
-    /// The body cannot be read at all; the sentence is the original's, ours stands in `data`.
+    /// Creates the error for an unreadable body. The message is the original's; the details are in `data`.
     pub(crate) fn unreadable(detail: String) -> Self {
         let refusal = Refusal::new(Id::default(), Code::Parse, "Failed to parse JSON");
         refusal.with("detail", detail)
@@ -111,7 +111,7 @@ impl Refusal {
         self
     }
 
-    /// The body of the response.
+    /// Returns the body of the response.
     pub(crate) fn to_body(&self) -> String {
         let error = ErrorOut {
             code: self.code.number(),
@@ -122,7 +122,7 @@ impl Refusal {
     }
 }
 
-/// The error of a response.
+/// Serialized form of an error.
 #[derive(Debug, Serialize)]
 pub(super) struct ErrorOut<'a> {
     code: i64,
@@ -131,7 +131,7 @@ pub(super) struct ErrorOut<'a> {
     data: Texts<'a>,
 }
 
-/// Writes the body of a response, which has a result or an error.
+/// Writes the body of a response with a result or an error.
 pub(super) fn response<T: Serialize>(
     id: &Id,
     result: Option<T>,

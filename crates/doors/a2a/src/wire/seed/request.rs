@@ -1,5 +1,5 @@
-//! The body of a request, read in two steps like the original does it: first all types must be right, then the values
-//! are checked in a fixed order, and the first mistake is the one that is told.
+//! Body of a request, read in two steps as in the original: first the types, then the values in a fixed
+//! order. The first error is reported.
 
 use std::borrow::Cow;
 
@@ -17,18 +17,18 @@ use super::{
     refusal::{Code, Id, Refusal},
 };
 
-/// The only version of JSON-RPC.
+/// JSON-RPC version.
 const VERSION: &str = "2.0";
 
-/// Either one is taken at either route: the route decides how the answer comes.
+/// Accepted methods. Both are valid at both routes: the route decides the form of the answer.
 const METHODS: [&str; 2] = ["message/send", "message/stream"];
 
-/// What a body is judged by, besides itself.
+/// Conditions for a body from outside of the body.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rules<'h> {
-    /// How deep it may be nested.
+    /// Largest nesting depth.
     pub max_depth: usize,
-    /// The agent that the header names.
+    /// Agent in the header.
     pub agent: Option<&'h str>,
 }
 
@@ -41,43 +41,43 @@ impl Default for Rules<'_> {
     }
 }
 
-/// Who speaks.
+/// Author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// A user, or whoever asks.
+    /// Caller.
     User,
-    /// An agent.
+    /// Agent.
     Agent,
 }
 
-/// A request that is right.
+/// Valid request.
 #[derive(Debug, Clone)]
 pub(crate) struct Request<'a> {
-    /// Its id, which the answer repeats.
+    /// Id of the request, which the answer repeats.
     pub id: Id,
-    /// What is said, and to whom.
+    /// Message with its agent.
     pub message: Message<'a>,
-    /// The fields of `params` besides the message.
+    /// Fields of `params` other than the message.
     pub extra: Vec<Member<'a>>,
 }
 
-/// What is said, and to whom.
+/// Message for an agent.
 #[derive(Debug, Clone)]
 pub(crate) struct Message<'a> {
-    /// The caller's id of it.
+    /// Message id, chosen by the caller.
     pub id: Cow<'a, str>,
-    /// Who speaks. The hub does not care: a request is a request.
+    /// Author of the message. The hub ignores the role.
     #[cfg_attr(not(test), expect(dead_code, reason = "only its value is checked"))]
     pub role: Role,
-    /// Who is asked: an agent, a team or a workflow.
+    /// Id of the called agent, team or workflow.
     pub agent_id: Cow<'a, str>,
-    /// The conversation, if there is one already.
+    /// Context id of an existing conversation.
     pub context_id: Option<Cow<'a, str>>,
-    /// The words, files and data; at least one.
+    /// Text, files and data; at least one part.
     pub parts: Vec<Part<'a>>,
-    /// The fields that the interface does not know, `metadata` among them.
+    /// Unknown fields, including `metadata`.
     pub extra: Vec<Member<'a>>,
-    /// The whole as it was written, for the history of the task.
+    /// Message as written, for the history of the task.
     pub raw: &'a RawValue,
 }
 
@@ -90,7 +90,7 @@ impl<'a> Request<'a> {
         Draft::read(text, rules.max_depth)?.check(rules)
     }
 
-    /// Refuses files whose bytes are not base64. The original looks at them last, when it knows that the agent exists.
+    /// Refuses files whose bytes are not base64. The original checks files last, after finding the agent.
     pub(crate) fn check_files(&self) -> Result<(), Refusal> {
         for part in &self.message.parts {
             if let Part::File(file) = part {
@@ -102,7 +102,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// A body whose types are right.
+/// Body with correct types.
 #[derive(Debug, Deserialize)]
 struct BodyIn<'a> {
     jsonrpc: Option<Cow<'a, str>>,
@@ -119,7 +119,7 @@ struct ParamsIn<'a> {
     message: Option<&'a RawValue>,
 }
 
-/// A message whose types are right.
+/// Message with correct types.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct MessageIn<'a> {
@@ -131,7 +131,7 @@ struct MessageIn<'a> {
     parts: Option<Vec<PartIn<'a>>>,
 }
 
-/// A request whose types are right.
+/// Request with correct types and unchecked values.
 #[derive(Debug)]
 struct Draft<'a> {
     jsonrpc: Cow<'a, str>,
@@ -170,7 +170,7 @@ impl<'a> Draft<'a> {
         })
     }
 
-    /// The values, in the order of the original.
+    /// Checks the values, in the order of the original.
     fn check(self, rules: &Rules<'a>) -> Result<Request<'a>, Refusal> {
         let refuse = |code: Code, message: Cow<'static, str>| {
             Err(Refusal::new(self.id.clone(), code, message))
@@ -202,7 +202,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// The refusal of a body that cannot be read.
+/// Creates the error for an unreadable body.
 #[cold]
 fn refuse_misread(text: &str, max_depth: usize, misread: &Misread) -> Refusal {
     match misread.mistake {
@@ -251,7 +251,7 @@ impl<'a> Message<'a> {
             }
         };
         let agent_id = given(message.agent_id).or(rules.agent.map(Cow::Borrowed));
-        // The seed's own words; the original's code says "invalid message".
+        // Message from the seed; the code of the original has "invalid message".
         let agent_id = agent_id.ok_or("Invalid request: agentId is required")?;
         let drafts = message.parts.unwrap_or_default();
         if drafts.is_empty() {

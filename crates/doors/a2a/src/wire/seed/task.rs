@@ -1,4 +1,4 @@
-//! The result of `message/send`: a task that is over, with its history.
+//! Result of `message/send`: the finished task with its history.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -8,21 +8,21 @@ use super::{
     refusal::{Id, response},
 };
 
-/// How a task ended, or that it has not.
+/// Status of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Status {
-    /// The agent is at it; only in streams (ours).
+    /// In progress; only in streams (an extension of the original).
     Working,
-    /// The agent answered.
+    /// Completed with an answer.
     Completed,
-    /// It came to nothing.
+    /// Failed.
     Failed,
-    /// Somebody cancelled.
+    /// Cancelled.
     Cancelled,
 }
 
 impl Status {
-    /// The name on the wire.
+    /// Returns the name on the wire.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Status::Working => "working",
@@ -33,22 +33,22 @@ impl Status {
     }
 }
 
-/// What an agent answered.
+/// Agent's answer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reply<'a> {
-    /// The id of this message.
+    /// Message id.
     pub message_id: &'a str,
-    /// Who answers.
+    /// Agent id.
     pub agent_id: &'a str,
-    /// The conversation.
+    /// Context id: the conversation.
     pub context_id: &'a str,
-    /// What it says.
+    /// Content of the answer.
     pub parts: &'a [Part<'a>],
-    /// When, in RFC 3339.
+    /// Time in RFC 3339.
     pub timestamp: &'a str,
 }
 
-/// A reply as it is written.
+/// Serialized form of a reply.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ReplyOut<'a> {
@@ -73,17 +73,17 @@ impl<'a> ReplyOut<'a> {
     }
 }
 
-/// The class of what went wrong, of which the original has two.
+/// Class of an error; the original has two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum ErrorCode {
     /// The run failed.
     Execution,
-    /// The answer cannot be told.
+    /// The answer cannot be converted.
     Conversion,
 }
 
 impl ErrorCode {
-    /// The name on the wire.
+    /// Returns the name on the wire.
     pub(crate) fn name(self) -> &'static str {
         match self {
             ErrorCode::Execution => "execution_error",
@@ -92,18 +92,18 @@ impl ErrorCode {
     }
 }
 
-/// What went wrong with a task.
+/// Error of a task.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TaskError<'a> {
-    /// The class of it.
+    /// Class of the error.
     pub code: ErrorCode,
-    /// The sentence.
+    /// Error message.
     pub message: &'a str,
-    /// The exact reason, for programs; it stands in `details` (ours).
+    /// Exact machine-readable reason, in `details` (an extension of the original).
     pub reason: &'a str,
 }
 
-/// An error as it is written.
+/// Serialized form of an error.
 #[derive(Debug, Serialize)]
 pub(super) struct TaskErrorOut<'a> {
     code: &'static str,
@@ -128,30 +128,30 @@ impl<'a> TaskErrorOut<'a> {
     }
 }
 
-/// A task that is over.
+/// Finished task.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Task<'a> {
-    /// Its id.
+    /// Task id.
     pub id: &'a str,
-    /// The conversation.
+    /// Context id: the conversation.
     pub context_id: &'a str,
-    /// How it ended.
+    /// Final status.
     pub status: Status,
-    /// The message that it began with, as the caller wrote it.
+    /// First message of the task, as written by the caller.
     pub input: &'a RawValue,
-    /// What the agent answered.
+    /// Answer of the agent.
     pub reply: Option<Reply<'a>>,
-    /// What went wrong.
+    /// Error of the task.
     pub error: Option<TaskError<'a>>,
 }
 
-/// The body of the response to the request with this id.
+/// Returns the body of the response to the request with this id.
 pub(crate) fn result(id: &Id, task: &Task<'_>) -> String {
     #[derive(Serialize)]
     struct Result<'a> {
         task: TaskOut<'a>,
     }
-    /// Unlike all other names, those of a task are written `like_this`.
+    /// Serialized form of a task. Unlike all other names, the names in a task are spelt `like_this`.
     #[derive(Serialize)]
     struct TaskOut<'a> {
         id: &'a str,

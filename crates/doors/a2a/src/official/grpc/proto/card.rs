@@ -1,5 +1,5 @@
-//! The card as protobuf has it. The door writes cards as JSON, so that these messages read themselves from it: their names
-//! in JSON are the protocol's, and what they do not know is left out.
+//! Agent card in protobuf. The door writes cards as JSON, and the messages deserialize from the JSON: their
+//! field names in JSON are the protocol's, and unknown fields are left out.
 
 use std::collections::BTreeMap;
 
@@ -249,7 +249,7 @@ struct AuthorizationCode {
     pkce_required: bool,
 }
 
-/// The flows of client credentials and of passwords have the same fields.
+/// OAuth flow for client credentials and for passwords; both have the same fields.
 #[derive(Clone, PartialEq, prost::Message, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct TokenFlow {
@@ -285,7 +285,7 @@ struct DeviceCode {
     scopes: BTreeMap<String, String>,
 }
 
-/// An object of any shape; what is none is left out.
+/// Reads an object of any shape; other JSON becomes `None`.
 fn maybe_struct<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Struct>, D::Error> {
     Ok(Json::deserialize(deserializer)?.into_struct())
 }

@@ -1,5 +1,5 @@
-//! What callers send, as the model has it. What is wrong is named by its path in the protocol's JSON, as in the other
-//! bindings.
+//! Translation of requests into the model. Errors name fields by their path in the protocol's JSON, as in the
+//! other bindings.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use jiff::Timestamp;
@@ -19,10 +19,10 @@ use crate::wire::official::{
 
 const REQUIRED: &str = "is required";
 
-/// The most tasks that a page may have.
+/// Largest number of tasks per page.
 const PAGE_MAX: usize = 100;
 
-/// Reads a request for work; JSON in it is at most so deep.
+/// Reads a send request. JSON in the message has at most `max_depth` levels.
 pub(in crate::official::grpc) fn send(
     asked: proto::SendMessageRequest,
     max_depth: usize,
@@ -98,7 +98,7 @@ fn part(given: proto::Part, index: usize, max_depth: usize) -> Result<Part, Faul
     })
 }
 
-/// Reads a request for a task.
+/// Reads the request for a task.
 pub(in crate::official::grpc) fn get(asked: proto::GetTaskRequest) -> Result<GetParams, Fault> {
     Ok(GetParams {
         tenant: word(asked.tenant),
@@ -107,7 +107,7 @@ pub(in crate::official::grpc) fn get(asked: proto::GetTaskRequest) -> Result<Get
     })
 }
 
-/// Reads a request for a page of tasks.
+/// Reads the [`ListParams`] for a page of tasks.
 pub(in crate::official::grpc) fn list(asked: proto::ListTasksRequest) -> Result<ListParams, Fault> {
     let state = proto::TaskState::try_from(asked.status);
     let page_size = count(asked.page_size, "pageSize")?;
@@ -134,7 +134,7 @@ pub(in crate::official::grpc) fn list(asked: proto::ListTasksRequest) -> Result<
     })
 }
 
-/// The state that a list is asked for, if it is.
+/// Returns the state to filter a list by, if any.
 fn state_from(state: proto::TaskState) -> Option<State> {
     match state {
         proto::TaskState::Unspecified => None,
@@ -161,7 +161,7 @@ pub(in crate::official::grpc) fn cancel(
     })
 }
 
-/// Reads the request to follow a task.
+/// Reads the request to subscribe to a task.
 pub(in crate::official::grpc) fn subscribe(
     asked: proto::SubscribeToTaskRequest,
 ) -> Result<TaskParams, Fault> {
@@ -172,7 +172,7 @@ pub(in crate::official::grpc) fn subscribe(
     })
 }
 
-/// Reads who is to be notified of a task.
+/// Reads a new push config.
 pub(in crate::official::grpc) fn push(
     given: proto::TaskPushNotificationConfig,
 ) -> Result<PushCreateParams, Fault> {
@@ -205,7 +205,7 @@ fn push_at(path: &str, given: proto::TaskPushNotificationConfig) -> Result<PushC
     })
 }
 
-/// Reads which push config is meant.
+/// Reads the request that names a push config.
 pub(in crate::official::grpc) fn push_params(
     asked: proto::PushConfigRequest,
 ) -> Result<PushParams, Fault> {
@@ -216,7 +216,7 @@ pub(in crate::official::grpc) fn push_params(
     })
 }
 
-/// Reads a request for the push configs of a task.
+/// Reads the request for the push configs of a task.
 pub(in crate::official::grpc) fn push_list(
     asked: proto::ListTaskPushNotificationConfigsRequest,
 ) -> Result<PushListParams, Fault> {
@@ -229,7 +229,7 @@ pub(in crate::official::grpc) fn push_list(
     })
 }
 
-/// A text that is as good as absent when it is empty.
+/// Returns `None` for an empty text.
 pub(in crate::official::grpc) fn word(text: String) -> Option<String> {
     Some(text).filter(|text| !text.is_empty())
 }
@@ -256,7 +256,7 @@ fn object(
     raw.transpose().map_err(|why| Fault::field(path, why))
 }
 
-/// A time as RFC 3339 in UTC; none if it is beyond what that can say.
+/// Formats a time as RFC 3339 in UTC; `None` if the time is out of range.
 fn written(time: proto::Timestamp) -> Option<String> {
     let time = Timestamp::new(time.seconds, time.nanos).ok()?;
     Some(time.to_string())

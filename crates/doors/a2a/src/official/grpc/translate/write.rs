@@ -1,4 +1,4 @@
-//! What callers get, from the model.
+//! Translation of answers from the model.
 
 use base64::{
     Engine as _, alphabet,
@@ -19,7 +19,7 @@ use crate::wire::official::{
     },
 };
 
-/// Reads base64 with and without padding and whatever its last bits are: it was checked when it came.
+/// Base64 decoder that accepts missing padding and any trailing bits: the text was validated on arrival.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new()
@@ -27,7 +27,7 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
         .with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// An element of a stream, or the answer to a send.
+/// Writes an element of a stream, or the answer to a send.
 pub(in crate::official::grpc) fn item(item: Item) -> proto::StreamResponse {
     let payload = match item {
         Item::Task(it) => Payload::Task(task(*it)),
@@ -40,7 +40,7 @@ pub(in crate::official::grpc) fn item(item: Item) -> proto::StreamResponse {
     }
 }
 
-/// A task.
+/// Writes a task.
 pub(in crate::official::grpc) fn task(task: Task) -> proto::Task {
     proto::Task {
         id: task.id,
@@ -52,7 +52,7 @@ pub(in crate::official::grpc) fn task(task: Task) -> proto::Task {
     }
 }
 
-/// A page of tasks.
+/// Writes a [`Page`] of tasks.
 pub(in crate::official::grpc) fn page(page: Page) -> proto::ListTasksResponse {
     proto::ListTasksResponse {
         tasks: page.tasks.into_iter().map(task).collect(),
@@ -62,15 +62,15 @@ pub(in crate::official::grpc) fn page(page: Page) -> proto::ListTasksResponse {
     }
 }
 
-/// A push config.
+/// Writes a [`PushConfig`].
 pub(in crate::official::grpc) fn push(config: PushConfig) -> proto::TaskPushNotificationConfig {
     let authentication = config.authentication.map(|it| proto::AuthenticationInfo {
-        // There is room for one here; the first is the one that is preferred.
+        // The message has a single scheme; the first scheme is the preferred one.
         scheme: it.schemes.into_iter().next().unwrap_or_default(),
         credentials: it.credentials.unwrap_or_default(),
     });
     proto::TaskPushNotificationConfig {
-        // The caller knows whom it asked.
+        // The caller knows the tenant of its own request.
         tenant: String::new(),
         id: config.id.unwrap_or_default(),
         task_id: config.task_id.unwrap_or_default(),
@@ -80,7 +80,7 @@ pub(in crate::official::grpc) fn push(config: PushConfig) -> proto::TaskPushNoti
     }
 }
 
-/// All push configs of a task.
+/// Writes the push configs of a task.
 pub(in crate::official::grpc) fn pushes(
     page: PushPage,
 ) -> proto::ListTaskPushNotificationConfigsResponse {
@@ -90,7 +90,7 @@ pub(in crate::official::grpc) fn pushes(
     }
 }
 
-/// A card, from its JSON.
+/// Reads a card from its JSON.
 pub(in crate::official::grpc) fn card(json: &str) -> Result<proto::AgentCard, Fault> {
     serde_json::from_str(json).map_err(|error| {
         tracing::error!(%error, "the extended card is none");
@@ -183,10 +183,10 @@ fn part(part: Part) -> proto::Part {
     }
 }
 
-/// The bytes of a file. What is no base64 after all is handed on as it is rather than lost.
+/// Decodes the bytes of a file. Invalid base64 is passed on as text, so that no content is lost.
 fn bytes(base64: &str) -> Vec<u8> {
     let decoded = LENIENT.decode(base64).or_else(|_| {
-        // Line breaks may stand anywhere in it.
+        // Base64 may contain line breaks.
         let lines: String = base64.split(['\r', '\n']).collect();
         LENIENT.decode(lines)
     });
@@ -197,10 +197,10 @@ fn object(raw: Option<&RawValue>) -> Option<proto::Struct> {
     raw.and_then(struct_from_raw)
 }
 
-/// A time; none if the text is none.
+/// Parses a time; `None` for an invalid time.
 fn time(text: &str) -> Option<proto::Timestamp> {
     let time: Timestamp = text.parse().ok()?;
-    // Protobuf counts nanoseconds onwards, also before 1970.
+    // In protobuf, nanoseconds count forward in time, also before 1970.
     Some(proto::Timestamp {
         seconds: time.as_nanosecond().div_euclid(1_000_000_000) as i64,
         nanos: time.as_nanosecond().rem_euclid(1_000_000_000) as i32,

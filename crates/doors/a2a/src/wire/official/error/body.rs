@@ -1,17 +1,17 @@
-//! The bodies that tell of an error.
+//! Bodies of error responses.
 
 use serde::Serialize;
 
 use super::{super::Version, Fault};
 use crate::wire::write::{Texts, to_json};
 
-/// Whose reasons these are.
+/// Domain of the error reasons.
 pub(super) const DOMAIN: &str = "a2a-protocol.org";
 
 const ERROR_INFO: &str = "type.googleapis.com/google.rpc.ErrorInfo";
 const BAD_REQUEST: &str = "type.googleapis.com/google.rpc.BadRequest";
 
-/// The error of a JSON-RPC response, and the body of REST in 0.3.
+/// Error of a JSON-RPC response, and body of a REST error in 0.3.
 #[derive(Debug, Serialize)]
 pub(in crate::wire::official) struct RpcError<'a> {
     code: i64,
@@ -19,7 +19,7 @@ pub(in crate::wire::official) struct RpcError<'a> {
     data: Data<'a>,
 }
 
-/// What programs are told.
+/// Machine-readable details of an error.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum Data<'a> {
@@ -27,7 +27,7 @@ enum Data<'a> {
     V10(Vec<Detail<'a>>),
 }
 
-/// What 0.3 tells programs. It leaves open what that looks like.
+/// Error details in 0.3, which does not define their form.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct DataV03<'a> {
@@ -40,7 +40,7 @@ struct DataV03<'a> {
     metadata: Texts<'a>,
 }
 
-/// The body of REST in 1.0.
+/// Body of a REST error in 1.0.
 #[derive(Debug, Serialize)]
 struct RestBody<'a> {
     error: RestError<'a>,
@@ -54,7 +54,7 @@ struct RestError<'a> {
     details: Vec<Detail<'a>>,
 }
 
-/// What 1.0 tells programs.
+/// Error detail in 1.0.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum Detail<'a> {
@@ -74,14 +74,14 @@ enum Detail<'a> {
     },
 }
 
-/// A field that is wrong, and why.
+/// Invalid field with the reason.
 #[derive(Debug, Serialize)]
 struct Violation<'a> {
     field: &'a str,
     description: &'a str,
 }
 
-/// The body of an error that only HTTP knows, in the REST binding of 1.0.
+/// Returns the body of a pure HTTP error, in the form of REST in 1.0.
 pub(crate) fn http_error(code: u16, status: &'static str, message: &str) -> String {
     let error = RestError {
         code,
@@ -93,10 +93,10 @@ pub(crate) fn http_error(code: u16, status: &'static str, message: &str) -> Stri
 }
 
 impl Fault {
-    /// Whose reasons [`Self::reason`] gives.
+    /// Domain of the reasons from [`Self::reason`].
     pub(crate) const DOMAIN: &'static str = DOMAIN;
 
-    /// The body of a response over HTTP, in the REST binding of a version.
+    /// Returns the body of an HTTP response in the REST binding of a version.
     pub(crate) fn rest_body(&self, version: Version) -> String {
         match version {
             Version::V03 => to_json(&self.rpc_error(version)),
@@ -112,7 +112,7 @@ impl Fault {
         }
     }
 
-    /// The error of a JSON-RPC response.
+    /// Returns the error of a JSON-RPC response.
     pub(in crate::wire::official) fn rpc_error(&self, version: Version) -> RpcError<'_> {
         RpcError {
             code: self.code(),

@@ -1,30 +1,30 @@
-//! The codes of gRPC that the protocol makes use of.
+//! gRPC codes that the protocol uses.
 
-/// A code.
+/// Code of a gRPC status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum GrpcCode {
-    /// 3
+    /// Code 3.
     InvalidArgument,
-    /// 5
+    /// Code 5.
     NotFound,
-    /// 8
+    /// Code 8.
     ResourceExhausted,
-    /// 9
+    /// Code 9.
     FailedPrecondition,
-    /// 10
+    /// Code 10.
     Aborted,
-    /// 12
+    /// Code 12.
     Unimplemented,
-    /// 13
+    /// Code 13.
     Internal,
-    /// 14
+    /// Code 14.
     Unavailable,
-    /// 16
+    /// Code 16.
     Unauthenticated,
 }
 
 impl GrpcCode {
-    /// Its number.
+    /// Returns the number of the code.
     pub(crate) fn number(self) -> i32 {
         match self {
             Self::InvalidArgument => 3,
@@ -39,7 +39,7 @@ impl GrpcCode {
         }
     }
 
-    /// Its name.
+    /// Returns the name of the code.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::InvalidArgument => "INVALID_ARGUMENT",

@@ -1,4 +1,4 @@
-//! Reading: what a server says went wrong, in whatever binding and version it says so.
+//! Reader for errors of servers, in every binding and version.
 
 use jackfield_wire::{json, read};
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use super::{
     body::DOMAIN,
 };
 
-/// All kinds, for finding one by its code or reason.
+/// All kinds, for lookups by code or reason.
 const ALL: [Kind; 20] = [
     Kind::Parse,
     Kind::InvalidRequest,
@@ -34,28 +34,28 @@ const ALL: [Kind; 20] = [
     Kind::Conflict,
 ];
 
-/// What a server that gives no words is taken to say.
+/// Message for an error without a text.
 const SAID_NOTHING: &str = "the server gave no reason";
 
 impl Kind {
-    /// The kind of this code in JSON-RPC; a code that is nobody's is something that broke.
+    /// Returns the kind of a JSON-RPC code; unknown codes give [`Kind::Internal`].
     pub(crate) fn from_code(code: i64) -> Self {
-        // The codes are not all different: of those that share one, the first is the protocol's own.
+        // Some kinds share a code. The first kind in the list is the protocol's own.
         let of_code = |kind: &&Kind| Fault::new(**kind, "").code() == code;
         match code {
-            // Left to each server, so it says nothing.
+            // The code is free for each server and has no defined meaning.
             -32000 => Self::Internal,
             _ => ALL.iter().find(of_code).copied().unwrap_or(Self::Internal),
         }
     }
 
-    /// The kind of this reason.
+    /// Returns the kind of a reason.
     pub(crate) fn from_reason(reason: &str) -> Option<Self> {
         ALL.iter().find(|kind| kind.reason() == reason).copied()
     }
 
-    /// The same kind, unless it is something that broke and the words are those of the JavaScript library: one build of it
-    /// does not know its own errors, and loses their codes.
+    /// Corrects [`Kind::Internal`] by the message of the JavaScript library: one build of the library does
+    /// not recognize its own errors and loses their codes.
     fn or_by_words(self, message: &str) -> Self {
         match self {
             Self::Internal if message.starts_with("Task not found: ") => Self::TaskNotFound,
@@ -66,7 +66,7 @@ impl Kind {
         }
     }
 
-    /// The kind that a status over HTTP is nearest to, where nothing else tells.
+    /// Returns the kind nearest to an HTTP status, for errors without other information.
     fn from_status(status: u16) -> Self {
         match status {
             401 | 403 => Self::Unauthenticated,
@@ -87,7 +87,7 @@ impl Kind {
 }
 
 impl Fault {
-    /// What an error of JSON-RPC says. What it tells programs may say more than the code.
+    /// Reads a JSON-RPC error. The data may be more specific than the code.
     pub(crate) fn from_rpc(code: i64, message: impl Into<String>, data: Option<&RawValue>) -> Self {
         let message = message.into();
         let by_code = || Kind::from_code(code).or_by_words(&message);
@@ -95,8 +95,8 @@ impl Fault {
         Self::new(kind, message)
     }
 
-    /// What the body of a response over HTTP says went wrong, in the forms of both versions and of common servers; `None`
-    /// if it is nothing of the kind.
+    /// Reads the error in an HTTP body, in the forms of both versions and of common servers; `None` for other
+    /// content.
     pub(crate) fn from_rest(status: u16, body: &RawValue) -> Option<Self> {
         let outer: ErrorIn<'_> = read::read_part(body).ok()?;
         let inner = outer.error.and_then(|error| read::read_part(error).ok());
@@ -112,7 +112,7 @@ impl Fault {
         let code = error.code.and_then(number);
         let kind = match (reason, code) {
             (Some(kind), _) => kind,
-            // Those of HTTP are positive, and say what the status does.
+            // Positive codes are HTTP statuses and add no information.
             (None, Some(code)) if code < 0 => Kind::from_code(code).or_by_words(&message),
             _ => Kind::from_status(status),
         };
@@ -120,7 +120,7 @@ impl Fault {
     }
 }
 
-/// An error over HTTP as it is written: the names of the protocol, and those of frameworks and problem reports.
+/// Serialized HTTP error, with the member names of the protocol, of frameworks and of problem reports.
 #[derive(Debug, Deserialize)]
 struct ErrorIn<'a> {
     #[serde(borrow)]
@@ -140,7 +140,7 @@ struct ErrorIn<'a> {
 }
 
 impl ErrorIn<'_> {
-    /// Its words: the protocol's `message`, or what others call them.
+    /// Returns the message: the protocol's `message`, or the equivalent of another form.
     fn said(&self) -> Option<String> {
         if let Some(message) = self.message.and_then(json::str_of) {
             return Some(message.into_owned());
@@ -148,7 +148,7 @@ impl ErrorIn<'_> {
         if let Some(detail) = self.detail {
             return Some(match json::str_of(detail) {
                 Some(text) => text.into_owned(),
-                // A list of mistakes.
+                // A list of problems.
                 None => json::compact(detail),
             });
         }
@@ -160,7 +160,7 @@ impl ErrorIn<'_> {
     }
 }
 
-/// The reason of an error, and whose it is.
+/// Reason of an error with its domain.
 #[derive(Debug, Deserialize)]
 struct ReasonIn<'a> {
     #[serde(borrow)]
@@ -169,7 +169,7 @@ struct ReasonIn<'a> {
     reason: Option<&'a RawValue>,
 }
 
-/// The reason in what is said to programs: an object that has it, or a list of which one element does.
+/// Finds the reason in error details: in an object, or in an element of a list.
 fn reason_in(data: &RawValue) -> Option<Kind> {
     let of_object = |raw: &RawValue| {
         let given: ReasonIn<'_> = read::read_part(raw).ok()?;

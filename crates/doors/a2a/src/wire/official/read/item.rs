@@ -1,4 +1,4 @@
-//! Tasks, and what streams carry.
+//! Readers for tasks and for elements of streams.
 
 use jackfield_wire::{
     json,
@@ -20,11 +20,11 @@ use super::{
     part::PartIn,
 };
 
-/// How much is shown of what should be a state and is none.
+/// Longest quote of an invalid state in an error.
 const SHOWN: usize = 40;
 
-/// What tells which thing an object is: its kind in 0.3, the name of its only member in 1.0 and in REST of 0.3. Where neither
-/// does, its fields do.
+/// Members that identify an element: its kind in 0.3, the name of its only member in 1.0 and in REST of 0.3.
+/// Without either, the other fields decide.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ItemIn<'a> {
@@ -34,7 +34,7 @@ struct ItemIn<'a> {
     task: Option<&'a RawValue>,
     #[serde(borrow)]
     message: Option<&'a RawValue>,
-    /// What REST of 0.3 may call a message.
+    /// Name of a message in REST of 0.3.
     #[serde(borrow)]
     msg: Option<&'a RawValue>,
     #[serde(alias = "status_update", borrow)]
@@ -51,7 +51,7 @@ struct ItemIn<'a> {
     task_id: Option<&'a RawValue>,
 }
 
-/// A task as it is written.
+/// Serialized form of a task.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct TaskIn<'a> {
@@ -70,21 +70,21 @@ struct TaskIn<'a> {
     metadata: Option<Object>,
 }
 
-/// A status as it is written.
+/// Serialized form of a status.
 #[derive(Debug, Deserialize)]
 struct StatusIn<'a> {
     #[serde(borrow)]
     state: Option<&'a RawValue>,
     #[serde(borrow)]
     message: Option<OpenMessage<'a>>,
-    /// What REST of 0.3 may call the message.
+    /// Name of the message in REST of 0.3.
     #[serde(borrow)]
     update: Option<&'a RawValue>,
     #[serde(default, deserialize_with = "word")]
     timestamp: Option<String>,
 }
 
-/// An artifact as it is written.
+/// Serialized form of an artifact.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ArtifactIn<'a> {
@@ -103,7 +103,7 @@ struct ArtifactIn<'a> {
 
 type OpenArtifact<'a> = Open<'a, ArtifactIn<'a>>;
 
-/// A change of a task's status as it is written.
+/// Serialized form of a status update.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct StatusUpdateIn<'a> {
@@ -119,7 +119,7 @@ struct StatusUpdateIn<'a> {
     metadata: Option<Object>,
 }
 
-/// Something that was made, as it is written.
+/// Serialized form of an artifact update.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ArtifactUpdateIn<'a> {
@@ -138,7 +138,7 @@ struct ArtifactUpdateIn<'a> {
 }
 
 impl Version {
-    /// Reads what a stream carries, or what answers a plain send.
+    /// Reads an element of a stream, or the answer to a plain send.
     pub(crate) fn read_item(self, raw: &RawValue) -> Result<Item, Fault> {
         Ok(Item::read(self.shape(), raw)?)
     }
@@ -207,10 +207,10 @@ impl Item {
     }
 }
 
-/// Reads an item that is known to be of one sort.
+/// Reader for one kind of [`Item`].
 type ReadItem = fn(Shape, &RawValue) -> Result<Item, Misread>;
 
-/// What `read` makes of each element of the list in a field.
+/// Reads each element of the list in a field.
 fn each<T, M>(
     field: &str,
     list: Option<Vec<T>>,
@@ -243,12 +243,12 @@ impl Task {
 }
 
 impl Status {
-    /// Reads the field `status`, which must be there.
+    /// Reads the required field `status`.
     fn read(shape: Shape, raw: Option<&RawValue>) -> Result<Self, Misread> {
         const FIELD: &str = "status";
         let raw = raw.ok_or_else(|| Misread::missing(FIELD))?;
         let status = if json::is_string(raw) {
-            // The dialect of Agno Go says no more than the state.
+            // The dialect of Agno Go sends only the state.
             state(shape.version(), raw).map(Self::new)
         } else {
             read::read_part(raw).and_then(|status| Self::of(shape, status))
@@ -278,14 +278,14 @@ impl Status {
         Ok(Self {
             state: state.unwrap_or(State::Unknown),
             message: message.map_err(|misread| misread.within(name))?,
-            // A time that nobody can read says nothing.
+            // An unreadable time counts as absent.
             timestamp: status.timestamp.and_then(|text| time::to_utc(&text)),
             extra: extra(shape.version(), &rest),
         })
     }
 }
 
-/// The state of a name or number.
+/// Reads a state from its name or number.
 pub(super) fn state(version: Version, raw: &RawValue) -> Result<State, Misread> {
     let state = match json::str_of(raw) {
         Some(name) => State::from_name(&name),

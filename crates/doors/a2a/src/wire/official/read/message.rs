@@ -1,4 +1,4 @@
-//! Messages.
+//! Reader for messages.
 
 use jackfield_wire::{
     json,
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::wire::seed::MAX_PARTS;
 
-/// A message as it is written, in both versions.
+/// Serialized form of a message, in both versions.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct MessageIn<'a> {
@@ -34,7 +34,7 @@ pub(super) struct MessageIn<'a> {
     role: Option<&'a RawValue>,
     #[serde(borrow)]
     parts: Option<Vec<Open<'a, PartIn<'a>>>>,
-    /// What REST of 0.3 calls the parts.
+    /// Name of the parts in REST of 0.3.
     #[serde(borrow)]
     content: Option<&'a RawValue>,
     metadata: Option<Object>,
@@ -44,12 +44,12 @@ pub(super) struct MessageIn<'a> {
     reference_task_ids: Vec<String>,
 }
 
-/// A message, and the fields beside it that nobody knows.
+/// Message with its unknown fields.
 pub(super) type OpenMessage<'a> = Open<'a, MessageIn<'a>>;
 
 #[cfg(test)]
 impl Version {
-    /// Reads a message of a caller.
+    /// Reads a caller's message.
     pub(crate) fn read_message(
         self,
         raw: &RawValue,
@@ -59,12 +59,12 @@ impl Version {
 }
 
 impl Message {
-    /// Reads what a caller says: there must be something in it.
+    /// Reads a caller's message, which must have a part.
     pub(super) fn read(shape: Shape, message: OpenMessage<'_>) -> Result<Self, Misread> {
         let name = parts_name(shape, &message.known);
         let has_parts = has_parts(shape, &message.known);
         let spelling = check_spelling(shape, &message.known);
-        // One version of the conformance kit leaves the role out in REST.
+        // A version of the conformance kit leaves out the role in REST.
         let message = Self::of(shape, message, shape.is_proto().then_some(Role::User))?;
         spelling?;
         match (message.parts.is_empty(), has_parts) {
@@ -74,12 +74,12 @@ impl Message {
         }
     }
 
-    /// Reads what a server says: some say nothing, and leave out what goes without saying.
+    /// Reads a server's message. Some servers send no parts or leave out the role.
     pub(super) fn read_said(shape: Shape, message: OpenMessage<'_>) -> Result<Self, Misread> {
         Self::of(shape, message, Some(Role::Agent))
     }
 
-    /// Reads what a server answers with. What it says may be nothing, but it has to say so.
+    /// Reads a server's answer. The parts may be empty, but the field must be present.
     pub(super) fn read_answer(shape: Shape, message: OpenMessage<'_>) -> Result<Self, Misread> {
         if !has_parts(shape, &message.known) {
             return Err(Misread::missing(parts_name(shape, &message.known)));
@@ -124,7 +124,7 @@ impl Message {
 const PARTS: &str = "parts";
 const CONTENT: &str = "content";
 
-/// What the parts are called. REST of 0.3 calls them content.
+/// Returns the field name of the parts, which is `content` in REST of 0.3.
 fn parts_name(shape: Shape, message: &MessageIn<'_>) -> &'static str {
     let may_be_content = shape.version() == Version::V03 && message.parts.is_none();
     if may_be_content && message.content.is_some() {
@@ -138,7 +138,8 @@ fn has_parts(shape: Shape, message: &MessageIn<'_>) -> bool {
     message.parts.is_some() || parts_name(shape, message) == CONTENT
 }
 
-/// Callers keep to the spelling of their version. Servers are read more leniently: their mistakes are not the caller's.
+/// Checks that callers use the role names of their version. Servers are read leniently, because the caller
+/// cannot correct their mistakes.
 fn check_spelling(shape: Shape, message: &MessageIn<'_>) -> Result<(), Misread> {
     if shape == Shape::V10
         && let Some(name) = message.role.and_then(json::str_of)

@@ -1,4 +1,4 @@
-//! The params of the operations, those of push configs excepted.
+//! Readers for the params of all operations except push configs.
 
 use jackfield_wire::{
     json,
@@ -24,23 +24,23 @@ use super::{
     push::OpenPushConfig,
 };
 
-/// What version 0.3 has in a configuration under another name, and its name in 1.0.
+/// Configuration fields of version 0.3 with a different name in 1.0.
 const OLD_NAMES: [(&str, &str); 2] = [
     ("blocking", "returnImmediately, which says the opposite"),
     ("pushNotificationConfig", "taskPushNotificationConfig"),
 ];
 
-/// The most tasks of a page.
+/// Largest number of tasks per page.
 const MAX_PAGE: usize = 100;
 
-/// The params of a send.
+/// Params of a send.
 #[derive(Debug, Deserialize)]
 struct SendIn<'a> {
     #[serde(default, deserialize_with = "word")]
     tenant: Option<String>,
     #[serde(borrow)]
     message: Option<OpenMessage<'a>>,
-    /// What REST of 0.3 may call the message.
+    /// Name of the message in REST of 0.3.
     #[serde(borrow)]
     request: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -48,7 +48,8 @@ struct SendIn<'a> {
     metadata: Option<Object>,
 }
 
-/// What one version of the conformance kit writes beside the message in REST instead of into the configuration.
+/// Options that a version of the conformance kit writes beside the message in REST, outside of the
+/// configuration.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct OuterConfigurationIn {
@@ -63,7 +64,7 @@ struct OuterConfigurationIn {
     blocking: Option<bool>,
 }
 
-/// The configuration of a send in 0.3.
+/// Configuration of a send in 0.3.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ConfigurationV03<'a> {
@@ -78,12 +79,12 @@ struct ConfigurationV03<'a> {
     blocking: Option<bool>,
     #[serde(alias = "push_notification_config", borrow)]
     push_notification_config: Option<OpenPushConfig<'a>>,
-    /// What REST calls it.
+    /// Name of the push config in REST.
     #[serde(alias = "push_notification", borrow)]
     push_notification: Option<OpenPushConfig<'a>>,
 }
 
-/// The configuration of a send in 1.0.
+/// Configuration of a send in 1.0.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ConfigurationV10<'a> {
@@ -99,42 +100,43 @@ struct ConfigurationV10<'a> {
     return_immediately: Option<bool>,
     #[serde(alias = "task_push_notification_config", borrow)]
     task_push_notification_config: Option<OpenPushConfig<'a>>,
-    /// 0.3 says so. Nobody would notice that it is ignored until it matters, so that it is refused.
+    /// Field of 0.3. An ignored field would go unnoticed until the difference matters, so the field is
+    /// refused.
     #[serde(borrow)]
     blocking: Option<&'a RawValue>,
-    /// The same.
+    /// Field of 0.3, refused for the same reason.
     #[serde(alias = "push_notification_config", borrow)]
     push_notification_config: Option<&'a RawValue>,
 }
 
-/// The params of a look at a task.
+/// Params for fetching a task.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct GetIn<'a> {
     #[serde(default, deserialize_with = "word")]
     tenant: Option<String>,
     id: Option<String>,
-    /// What some callers of 0.3 call the id.
+    /// Name of the id for some callers of 0.3.
     #[serde(alias = "task_id", borrow)]
     task_id: Option<&'a RawValue>,
     #[serde(alias = "history_length")]
     history_length: Option<Count>,
 }
 
-/// The params of what only names a task.
+/// Params with only a task.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct TaskIn<'a> {
     #[serde(default, deserialize_with = "word")]
     tenant: Option<String>,
     id: Option<String>,
-    /// What some callers of 0.3 call the id.
+    /// Name of the id for some callers of 0.3.
     #[serde(alias = "task_id", borrow)]
     task_id: Option<&'a RawValue>,
     metadata: Option<Object>,
 }
 
-/// The body of a request whose address names the task.
+/// Body of a request whose address names the task.
 #[derive(Debug, Deserialize)]
 struct TaskBodyIn {
     #[serde(default, deserialize_with = "word")]
@@ -142,7 +144,7 @@ struct TaskBodyIn {
     metadata: Option<Object>,
 }
 
-/// The params of a look for tasks.
+/// Params for listing tasks.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ListIn<'a> {
@@ -160,14 +162,14 @@ struct ListIn<'a> {
     history_length: Option<Count>,
     #[serde(alias = "status_timestamp_after")]
     status_timestamp_after: Option<String>,
-    /// What the conformance kit of 0.3 calls it.
+    /// Name of the time filter in the conformance kit of 0.3.
     #[serde(alias = "last_updated_after")]
     last_updated_after: Option<Integer>,
     #[serde(alias = "include_artifacts")]
     include_artifacts: Option<bool>,
 }
 
-/// The params of an operation that takes none but the tenant.
+/// Params with only a tenant.
 #[derive(Debug, Deserialize)]
 struct TenantIn {
     #[serde(default, deserialize_with = "word")]
@@ -175,7 +177,7 @@ struct TenantIn {
 }
 
 impl Version {
-    /// Reads the params of a send, plain or streaming.
+    /// Reads the [`SendParams`] of a send, plain or streaming.
     pub(crate) fn read_send(
         self,
         params: Option<&RawValue>,
@@ -184,7 +186,7 @@ impl Version {
         SendParams::read(self.shape(), params, max_depth)
     }
 
-    /// Reads the params of a look at a task.
+    /// Reads the [`GetParams`] for fetching a task.
     pub(crate) fn read_get(
         self,
         params: Option<&RawValue>,
@@ -198,7 +200,7 @@ impl Version {
         })
     }
 
-    /// Reads the params of a look for tasks.
+    /// Reads the [`ListParams`] for listing tasks.
     pub(crate) fn read_list(
         self,
         params: Option<&RawValue>,
@@ -206,7 +208,7 @@ impl Version {
     ) -> Result<ListParams, Fault> {
         let params: ListIn<'_> = read_params(params, max_depth)?;
         let in_field = |name: &'static str| move |misread: Misread| misread.within(name);
-        // An empty name says nothing.
+        // An empty name counts as absent.
         let status = params.status.filter(|raw| raw.get() != "\"\"");
         let state = status.map(|raw| {
             self.check_state_name(json::str_of(raw).as_deref())?;
@@ -235,7 +237,7 @@ impl Version {
         })
     }
 
-    /// Refuses the name that a state has only in 0.3, where 1.0 is spoken.
+    /// Refuses a state name of 0.3 in version 1.0.
     pub(super) fn check_state_name(self, name: Option<&str>) -> Result<(), Misread> {
         let Some(state) = name.and_then(State::from_name) else {
             return Ok(());
@@ -247,7 +249,7 @@ impl Version {
         Ok(())
     }
 
-    /// Reads the params of what only names a task: cancel and subscribe.
+    /// Reads params with only a task, for cancel and subscribe.
     pub(crate) fn read_task(
         self,
         params: Option<&RawValue>,
@@ -261,7 +263,7 @@ impl Version {
         })
     }
 
-    /// The same where the task is named in the address, and there need not be a body.
+    /// Reads params with only a task, if the address names the task; the body is optional.
     pub(crate) fn task_from_body(
         self,
         task: &str,
@@ -276,7 +278,7 @@ impl Version {
         })
     }
 
-    /// Reads the params of an operation that takes none but the tenant.
+    /// Reads params with only a tenant.
     pub(crate) fn read_tenant(
         self,
         params: Option<&RawValue>,
@@ -322,7 +324,7 @@ impl SendParams {
 }
 
 impl Configuration {
-    /// Takes what stands beside the message instead of in here.
+    /// Adds the options that are written beside the message.
     fn add_outer(&mut self, outer: OuterConfigurationIn) {
         if self.accepted_output_modes.is_empty() {
             self.accepted_output_modes = outer.accepted_output_modes;
@@ -378,7 +380,7 @@ impl Configuration {
     }
 }
 
-/// The id of a task; in 0.3 some callers write it in full.
+/// Returns the task id, which some callers of 0.3 send as `taskId`.
 fn task_id(
     version: Version,
     id: Option<String>,
@@ -391,24 +393,24 @@ fn task_id(
     id.ok_or_else(|| Misread::missing("id"))
 }
 
-/// The state that tasks are looked for by. In 1.0 the unspecified state is as good as none.
+/// Returns the state to filter by. In 1.0 the unspecified state means no filter.
 pub(super) fn filter(version: Version, state: Option<State>) -> Option<State> {
     state.filter(|state| !(version == Version::V10 && *state == State::Unknown))
 }
 
-/// How many tasks a page may have.
+/// Checks the number of tasks per page.
 pub(super) fn page_size(number: Option<i64>) -> Result<usize, Misread> {
     let size = number.and_then(|number| usize::try_from(number).ok());
     size.filter(|size| (1..=MAX_PAGE).contains(size))
         .ok_or_else(|| here(format!("must be an integer from 1 to {MAX_PAGE}")))
 }
 
-/// A point in time, in UTC.
+/// Parses a time, converted to UTC.
 pub(super) fn since(text: &str) -> Result<String, Misread> {
     time::to_utc(text).ok_or_else(|| here("must be a time in RFC 3339"))
 }
 
-/// A point in time, in milliseconds since 1970.
+/// Converts a time from milliseconds since 1970.
 pub(super) fn since_millis(number: Option<i64>) -> Result<String, Misread> {
     number
         .and_then(time::from_millis)

@@ -1,4 +1,4 @@
-//! The parts of messages and artifacts.
+//! Reader for parts of messages and artifacts.
 
 use jackfield_wire::{
     json::{self, Member, Members},
@@ -20,7 +20,7 @@ use crate::wire::{
     write::{MembersOut, to_json},
 };
 
-/// A part as it is written, in both versions.
+/// Serialized form of a part, in both versions.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PartIn<'a> {
@@ -40,7 +40,7 @@ pub(super) struct PartIn<'a> {
     metadata: Option<Object>,
 }
 
-/// A file as 0.3 writes it in JSON-RPC and in REST, and as its conformance kit does.
+/// Serialized form of a file in 0.3: in JSON-RPC, in REST, and in the conformance kit.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct FileIn {
@@ -80,7 +80,7 @@ impl Part {
         let version = shape.version();
         let Open { known: given, rest } = part;
         let kind = match (version, given.kind) {
-            // It has none, and does not mind.
+            // Version 1.0 has no kinds and ignores the field.
             (Version::V10, _) | (Version::V03, None) => None,
             (Version::V03, Some(kind)) => {
                 let text = json::str_of(kind);
@@ -103,7 +103,7 @@ impl Part {
             file.map_err(|misread| misread.within("file"))?;
         }
         match given.data {
-            // In 1.0 nothing is a value, too.
+            // In 1.0 null is a valid value too.
             Some(data) if json::is_null(data) && version == Version::V03 => {}
             Some(data) if json::is_null(data) && !part.contents.is_empty() => {}
             Some(data) => part.add_data(version, data, kind.is_some()),
@@ -113,7 +113,7 @@ impl Part {
     }
 }
 
-/// A part of which not everything is known yet.
+/// Part under construction.
 #[derive(Debug, Default)]
 struct Draft {
     contents: Vec<Content>,
@@ -148,7 +148,7 @@ impl Draft {
         }
         self.media_type = file.mime_type.or(self.media_type.take());
         self.filename = file.name.or(self.filename.take());
-        // They come out where they came in: in a file that this part holds.
+        // The fields are written back in the same place: in the file of the part.
         if let Some(object) = object_of(&rest) {
             self.extra.version = Some(shape.version());
             self.extra.fields.push(("file".into(), object));
@@ -161,7 +161,7 @@ impl Draft {
             return self.add(Content::Data(own(data)));
         }
         let members = Members::of(data);
-        // REST of 0.3 has no kinds, and one more object around the data.
+        // REST of 0.3 has no kinds, and an additional object around the data.
         let inner = members.as_ref().filter(|_| !has_kind).and_then(sole_data);
         let data = inner.unwrap_or(data);
         match self.unwrapped(data) {
@@ -174,7 +174,7 @@ impl Draft {
         }
     }
 
-    /// The value within data that a writer of 0.3 had to wrap, since it was no object.
+    /// Returns the value of data that a writer of 0.3 wrapped into an object.
     fn unwrapped<'d>(&self, data: &'d RawValue) -> Option<&'d RawValue> {
         let metadata = Members::of(self.metadata.as_deref()?)?;
         if metadata.get(DATA_WRAPPED)?.get() != "true" {
@@ -218,7 +218,7 @@ impl Draft {
     }
 }
 
-/// The value of an object's member `data`, if it has no other.
+/// Returns the value of the member `data`, if the object has no other member.
 fn sole_data<'a>(members: &Members<'a>) -> Option<&'a RawValue> {
     let mut members = members.iter();
     match (members.next(), members.next()) {
@@ -227,7 +227,7 @@ fn sole_data<'a>(members: &Members<'a>) -> Option<&'a RawValue> {
     }
 }
 
-/// Metadata without the mark of wrapped data; `None` if nothing else is in it.
+/// Returns metadata without the mark of wrapped data; `None` if empty otherwise.
 fn without_mark(metadata: &RawValue) -> Option<Raw> {
     let members = Members::of(metadata)?;
     let others: Vec<_> = members
@@ -238,7 +238,7 @@ fn without_mark(metadata: &RawValue) -> Option<Raw> {
     object_of(&others)
 }
 
-/// An object of these members; `None` if there are none.
+/// Builds an object of members; `None` for an empty list.
 fn object_of(members: &[Member<'_>]) -> Option<Raw> {
     if members.is_empty() {
         return None;
@@ -247,7 +247,7 @@ fn object_of(members: &[Member<'_>]) -> Option<Raw> {
     Some(own(&object))
 }
 
-/// Bytes whose base64 was put into base64 again. What can only have been written once is taken as that.
+/// Decodes doubly encoded base64 once. Content that can only be encoded once is returned unchanged.
 fn decoded_once(Bytes(outer): Bytes) -> Bytes {
     let inner = base64::decode(&outer).and_then(base64::normal);
     Bytes(inner.unwrap_or(outer))

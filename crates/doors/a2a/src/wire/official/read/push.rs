@@ -1,4 +1,4 @@
-//! Push configs, and the params of the operations on them.
+//! Readers for push configs and for the params of their operations.
 
 use jackfield_wire::read::{self, Misread, Open};
 use serde::{Deserialize, de::IgnoredAny};
@@ -11,7 +11,7 @@ use super::super::{
     model::{Authentication, PushConfig, PushCreateParams, PushListParams, PushParams},
 };
 
-/// A push config as it is written, in both versions.
+/// Serialized form of a push config, in both versions.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PushConfigIn<'a> {
@@ -31,10 +31,10 @@ pub(super) struct PushConfigIn<'a> {
     authentication: Option<&'a RawValue>,
 }
 
-/// A push config, and the fields beside it that nobody knows.
+/// Push config with its unknown fields.
 pub(super) type OpenPushConfig<'a> = Open<'a, PushConfigIn<'a>>;
 
-/// How a receiver wants to be spoken to, in 0.3. Some say it as 1.0 does.
+/// Authentication in 0.3. Some callers use the form of 1.0.
 #[derive(Debug, Deserialize)]
 struct AuthenticationV03 {
     schemes: Option<Vec<String>>,
@@ -44,7 +44,7 @@ struct AuthenticationV03 {
     credentials: Option<String>,
 }
 
-/// The same in 1.0.
+/// Authentication in 1.0.
 #[derive(Debug, Deserialize)]
 struct AuthenticationV10 {
     #[serde(deserialize_with = "filled")]
@@ -53,7 +53,7 @@ struct AuthenticationV10 {
     credentials: Option<String>,
 }
 
-/// The params that have somebody notified of a task, as far as they are not the config itself.
+/// Params for adding a push config, apart from the config itself.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct PushCreateIn<'a> {
@@ -61,19 +61,19 @@ struct PushCreateIn<'a> {
     tenant: Option<String>,
     #[serde(alias = "task_id", borrow)]
     task_id: Option<&'a RawValue>,
-    /// What 0.3 puts around the config.
+    /// URL of an unwrapped config; 0.3 wraps the config in `pushNotificationConfig`.
     #[serde(borrow)]
     url: Option<&'a RawValue>,
     #[serde(alias = "push_notification_config", borrow)]
     push_notification_config: Option<&'a RawValue>,
-    /// What callers of REST in 0.3 put around it.
+    /// Wrapper of the config for REST callers of 0.3.
     #[serde(borrow)]
     config: Option<&'a RawValue>,
     #[serde(alias = "config_id", borrow)]
     config_id: Option<&'a RawValue>,
 }
 
-/// The params that name a push config, in 0.3.
+/// Params that name a push config, in 0.3.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct PushV03 {
@@ -89,7 +89,7 @@ struct PushV03 {
     push_notification_config_id: Option<String>,
 }
 
-/// The same in 1.0.
+/// Params that name a push config, in 1.0.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct PushV10 {
@@ -101,8 +101,7 @@ struct PushV10 {
     id: String,
 }
 
-/// The params that ask for the push configs of a task, in 0.3. It answers with a bare list, which has no place for what asks
-/// for the next page.
+/// Params for listing push configs, in 0.3. The answer is a bare list without a page token.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct PushListV03 {
@@ -116,7 +115,7 @@ struct PushListV03 {
     page_token: Option<String>,
 }
 
-/// The same in 1.0.
+/// Params for listing push configs, in 1.0.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct PushListV10 {
@@ -131,7 +130,7 @@ struct PushListV10 {
 }
 
 impl Version {
-    /// Reads the params that have somebody notified.
+    /// Reads the [`PushCreateParams`] for adding a push config.
     pub(crate) fn read_push(
         self,
         params: Option<&RawValue>,
@@ -146,7 +145,7 @@ impl Version {
         })
     }
 
-    /// The same where the task is named in the address.
+    /// Reads the params for adding a push config, if the address names the task.
     pub(crate) fn push_from_body(
         self,
         task: &str,
@@ -174,7 +173,7 @@ impl Version {
         })
     }
 
-    /// Reads the params that name a push config.
+    /// Reads the [`PushParams`] that name a push config.
     pub(crate) fn read_push_params(
         self,
         params: Option<&RawValue>,
@@ -200,7 +199,7 @@ impl Version {
         })
     }
 
-    /// Reads the params that ask for the push configs of a task.
+    /// Reads the [`PushListParams`] for listing push configs.
     pub(crate) fn read_push_list(
         self,
         params: Option<&RawValue>,
@@ -231,7 +230,7 @@ impl Version {
 }
 
 impl PushConfig {
-    /// Reads the config of a task, of which `given` is what `raw` says besides.
+    /// Reads the config of a task. `given` has the other members of `raw`.
     fn read(
         version: Version,
         given: &PushCreateIn<'_>,
@@ -246,7 +245,7 @@ impl PushConfig {
                 let config = config.and_then(|config| Self::read_inner(version, config));
                 config.map_err(|misread| misread.within(NESTED))?
             }
-            // Some callers leave out what is around it.
+            // Some callers leave out the wrapper.
             (Version::V03, Some(_), _) | (Version::V10, ..) => {
                 let raw = raw.ok_or_else(|| Misread::missing("url"))?;
                 Self::read_inner(version, read::read_part(raw)?)?
@@ -258,7 +257,7 @@ impl PushConfig {
         })
     }
 
-    /// Reads a config that stands in a field of something.
+    /// Reads a config inside a field.
     pub(super) fn read_inner(
         version: Version,
         config: OpenPushConfig<'_>,
@@ -284,8 +283,8 @@ impl PushConfig {
 }
 
 impl Authentication {
-    /// Reads it. Without a scheme nobody knows how to show the credentials. An empty list of schemes, which 0.3 allows, is as
-    /// good as no authentication at all.
+    /// Reads an authentication. Credentials without a scheme are refused, because the scheme decides their
+    /// use. An empty list of schemes, which 0.3 allows, means no authentication.
     fn read(version: Version, raw: &RawValue) -> Result<Option<Self>, Misread> {
         match version {
             Version::V03 => Self::of_v03(read::read_part(raw)?),

@@ -1,4 +1,4 @@
-//! Params in the query of an address, for REST.
+//! Readers for params in a query string, for REST.
 
 use jackfield_wire::read::Misread;
 
@@ -13,7 +13,7 @@ use super::{
 };
 
 impl Version {
-    /// Reads the params of a look for tasks.
+    /// Reads the params for listing tasks.
     pub(crate) fn list_from_query<'a>(
         self,
         pairs: impl Iterator<Item = (&'a str, &'a str)>,
@@ -21,13 +21,13 @@ impl Version {
         let query = Query::of(pairs);
         let state = query.read("status", |text| {
             self.check_state_name(Some(text))?;
-            // The number of a state serves as well.
+            // The number of a state is accepted too.
             let number = || integer(text).and_then(State::from_number);
             let state = State::from_name(text).or_else(number);
             state.ok_or_else(|| here("must be the name of a state"))
         })?;
         let after = query.read("statusTimestampAfter", since)?;
-        // What the conformance kit of 0.3 calls it.
+        // Name of the time filter in the conformance kit of 0.3.
         let updated_after = query.read("lastUpdatedAfter", |text| since_millis(integer(text)))?;
         Ok(ListParams {
             tenant: query.text("tenant")?,
@@ -41,7 +41,7 @@ impl Version {
         })
     }
 
-    /// Reads the params of a look at a task, which the path names.
+    /// Reads the params for fetching a task, which the path names.
     pub(crate) fn get_from_query<'a>(
         self,
         task: &str,
@@ -55,7 +55,7 @@ impl Version {
         })
     }
 
-    /// Reads the params that ask for the push configs of a task, which the path names.
+    /// Reads the params for listing push configs of a task, which the path names.
     pub(crate) fn push_list_from_query<'a>(
         self,
         task: &str,
@@ -71,7 +71,7 @@ impl Version {
     }
 }
 
-/// The params of a query, decoded. An empty one counts as absent.
+/// Decoded params of a query. An empty value counts as absent.
 #[derive(Debug)]
 struct Query<'a>(Vec<(&'a str, &'a str)>);
 

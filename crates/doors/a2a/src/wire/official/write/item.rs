@@ -1,4 +1,4 @@
-//! Tasks, and what streams carry.
+//! Writers for tasks and for elements of streams.
 
 use jackfield_wire::time;
 use serde::Serialize;
@@ -15,7 +15,7 @@ use super::{
     message::{MessageOut, PartOut},
 };
 
-/// What a stream carries, in an object that names it.
+/// Element of a stream, in an object with a single member.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 enum NamedItem<'a> {
@@ -25,7 +25,7 @@ enum NamedItem<'a> {
     ArtifactUpdate(ArtifactUpdateOut<'a>),
 }
 
-/// A task.
+/// Serialized form of a task.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct TaskOut<'a> {
@@ -44,7 +44,7 @@ struct TaskOut<'a> {
     extra: ExtraOut<'a>,
 }
 
-/// Where a task stands.
+/// Serialized form of a status.
 #[derive(Debug, Serialize)]
 struct StatusOut<'a> {
     state: &'static str,
@@ -56,7 +56,7 @@ struct StatusOut<'a> {
     extra: ExtraOut<'a>,
 }
 
-/// Something that was made.
+/// Serialized form of an artifact.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ArtifactOut<'a> {
@@ -74,7 +74,7 @@ struct ArtifactOut<'a> {
     extra: ExtraOut<'a>,
 }
 
-/// A change of a task's status.
+/// Serialized form of a status update.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct StatusUpdateOut<'a> {
@@ -83,7 +83,7 @@ struct StatusUpdateOut<'a> {
     task_id: &'a str,
     context_id: &'a str,
     status: StatusOut<'a>,
-    /// Only 0.3 says so.
+    /// End of the stream, in 0.3 only.
     #[serde(skip_serializing_if = "Option::is_none")]
     r#final: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -92,7 +92,7 @@ struct StatusUpdateOut<'a> {
     extra: ExtraOut<'a>,
 }
 
-/// Something was made, or more of it.
+/// Serialized form of an artifact update.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ArtifactUpdateOut<'a> {
@@ -111,7 +111,7 @@ struct ArtifactUpdateOut<'a> {
     extra: ExtraOut<'a>,
 }
 
-/// A page of tasks.
+/// Serialized form of a page of tasks.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct PageOut<'a> {
@@ -121,14 +121,14 @@ struct PageOut<'a> {
     total_size: usize,
 }
 
-/// Flags that say no are left out.
+/// Returns true for a flag to leave out.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
 fn is_no(flag: &bool) -> bool {
     !flag
 }
 
 impl Shape {
-    /// Appends what a stream carries.
+    /// Appends an element of a stream.
     pub(in crate::wire::official) fn write_item(self, item: &Item, out: &mut String) {
         let item = match item {
             Item::Task(task) => NamedItem::Task(self.task(task)),
@@ -138,7 +138,7 @@ impl Shape {
         };
         match (self, &item) {
             (Self::V03Proto(_) | Self::V10, named) => append(out, named),
-            // Its kind tells what it is.
+            // In 0.3 the kind identifies the element.
             (Self::V03, NamedItem::Task(task)) => append(out, task),
             (Self::V03, NamedItem::Message(message)) => append(out, message),
             (Self::V03, NamedItem::StatusUpdate(update)) => append(out, update),
@@ -166,7 +166,7 @@ impl Shape {
     }
 
     fn task(self, task: &Task) -> TaskOut<'_> {
-        // Callers of 0.3 count on the history.
+        // Callers of 0.3 expect the history.
         let has_history = !task.history.is_empty() || self == Self::V03;
         let messages = || task.history.iter().map(|message| self.message(message));
         let artifacts = task.artifacts.iter();

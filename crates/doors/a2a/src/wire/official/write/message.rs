@@ -1,4 +1,4 @@
-//! Messages and their parts.
+//! Writers for messages and parts.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::wire::base64;
 
-/// A message.
+/// Serialized form of a message.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct MessageOut<'a> {
@@ -31,7 +31,7 @@ pub(super) struct MessageOut<'a> {
     role: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     parts: Option<Vec<PartOut<'a>>>,
-    /// What REST of 0.3 calls the parts.
+    /// Name of the parts in REST of 0.3.
     #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<Vec<PartOut<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -44,7 +44,7 @@ pub(super) struct MessageOut<'a> {
     extra: ExtraOut<'a>,
 }
 
-/// A part.
+/// Serialized form of a part.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum PartOut<'a> {
@@ -52,7 +52,7 @@ pub(super) enum PartOut<'a> {
     V10(PartV10<'a>),
 }
 
-/// A part of 0.3. It has no place for the media type and the name of what is no file.
+/// Part in 0.3, which has media type and name only for files.
 #[derive(Debug, Serialize)]
 pub(super) struct PartV03<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -69,7 +69,7 @@ pub(super) struct PartV03<'a> {
     extra: ExtraOut<'a>,
 }
 
-/// A part of 1.0.
+/// Part in 1.0.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PartV10<'a> {
@@ -91,7 +91,7 @@ pub(super) struct PartV10<'a> {
     extra: ExtraOut<'a>,
 }
 
-/// A file of 0.3, in JSON-RPC or in REST.
+/// File in 0.3, in JSON-RPC or REST.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct FileOut<'a> {
@@ -111,7 +111,7 @@ struct FileOut<'a> {
     extra: FileExtraOut<'a>,
 }
 
-/// The unknown fields of a file.
+/// Unknown fields of a file.
 #[derive(Debug, Default)]
 struct FileExtraOut<'a>(Vec<&'a RawValue>);
 
@@ -127,26 +127,26 @@ impl Serialize for FileExtraOut<'_> {
     }
 }
 
-/// The data of a part of 0.3, which must be an object.
+/// Data of a part in 0.3, which must be an object.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum DataOut<'a> {
     Object(&'a RawValue),
-    /// What is no object is put into one.
+    /// Value other than an object, wrapped into an object.
     Wrapped {
         value: &'a RawValue,
     },
-    /// REST has one more object around it.
+    /// Data in REST, with an additional object.
     InRest {
         data: Box<DataOut<'a>>,
     },
 }
 
-/// The metadata of a part of 0.3.
+/// Metadata of a part in 0.3.
 #[derive(Debug)]
 enum MetadataOut<'a> {
     Plain(&'a RawValue),
-    /// With the mark that the data is wrapped.
+    /// Metadata with the mark of wrapped data.
     Marked(Option<&'a RawValue>),
 }
 
@@ -166,12 +166,12 @@ impl Serialize for MetadataOut<'_> {
 }
 
 impl Shape {
-    /// The kind of a thing, which only JSON-RPC of 0.3 tells.
+    /// Returns the kind of an object, which only JSON-RPC of 0.3 has.
     pub(super) fn kind(self, kind: &'static str) -> Option<&'static str> {
         (self == Self::V03).then_some(kind)
     }
 
-    /// A message as it is written.
+    /// Returns the serialized form of a message.
     pub(super) fn message(self, message: &Message) -> MessageOut<'_> {
         let parts = Some(self.parts(&message.parts));
         let (parts, content) = match self {
@@ -203,7 +203,7 @@ impl Shape {
         })
     }
 
-    /// Parts as they are written.
+    /// Returns the serialized form of parts.
     pub(super) fn parts(self, parts: &[Part]) -> Vec<PartOut<'_>> {
         let part = |part| match self {
             Self::V03 | Self::V03Proto(_) => PartOut::V03(self.old_part(part)),
@@ -289,7 +289,7 @@ impl Shape {
     }
 }
 
-/// The unknown fields of the file that a part of 0.3 holds.
+/// Returns the unknown fields of the file in a part of 0.3.
 fn file_extra(extra: &Extra) -> FileExtraOut<'_> {
     let is_old = extra.version == Some(Version::V03);
     let fields = extra.fields.iter();

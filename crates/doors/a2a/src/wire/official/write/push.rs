@@ -1,4 +1,4 @@
-//! Push configs.
+//! Writers for push configs.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use super::{
     ExtraOut, append,
 };
 
-/// The push config of a task in 0.3.
+/// Push config of a task in 0.3.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct TaskPushV03<'a> {
@@ -15,7 +15,7 @@ struct TaskPushV03<'a> {
     push_notification_config: PushConfigOut<'a>,
 }
 
-/// The same in REST.
+/// Push config of a task in REST of 0.3.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct TaskPushInRest<'a> {
@@ -23,7 +23,7 @@ struct TaskPushInRest<'a> {
     push_notification_config: PushConfigOut<'a>,
 }
 
-/// The push config of a task.
+/// Push config of a task.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum TaskPush<'a> {
@@ -32,7 +32,7 @@ enum TaskPush<'a> {
     V10(PushConfigOut<'a>),
 }
 
-/// A page of push configs.
+/// Page of push configs.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct PushPageOut<'a> {
@@ -41,7 +41,7 @@ struct PushPageOut<'a> {
     next_page_token: &'a str,
 }
 
-/// A push config.
+/// Push config.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PushConfigOut<'a> {
@@ -58,12 +58,12 @@ pub(super) struct PushConfigOut<'a> {
     extra: ExtraOut<'a>,
 }
 
-/// How the receiver wants to be spoken to.
+/// Authentication at the receiver.
 #[derive(Debug, Serialize)]
 struct AuthenticationOut<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     schemes: Option<&'a [String]>,
-    /// 1.0 has room for just one.
+    /// Single scheme of 1.0.
     #[serde(skip_serializing_if = "Option::is_none")]
     scheme: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -121,7 +121,7 @@ impl Shape {
         }
     }
 
-    /// A push config, without the task that it is of.
+    /// Returns the serialized form of a push config, without its task.
     pub(super) fn push_config(self, config: &PushConfig) -> PushConfigOut<'_> {
         let authentication = config.authentication.as_ref().map(|authentication| {
             let is_new = self == Self::V10;

@@ -1,4 +1,4 @@
-//! The params of what a client asks of a server.
+//! Writers for the params of a client.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -14,7 +14,7 @@ use super::{
     push::PushConfigOut,
 };
 
-/// The params of a send.
+/// Params of a send.
 #[derive(Debug, Serialize)]
 struct SendOut<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -26,7 +26,7 @@ struct SendOut<'a> {
     metadata: Option<&'a RawValue>,
 }
 
-/// How a sender wants its answer.
+/// Options for the answer.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ConfigurationOut<'a> {
@@ -34,12 +34,12 @@ struct ConfigurationOut<'a> {
     accepted_output_modes: Option<&'a [String]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     history_length: Option<usize>,
-    /// What 0.3 has in place of the next.
+    /// Opposite of `return_immediately`, in 0.3.
     #[serde(skip_serializing_if = "Option::is_none")]
     blocking: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     return_immediately: Option<bool>,
-    /// The names of 0.3, of its REST and of 1.0 for one thing.
+    /// Push config under the name of 0.3; the next two fields are the names in REST of 0.3 and in 1.0.
     #[serde(skip_serializing_if = "Option::is_none")]
     push_notification_config: Option<PushConfigOut<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,7 +48,7 @@ struct ConfigurationOut<'a> {
     task_push_notification_config: Option<PushConfigOut<'a>>,
 }
 
-/// The params of a look at a task.
+/// Params for fetching a task.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct GetOut<'a> {
@@ -59,7 +59,7 @@ struct GetOut<'a> {
     history_length: Option<usize>,
 }
 
-/// The params of what only names a task.
+/// Params with only a task.
 #[derive(Debug, Serialize)]
 struct TaskIdOut<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,7 +75,7 @@ impl Version {
         self.shape().write_send_params(params, out);
     }
 
-    /// Appends the params of a look at a task.
+    /// Appends the params for fetching a task.
     pub(crate) fn write_get_params(self, params: &GetParams, out: &mut String) {
         let params = GetOut {
             tenant: self.shape().tenant(params.tenant.as_deref()),
@@ -85,7 +85,7 @@ impl Version {
         append(out, &params);
     }
 
-    /// Appends the params of what only names a task: cancel and subscribe.
+    /// Appends params with only a task, for cancel and subscribe.
     pub(crate) fn write_task_params(self, params: &TaskParams, out: &mut String) {
         let params = TaskIdOut {
             tenant: self.shape().tenant(params.tenant.as_deref()),
@@ -113,14 +113,14 @@ impl Shape {
         append(out, &params);
     }
 
-    /// Version 0.3 knows no tenants.
+    /// Returns the tenant, which version 0.3 does not have.
     fn tenant(self, tenant: Option<&str>) -> Option<&str> {
         tenant.filter(|_| self == Self::V10)
     }
 
     fn configuration(self, wanted: &Configuration) -> ConfigurationOut<'_> {
         let modes = wanted.accepted_output_modes.as_slice();
-        // Servers of 0.2, which read 0.3 too, insist on the list.
+        // Servers of 0.2, which also read 0.3, require the list.
         let has_modes = self == Self::V03 || !modes.is_empty();
         let push = wanted.push.as_ref().map(|push| self.push_config(push));
         let common = ConfigurationOut {
@@ -150,7 +150,7 @@ impl Shape {
 }
 
 impl Configuration {
-    /// Whether nothing in particular is wanted.
+    /// Returns true if all options are unset.
     fn is_empty(&self) -> bool {
         self.accepted_output_modes.is_empty()
             && self.history_length.is_none()
