@@ -1,16 +1,17 @@
-//! Opens the door.
+//! Configuration of the team door, and how the hub opens the door.
 
 use jackfield_kit::door::{ConfigError, Context, Open, OpenError, Opened};
 use jackfield_model::AgentId;
 
 use crate::{TeamDoor, Teams, router, team::TeamSpec};
 
-/// The configuration of the door.
+/// Configuration of the team door.
 #[derive(Debug)]
 pub struct Config {
-    /// The teams of the hub. They are opened with it, since its open calls may belong to teams.
+    /// Teams of the hub. [`Teams::open`] runs before the doors open because unfinished calls of the hub may
+    /// belong to teams.
     pub teams: Teams,
-    /// The teams that the hub has from its start (`[[team]]`), of the owner `local`.
+    /// Teams declared in the configuration file (`[[team]]`). Their owner is `local`.
     pub declared: Vec<(AgentId, TeamSpec)>,
 }
 

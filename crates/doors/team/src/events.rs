@@ -1,5 +1,5 @@
-//! `GET /v1/teams/{id}/events`: everything that happens in a team, as the seed's envelopes over SSE; with an upgrade, the
-//! socket on which an outside runtime publishes. A reader that comes back goes on from the last event that it has.
+//! `GET /v1/teams/{id}/events`: event feed of a team as envelopes over SSE. With an upgrade: the WebSocket
+//! for publishing by outside runtimes. A reconnecting reader continues after its last event.
 
 use axum::{
     Extension,
@@ -29,11 +29,12 @@ use crate::{
     viewer,
 };
 
-/// Watches a team: what its members say and do, and its task board.
+/// Watches a team: messages and actions of its members, and its task board.
 ///
-/// First `snapshot`, how everything stands; then the retained events and what comes, each as `envelope` with the id
-/// `RUN:SEQUENCE`. `gap` says which are gone. `failed` ends it: the token was revoked, the hub stops, the team was removed.
-/// With an upgrade to WebSocket, envelopes are published here, each answered.
+/// The stream starts with `snapshot`, the current state. Retained and new events follow as `envelope` with
+/// the id `RUN:SEQUENCE`. `gap` reports lost events. `failed` ends the stream: the token was revoked, the hub
+/// stops, or the team was removed. With an upgrade to WebSocket, the connection publishes envelopes instead,
+/// each answered.
 #[utoipa::path(
     get,
     path = "/v1/teams/{id}/events",
@@ -69,13 +70,13 @@ pub(crate) async fn events(
     }
     let asked = viewer::since(&mut params)?;
     params.finish()?;
-    // A reader that was cut comes back with the query it had, and with this.
+    // A reconnecting reader repeats its query and adds the header. The header wins.
     let since = match header(&parts.headers, "last-event-id")? {
         Some(last) => after(last)?,
         None => asked,
     };
     let (team, viewing) = door.teams.view(&principal, &id, &since)?;
-    // The board is not for those who only see what came of their own calls.
+    // The board is hidden from principals that only see the events of their own calls.
     let tasks = door.teams.board(&principal, &id).unwrap_or_default();
     let pending = viewing.pending();
     let first = frame(
@@ -104,7 +105,7 @@ fn wants_socket(headers: &HeaderMap) -> bool {
     values.any(|value| value.to_ascii_lowercase().contains("websocket"))
 }
 
-/// Reads the id of an event.
+/// Parses an event id into a [`Since`].
 fn after(id: &str) -> Result<Since, Failure> {
     let read = id.rsplit_once(':').and_then(|(run, sequence)| {
         let sequence = sequence.parse().ok()?;
@@ -115,7 +116,7 @@ fn after(id: &str) -> Result<Since, Failure> {
 
 struct Reader {
     team: String,
-    /// Gone when all was said.
+    /// Reader of the feed. `None` after the final frame.
     viewing: Option<Viewing>,
 }
 
@@ -133,7 +134,7 @@ impl Reader {
     }
 }
 
-/// How a team stands when a reader comes.
+/// State of a team at the start of the stream.
 #[derive(Serialize)]
 struct Snapshot<'a> {
     team: Team,
@@ -141,7 +142,7 @@ struct Snapshot<'a> {
     approvals: Vec<Approval<'a>>,
 }
 
-/// A question that waits for a decision.
+/// Pending question.
 #[derive(Serialize)]
 struct Approval<'a> {
     route_key: &'a str,
@@ -191,7 +192,7 @@ fn failed(failure: &Failure) -> SseFrame {
 }
 
 fn frame(event: &'static str, data: &impl Serialize) -> SseFrame {
-    // Texts, numbers and lists of them cannot fail to be written.
+    // Texts, numbers and lists always serialize.
     let data = serde_json::to_string(data).unwrap_or_default();
     SseFrame::data(data).with_event(event)
 }

@@ -1,5 +1,6 @@
-//! The team door: teams and their boards over HTTP, and one event stream for a whole team, flattened over a WebSocket as
-//! the protocol's web client reads it, or as envelopes over SSE. See `docs/protocols/team.md`.
+//! The team door: teams and their task boards over HTTP, and one event stream per team. Viewers read the
+//! stream over a WebSocket, flattened as the protocol's web client expects, or over SSE as envelopes. See
+//! `docs/protocols/team.md`.
 
 mod config;
 mod events;
@@ -29,17 +30,17 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 pub use self::team::teams::Teams;
 
-/// The door's name, for people and metrics.
+/// Name of the door in logs, error messages and metrics.
 pub const DOOR: &str = "team";
 
-/// What the door needs.
+/// State shared by all routes of the team door.
 #[derive(Debug, Clone)]
 pub struct TeamDoor {
-    /// The teams, and their hub.
+    /// Teams of the hub, with access to the [`Hub`].
     pub teams: Teams,
-    /// Who decides who is calling.
+    /// Authenticates callers.
     pub gatekeeper: Gatekeeper,
-    /// Where its sockets run, and what tells them that the hub stops.
+    /// Spawns the door's WebSocket tasks and signals a hub shutdown to them.
     pub tasks: Tasks,
 }
 
@@ -53,7 +54,7 @@ impl Api for TeamDoor {
     }
 }
 
-/// The door's routes, and the description of those that are part of the hub's own API.
+/// Builds the routes of the door, and the [`OpenApi`] description of the routes under `/v1`.
 pub fn router(door: TeamDoor) -> (Router, OpenApi) {
     let (router, api) = OpenApiRouter::new()
         .routes(routes!(teams::list, teams::create))

@@ -1,8 +1,8 @@
-//! What the team protocol supports: this door's column of the table of all pairs of protocols.
+//! Features of the team protocol: the team door's column in the matrix of all protocol pairs.
 
 use jackfield_kit::matrix::{Column, Support, Topic};
 
-/// The column of this door.
+/// Column of the team door.
 pub const MATRIX: Column = Column {
     protocol: crate::DOOR,
     agent,
@@ -10,7 +10,7 @@ pub const MATRIX: Column = Column {
     exception: Column::no_exception,
 };
 
-/// What an agent can say, and what it is told.
+/// Returns how a team supports `topic` when called as an agent.
 fn agent(topic: Topic) -> Support {
     Support::full(match topic {
         Topic::OneShot | Topic::Streamed | Topic::Kinds | Topic::Attachment | Topic::Ask => {
@@ -25,7 +25,7 @@ fn agent(topic: Topic) -> Support {
     })
 }
 
-/// What a caller receives, and what becomes of its calls.
+/// Returns how a viewer of a team supports `topic` as a caller.
 fn caller(topic: Topic) -> Support {
     match topic {
         Topic::OneShot => Support::full("`ASSISTANT_COMPLETE` with the answer"),

@@ -1,5 +1,6 @@
-//! `POST /v1/teams/{id}/events`: what an outside runtime says of a team. An envelope is judged to its innermost event,
-//! kept whole, and shown with the rest; of a list all are, or none.
+//! `POST /v1/teams/{id}/events`: publishing of envelopes by outside runtimes. An envelope is validated down
+//! to its innermost event, stored unchanged, and shown in the team's feed. A list is accepted completely or
+//! not at all.
 
 mod claim;
 mod envelope;
@@ -27,21 +28,21 @@ use crate::{
     wire::{Fill, Limits, Published, complete, read_envelopes},
 };
 
-/// What was published.
+/// Result of publishing events.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TeamEventsAccepted)]
 pub(crate) struct Accepted {
-    /// How many events were taken.
+    /// Number of accepted events.
     accepted: usize,
-    /// The run in which they are shown.
+    /// Run that shows the events.
     #[schema(value_type = String)]
     team_run_id: Arc<str>,
-    /// The number of the last of them.
+    /// Number of the last event.
     last_sequence: u64,
 }
 
-/// Publishes events of a team: one envelope, or a list of them, of which all are taken or none. Its owner may for every
-/// member, a member for itself. Unknown fields are kept.
+/// Publishes events of a team: a single envelope, or a list that is accepted completely or not at all. The
+/// owner may publish for every member, a member only for itself. Unknown fields are kept.
 #[utoipa::path(
     post,
     path = "/v1/teams/{id}/events",
@@ -62,7 +63,7 @@ pub(crate) async fn publish(
     Ok((StatusCode::ACCEPTED, Json(accepted)))
 }
 
-/// Publishes what a runtime wrote: one envelope or a list.
+/// Publishes the text of a runtime: an envelope or a list.
 pub(crate) fn publish_text(
     door: &TeamDoor,
     principal: &Principal,
@@ -71,7 +72,7 @@ pub(crate) fn publish_text(
 ) -> Result<Accepted, Failure> {
     let team = team_id(team)?;
     let team = team.as_str();
-    // First: who may not publish here is not told what is wrong with the text.
+    // Check first: an unauthorized caller learns nothing about errors in the text.
     let publisher = door.teams.publisher(principal, team)?;
     let limits = Limits {
         max_depth: door.teams.hub().limits().json_depth,
@@ -105,7 +106,7 @@ pub(crate) fn publish_text(
     })
 }
 
-/// An envelope with what the runtime left out.
+/// Fills in the fields that the runtime left out of a [`Published`] envelope.
 fn whole(
     envelope: &Published<'_>,
     checked: Publication,

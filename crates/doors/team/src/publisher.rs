@@ -1,5 +1,5 @@
-//! The socket on which an outside runtime publishes: each text frame is what a request's body would be, and is answered with
-//! what that request would be answered, in order.
+//! WebSocket for publishing by outside runtimes. Each text frame corresponds to a request body, and is
+//! answered like the request, in order.
 
 use axum::{Extension, response::Response};
 use jackfield_core::principal::Principal;
@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::{DOOR, TeamDoor, publish::publish_text, viewer::line_parts};
 
-/// Answers the handshake. Whoever may not see the team is refused before.
+/// Answers the handshake. Refuses principals without access to the team before the upgrade.
 pub(crate) fn open(
     door: TeamDoor,
     principal: Principal,
@@ -80,7 +80,7 @@ impl Publisher {
     }
 
     fn say(&mut self, answer: &impl Serialize) {
-        // Texts and numbers cannot fail to be written.
+        // Texts and numbers always serialize.
         let text = serde_json::to_string(answer).unwrap_or_default();
         self.line.queue(&text);
     }

@@ -1,4 +1,4 @@
-//! `/v1/teams/{id}/messages`, `…/stop`, `…/decisions`: what viewers may do with a team, for those without a socket.
+//! `/v1/teams/{id}/messages`, `…/stop`, `…/decisions`: actions of viewers for clients without a WebSocket.
 
 use axum::{Json, extract::State};
 use http::StatusCode;
@@ -14,94 +14,94 @@ use crate::{
     translate,
 };
 
-/// Something that is said to a team.
+/// Message to a team.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = TeamMessage)]
 pub(crate) struct MessageBody {
-    /// The words.
+    /// Text of the message.
     #[schema(min_length = 1)]
     content: String,
-    /// The member that is meant, by name or route key; the coordinator if left out. Also read as `target_member_name`.
+    /// Recipient, by name or route key. Defaults to the coordinator. Also accepted as `target_member_name`.
     #[serde(alias = "target_member_name")]
     #[schema(nullable = false)]
     target: Option<String>,
-    /// Files that belong to it, by their paths.
+    /// Paths of files that belong to the message.
     #[serde(default)]
     context_file_paths: Vec<String>,
-    /// Images that belong to it.
+    /// URLs of images that belong to the message.
     #[serde(default)]
     image_urls: Vec<String>,
 }
 
-/// What became of something that was said to a team.
+/// Result of a message to a team.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TeamMessageTaken)]
 pub(crate) struct Taken {
-    /// The task that was begun.
+    /// Started task.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, nullable = false)]
     task: Option<TaskId>,
-    /// Its call.
+    /// Call of the task.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, nullable = false)]
     call: Option<CallId>,
-    /// It was the answer that the member waited for, and no task was begun.
+    /// Whether the message answered a question of the member. In such a case no task starts.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     answered: bool,
 }
 
-/// Who shall stop.
+/// Members to stop.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = TeamStop)]
 pub(crate) struct StopBody {
-    /// The member that shall stop, by name or route key, and all below it; everybody if left out. Also read as
-    /// `target_member_name`.
+    /// Member to stop, by name or route key, with all members below. Defaults to the whole team. Also
+    /// accepted as `target_member_name`.
     #[serde(alias = "target_member_name")]
     #[schema(nullable = false)]
     target: Option<String>,
 }
 
-/// What was stopped.
+/// Result of a stop.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TeamStopped)]
 pub(crate) struct Stopped {
-    /// How many calls.
+    /// Number of stopped calls.
     stopped: usize,
 }
 
-/// A decision on what a member asks.
+/// Decision on a question of a member.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = TeamDecision)]
 pub(crate) struct DecisionBody {
-    /// What is asked; not needed where only one decision is waited for.
+    /// Id of the tool call. Optional if a single question is pending.
     #[schema(nullable = false)]
     invocation_id: Option<String>,
-    /// Yes or no. Also read as `approved`.
+    /// Whether the request is approved. Also accepted as `approved`.
     #[serde(alias = "approved")]
     approve: bool,
-    /// The member that asks, by name or route key; not needed where only one asks under this id. Also read as
+    /// Asking member, by name or route key. Optional if a single member asks under the id. Also accepted as
     /// `target_member_name` and as `agent_name`.
     #[serde(alias = "target_member_name", alias = "agent_name")]
     #[schema(nullable = false)]
     target: Option<String>,
-    /// Why.
+    /// Reason for the decision.
     #[schema(nullable = false)]
     reason: Option<String>,
-    /// The run in which it was asked; refused if that is over.
+    /// Run of the question. A decision for a finished run is refused.
     #[schema(nullable = false)]
     team_run_id: Option<String>,
 }
 
-/// Nothing more to say.
+/// Empty result of a decision.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TeamDecided)]
 pub(crate) struct Decided {}
 
-/// Says something to a team, or to one of its members. Answers as soon as it is kept; what comes of it is shown on the
-/// team's stream, and the task is read like any other.
+/// Sends a message to a team or to a member. Responds as soon as the message is stored. The results appear in
+/// the team's event stream, and the task can be read like any task.
 #[utoipa::path(
     post,
     path = "/v1/teams/{id}/messages",
@@ -137,8 +137,8 @@ pub(crate) async fn say(
     Ok((StatusCode::ACCEPTED, Json(taken)))
 }
 
-/// Stops what goes on in a team, or at one of its members: all of it for the team's owner, what came of their own calls
-/// for others.
+/// Stops the calls of a team or of a member. The owner of the team stops all calls; other callers stop their
+/// own.
 #[utoipa::path(
     post,
     path = "/v1/teams/{id}/stop",
@@ -161,8 +161,9 @@ pub(crate) async fn stop(
     Ok((StatusCode::ACCEPTED, Json(Stopped { stopped })))
 }
 
-/// Decides what a member asks: whether it may use a tool. The team's owner may, and whose call it is, where the asking
-/// agent's owner lets them.
+/// Decides a question of a member, for example whether the member may use a tool. The owner of the asking
+/// agent decides; callers decide about their own calls if the owner of the agent permits. The owner of the
+/// team and the caller may always deny a tool.
 #[utoipa::path(
     post,
     path = "/v1/teams/{id}/decisions",

@@ -1,4 +1,4 @@
-//! `/v1/teams/{id}/tasks`: the board of a team. What changes on it is an event of the team's stream.
+//! `/v1/teams/{id}/tasks`: task board of a team. Changes appear as events in the team's feed.
 
 use axum::{Json, extract::State};
 use http::StatusCode;
@@ -16,33 +16,33 @@ use crate::{
     view::{TaskList, TaskView},
 };
 
-/// Tasks that are to be added to a board.
+/// Tasks to add to a board.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = NewTeamTasks)]
 pub(crate) struct NewTasks {
-    /// All of them, or none if one is refused.
+    /// Tasks. All are added, or none if any is refused.
     #[schema(value_type = Vec<TaskBody>, min_items = 1)]
     tasks: Vec<Object<TaskBody>>,
-    /// The member that adds them; the coordinator, or the member that asks, if left out.
+    /// Member that adds the tasks. Defaults to the calling member, or to the coordinator if the owner calls.
     #[schema(nullable = false)]
     agent_name: Option<String>,
 }
 
-/// A task that is to be added to a board.
+/// Task to add to a board.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = NewTeamTask)]
 pub(crate) struct TaskBody {
-    /// Its name, which no other task of the board has.
+    /// Name of the task, unique on the board.
     #[schema(min_length = 1)]
     task_name: String,
-    /// The member that does it, by name or route key.
+    /// Assigned member, by name or route key.
     assignee_name: String,
-    /// What is to do.
+    /// Description of the work.
     #[serde(default)]
     description: String,
-    /// The tasks that come before it, by name or id: those of the board, and those added with it.
+    /// Tasks to complete before, by name or id: tasks on the board, or tasks added in the same request.
     #[serde(default)]
     dependencies: Vec<String>,
 }
@@ -58,41 +58,42 @@ impl From<TaskBody> for NewTask {
     }
 }
 
-/// What is to be changed of a task; what is not named stays.
+/// Changes of a task. Fields left out stay unchanged.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = TeamTaskChange)]
 pub(crate) struct ChangeBody {
-    /// Where it stands; any may follow any other.
+    /// New status. Any status may follow any other.
     #[schema(value_type = Option<String>, nullable = false, pattern = "^(not_started|queued|in_progress|completed|blocked|failed)$")]
     status: Option<BoardStatus>,
-    /// What it gave, besides what it gave before.
+    /// Files to add to the produced files.
     #[serde(default)]
     #[schema(value_type = Vec<DeliverableBody>)]
     deliverables: Vec<Object<DeliverableBody>>,
-    /// All tasks that come before it, by name or id.
+    /// Complete list of tasks to complete before, by name or id.
     #[schema(nullable = false)]
     dependencies: Option<Vec<String>>,
-    /// The member that does it, by name or route key.
+    /// Assigned member, by name or route key.
     #[schema(nullable = false)]
     assignee_name: Option<String>,
-    /// What is to do.
+    /// Description of the work.
     #[schema(nullable = false)]
     description: Option<String>,
-    /// The member that says so; the coordinator, or the member that asks, if left out.
+    /// Member that makes the change. Defaults to the calling member, or to the coordinator if the owner
+    /// calls.
     #[schema(nullable = false)]
     agent_name: Option<String>,
 }
 
-/// A file that a task gave.
+/// File produced by a task.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = NewDeliverable)]
 pub(crate) struct DeliverableBody {
-    /// Where it is.
+    /// Path of the file.
     #[schema(min_length = 1)]
     file_path: String,
-    /// What it is.
+    /// Description of the file.
     #[serde(default)]
     summary: String,
 }
@@ -106,7 +107,8 @@ impl From<DeliverableBody> for NewDeliverable {
     }
 }
 
-/// Lists the tasks of a team's board, oldest first. Its owner, its members and those who may watch it may.
+/// Lists the tasks of a team's board, oldest first. Allowed for the owner, the members, and principals that
+/// may watch the team.
 #[utoipa::path(
     get,
     path = "/v1/teams/{id}/tasks",
@@ -128,7 +130,7 @@ pub(crate) async fn list(
     Ok(Json(tasks.into()))
 }
 
-/// Adds tasks to a team's board. Its owner and its members may.
+/// Adds tasks to a team's board. Allowed for the owner and the members.
 #[utoipa::path(
     post,
     path = "/v1/teams/{id}/tasks",
@@ -153,7 +155,7 @@ pub(crate) async fn add(
     Ok((StatusCode::CREATED, Json(added.into())))
 }
 
-/// Changes a task of a team's board, given by its id or its name. The team's owner and its members may.
+/// Changes a task of a team's board, given by id or name. Allowed for the team's owner and members.
 #[utoipa::path(
     patch,
     path = "/v1/teams/{id}/tasks/{task}",

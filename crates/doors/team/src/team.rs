@@ -1,5 +1,7 @@
-//! Teams: named trees of members with a coordinator. A team is an agent of the hub: whoever calls it calls its
-//! coordinator. What its members do for it is shown on its stage, numbered once, for any number of viewers.
+//! Teams: named trees of members with a coordinator.
+//!
+//! A team is an agent of the hub: a call of the team goes to its coordinator. Everything the members do for
+//! the team appears in the team's event feed, numbered once for any number of viewers.
 
 pub mod board;
 pub mod event;
@@ -20,55 +22,56 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use self::kept::KeptSeat;
 
-/// What a member is.
+/// Kind of a [`Member`]: an agent or a team.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MemberOf {
-    /// An agent of the hub, of any door.
+    /// Agent of the hub, from any door.
     Agent(AgentId),
-    /// Another team.
+    /// Nested team.
     Team(AgentId),
 }
 
-/// A member of a team.
+/// Member of a team.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
-    /// Its name in this team.
+    /// Name of the member in the team.
     pub name: Arc<str>,
-    /// What it is.
+    /// Agent or team behind the name.
     #[serde(flatten)]
     pub of: MemberOf,
 }
 
-/// A team as its owner described it.
+/// Description of a team as its owner wrote it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TeamSpec {
-    /// A name for people.
+    /// Display name of the team.
     pub name: String,
-    /// What it is for.
+    /// Purpose of the team.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The name of the member that calls of the team go to: an agent.
+    /// Name of the member that receives calls of the team. Must be an agent.
     pub coordinator: Arc<str>,
-    /// Its members.
+    /// Members of the team.
     pub members: Vec<Member>,
 }
 
-/// A team as it is kept. The agent of the same id says whose it is and with whom it is shared.
+/// Stored team. The agent entry with the same id holds the owner and the shares.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TeamRecord {
-    /// Its id, which is an agent id.
+    /// Id of the team, also its agent id.
     pub id: AgentId,
-    /// Whose it is.
+    /// Owner of the team.
     pub owner: Owner,
-    /// Whether it is an admin's or the operator's, who may call any agent: then it may too. It decides nothing for them.
+    /// Whether an admin or the operator created the team. Admins may call any agent, and so may their teams.
+    /// The flag does not let the team decide approvals of its members.
     pub by_admin: bool,
-    /// The team.
+    /// Description of the team.
     pub spec: TeamSpec,
-    /// When it was made.
+    /// Creation time.
     pub created_at: Timestamp,
-    /// When it was last changed.
+    /// Time of the last change.
     pub updated_at: Timestamp,
-    /// Its task board, in order.
+    /// Tasks of the task board, in board order.
     pub tasks: Vec<board::BoardTask>,
 }

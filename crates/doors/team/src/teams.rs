@@ -1,4 +1,4 @@
-//! `/v1/teams`: which there are, and what their owners make of them.
+//! `/v1/teams`: listing, creating, showing, changing and removing teams.
 
 use std::sync::Arc;
 
@@ -21,41 +21,42 @@ use crate::{
     view::{NewMember, Team, TeamList},
 };
 
-/// A team that is to be made.
+/// Team to create.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewTeam {
-    /// Its id, which no agent and no other team has.
+    /// Id of the team, not used by any agent or team.
     #[schema(value_type = String, pattern = "^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$")]
     id: AgentId,
-    /// A name for people; its id if left out.
+    /// Display name. Defaults to the id.
     #[schema(nullable = false)]
     name: Option<String>,
-    /// What it is for.
+    /// Purpose of the team.
     #[schema(nullable = false)]
     description: Option<String>,
-    /// The name of the member that calls of the team go to: an agent. The first agent of the members if left out.
+    /// Name of the member that receives calls of the team. Must be an agent. Defaults to the first agent of
+    /// the members.
     #[schema(nullable = false)]
     coordinator: Option<String>,
-    /// Its members.
+    /// Members of the team.
     #[schema(value_type = Vec<NewMember>, min_items = 1)]
     members: Vec<Object<NewMember>>,
 }
 
-/// What is to be changed of a team; what is not named stays.
+/// Changes of a team. Fields left out stay unchanged.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TeamChange {
-    /// A name for people; its id if empty.
+    /// Display name. Empty resets the name to the id.
     #[schema(nullable = false)]
     name: Option<String>,
-    /// What it is for; nothing if empty.
+    /// Purpose of the team. Empty removes the description.
     #[schema(nullable = false)]
     description: Option<String>,
-    /// The name of the member that calls of the team go to: an agent.
+    /// Name of the member that receives calls of the team. Must be an agent.
     #[schema(nullable = false)]
     coordinator: Option<String>,
-    /// All its members.
+    /// Complete list of members.
     #[schema(value_type = Option<Vec<NewMember>>, nullable = false, min_items = 1)]
     members: Option<Vec<Object<NewMember>>>,
 }
@@ -69,7 +70,7 @@ impl TeamChange {
     }
 }
 
-/// The team id of a path. What cannot be one looks like any that is unknown.
+/// Parses the team id of a path. An invalid id fails like an unknown id.
 pub(crate) fn team_id(text: &str) -> Result<AgentId, Failure> {
     AgentId::parse(text).map_err(|_| Failure::no_such_team(text))
 }
@@ -85,7 +86,7 @@ fn members(
     members.collect()
 }
 
-/// The member that calls go to: the one that is named, or the first agent.
+/// Returns the name of the coordinator: the given name, or the first agent.
 fn coordinator(named: Option<String>, members: &[Member]) -> Result<Arc<str>, Failure> {
     let first = || {
         let mut agents = members.iter();
@@ -100,7 +101,7 @@ fn coordinator(named: Option<String>, members: &[Member]) -> Result<Arc<str>, Fa
     }
 }
 
-/// A name for people: there always is one.
+/// Returns the display name, or the id for an empty name.
 fn name(given: String, id: &AgentId) -> String {
     if given.is_empty() {
         return id.to_string();
@@ -112,7 +113,8 @@ fn filled(text: String) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// Lists the teams that you may see, by id: yours, those that you may call or watch, and those that you are in.
+/// Lists the teams that you may see, sorted by id: your teams, teams that you may call or watch, and teams
+/// with you as a member.
 #[utoipa::path(
     get,
     path = "/v1/teams",
@@ -126,8 +128,8 @@ pub(crate) async fn list(State(door): State<TeamDoor>, Actor(principal): Actor) 
     Json(TeamList { teams })
 }
 
-/// Makes a team of agents that you may call, and of teams. It is an agent from then on, which your token must be allowed
-/// to register: calls of it go to its coordinator.
+/// Creates a team of agents and teams that you may call. The team is an agent from then on, so your token
+/// must be allowed to register its id. Calls of the team go to its coordinator.
 #[utoipa::path(
     post,
     path = "/v1/teams",
@@ -153,7 +155,7 @@ pub(crate) async fn create(
     Ok((StatusCode::CREATED, Json(Team::from(&team))))
 }
 
-/// Shows a team: its members, how it is doing, and all agents of its tree.
+/// Shows a team: its members, its status, and all agents of its tree.
 #[utoipa::path(
     get,
     path = "/v1/teams/{id}",
@@ -175,7 +177,7 @@ pub(crate) async fn show(
     Ok(Json(Team::from(&team)))
 }
 
-/// Changes a team; what its members are doing goes on. Only its owner and admins may.
+/// Changes a team. Work of remaining members continues. Only the owner and admins may change a team.
 #[utoipa::path(
     patch,
     path = "/v1/teams/{id}",
@@ -212,7 +214,7 @@ pub(crate) async fn change(
     Ok(Json(Team::from(&team)))
 }
 
-/// Forgets a team and its board; its members stay. Only its owner and admins may.
+/// Removes a team and its task board. The members stay. Only the owner and admins may remove a team.
 #[utoipa::path(
     delete,
     path = "/v1/teams/{id}",

@@ -1,4 +1,4 @@
-//! Between what the core shows of a team and the protocol's types: pure functions.
+//! Pure conversions between [`Told`] events and the types of the protocol.
 
 mod tasks;
 
@@ -16,28 +16,30 @@ use crate::{
     wire,
 };
 
-/// The hub is one node to those who know of several.
+/// Node id of the hub, for clients that distinguish several nodes.
 const NODE: &str = "hub";
-/// What the protocol calls a message from one member to another, unless a runtime has its own words.
+/// `message_type` of a message between members, as defined by the protocol. Runtimes may use other values.
 const DIRECT_MESSAGE: &str = "direct_message";
 
-/// What we call a message from somebody outside the team; the protocol has no event of its own for it.
+/// `message_type` of a message from outside the team, defined by Jackfield. The protocol has no event for
+/// such messages.
 const USER_MESSAGE: &str = "user_message";
 
-/// A time as the protocol writes it.
+/// Formats a time for the protocol.
 pub(crate) fn time(at: Timestamp) -> String {
     format!("{at:.3}")
 }
 
-/// The message that an event becomes for the viewers of a team, if it becomes one.
+/// Returns the WebSocket message of an event for viewers of a team. Empty if the event has none.
 pub(crate) fn flat(told: &Told, team: &str, form: BoardForm) -> String {
     with_event(told, team, form, |event, stamp| {
         wire::flatten(event, Some(stamp)).unwrap_or_default()
     })
 }
 
-/// How far the tasks are by `now` that were begun when others were added: the web client forgets it with every addition.
-/// Without numbers, so that a client that comes back takes it again; what was true then would undo what came later.
+/// Writes the current status, from `now`, of all tasks that had begun when other tasks were added: the web
+/// client forgets their status with every addition. The messages have no sequence numbers, so a reconnecting
+/// client accepts them again. The old status would revert later changes, hence the current status.
 pub(crate) fn begun(told: &Told, team: &str, now: &[BoardTask], each: &mut dyn FnMut(&str)) {
     let Body::Board(BoardChange::Created { all, .. }) = &*told.body else {
         return;
@@ -51,9 +53,9 @@ pub(crate) fn begun(told: &Told, team: &str, now: &[BoardTask], each: &mut dyn F
     tasks::each_status(&begun, &mut |source| each(&place.flat(source)));
 }
 
-/// The message that an event becomes for the viewers of one agent, if it becomes one.
+/// Returns the WebSocket message of an event for viewers of a single agent. Empty if the event has none.
 pub(crate) fn single(told: &Told) -> String {
-    // Its client shows what its user said by itself.
+    // The client displays the messages of its user itself.
     if let Body::Member { event, .. } = &*told.body
         && matches!(event, MemberEvent::Told { .. })
     {
@@ -64,7 +66,7 @@ pub(crate) fn single(told: &Told) -> String {
     })
 }
 
-/// The event as the seed's envelope.
+/// Returns the event as an envelope of the seed.
 pub(crate) fn envelope(told: &Told, team: &str) -> String {
     with_event(told, team, BoardForm::Added, |event, stamp| {
         wire::write_envelope(event, stamp)
@@ -79,7 +81,7 @@ fn nodes(path: &[Node]) -> Vec<wire::Node<'_>> {
     nodes.collect()
 }
 
-/// What `write` makes of an event and its place in the run.
+/// Converts an event and its number, and passes both to `write`.
 fn with_event(
     told: &Told,
     team: &str,
@@ -303,7 +305,7 @@ fn artifact(made: &MadeArtifact) -> wire::MemberEvent<'_> {
     }
 }
 
-/// How things stand at some place of a team: messages without a place in the run.
+/// Writer of snapshot messages for a position in a team. Snapshot messages have no sequence number.
 #[derive(Debug)]
 pub(crate) struct Standing<'a> {
     team: &'a str,
@@ -330,13 +332,13 @@ impl<'a> Standing<'a> {
         }
     }
 
-    /// The message of it.
+    /// Returns the WebSocket message for `source`.
     pub(crate) fn flat(&self, source: wire::Source<'_>) -> String {
         wire::flatten(&self.event(source), None).unwrap_or_default()
     }
 }
 
-/// What a viewer says to a member.
+/// Builds the [`Message`] of a viewer to a member.
 pub(crate) fn message(content: String, files: &[String], image_urls: Vec<String>) -> Message {
     let mut text = content;
     if !files.is_empty() {

@@ -1,4 +1,4 @@
-//! What the API shows of teams and of their boards.
+//! Types of the HTTP API for teams and task boards.
 
 use std::sync::Arc;
 
@@ -14,92 +14,92 @@ use crate::{
     wire::{AgentStatus, Deliverable, TeamStatus},
 };
 
-/// A team.
+/// Team.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Team {
-    /// Its id, which is that of an agent: it is called like one.
+    /// Id of the team. Also an agent id: call the team like an agent.
     #[schema(value_type = String)]
     id: AgentId,
-    /// A name for people.
+    /// Display name.
     name: String,
-    /// What it is for.
+    /// Purpose of the team.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     description: Option<String>,
-    /// Whose it is.
+    /// Owner of the team.
     #[schema(value_type = String)]
     owner: Owner,
-    /// The name of the member that calls of the team go to.
+    /// Name of the member that receives calls of the team.
     #[schema(value_type = String)]
     coordinator: Arc<str>,
-    /// Its members.
+    /// Members of the team.
     members: Vec<MemberView>,
-    /// Whether its coordinator is there.
+    /// Whether the coordinator is connected.
     online: bool,
-    /// How it is doing.
+    /// Status of the team.
     #[schema(value_type = String, pattern = "^(STARTING|IDLE|RUNNING|PAUSED|ERROR|SHUTTING_DOWN)$")]
     status: TeamStatus,
-    /// Its run, while it has one.
+    /// Current run, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     run: Option<RunView>,
-    /// When it was made.
+    /// Creation time.
     #[schema(value_type = String, format = DateTime)]
     created_at: Timestamp,
-    /// When it was last changed.
+    /// Time of the last change.
     #[schema(value_type = String, format = DateTime)]
     updated_at: Timestamp,
-    /// All agents of its tree, outer teams first.
+    /// All agents of the team's tree, outer teams first.
     agents: Vec<AgentView>,
 }
 
-/// A member of a team: an agent, or another team.
+/// Member of a team: an agent or a team.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TeamMember)]
 pub(crate) struct MemberView {
-    /// Its name in this team, which no other member has.
+    /// Name of the member, unique in the team.
     #[schema(value_type = String, min_length = 1, max_length = 128)]
     name: Arc<str>,
-    /// The agent that it is; this or `team`.
+    /// Agent id, if the member is an agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, nullable = false)]
     agent: Option<AgentId>,
-    /// The team that it is; this or `agent`.
+    /// Team id, if the member is a team.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, nullable = false)]
     team: Option<AgentId>,
 }
 
-/// One activation of a team.
+/// Activation of a team.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TeamRun)]
 pub(crate) struct RunView {
-    /// Its id.
+    /// Id of the run.
     #[schema(value_type = String)]
     id: Arc<str>,
-    /// The number of its last event; 0 before the first.
+    /// Number of the last event; 0 before the first.
     sequence: u64,
-    /// When it began.
+    /// Start time.
     #[schema(value_type = String, format = DateTime)]
     started_at: Timestamp,
 }
 
-/// An agent of a team's tree.
+/// Agent of a team's tree.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TeamAgent)]
 pub(crate) struct AgentView {
-    /// Its name in the whole tree: the names of the teams on the way to it and its own, joined by `/`.
+    /// Unique name in the tree: the names of the teams on the path and the agent's own name, joined by `/`.
     #[schema(value_type = String)]
     route_key: Arc<str>,
-    /// Its name in its team.
+    /// Name of the agent in its team.
     #[schema(value_type = String)]
     name: Arc<str>,
-    /// The agent.
+    /// Agent id.
     #[schema(value_type = String)]
     agent: AgentId,
-    /// Whether it is attached.
+    /// Whether the agent is connected.
     online: bool,
-    /// How it is doing.
+    /// Status of the agent.
     #[schema(value_type = String)]
     status: AgentStatus,
 }
@@ -150,24 +150,25 @@ impl From<Member> for MemberView {
     }
 }
 
-/// A member that a team shall have: an agent, or another team.
+/// Member to include in a team: an agent or a team.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = NewTeamMember)]
 pub(crate) struct NewMember {
-    /// Its name in this team, which no other member has; its id if left out.
+    /// Name of the member, unique in the team. Defaults to the id.
     #[schema(value_type = Option<String>, nullable = false, min_length = 1, max_length = 128)]
     name: Option<Arc<str>>,
-    /// The agent that it is; this or `team`. The id of a team will do, which then is the member.
+    /// Agent id. Give either `agent` or `team`. The id of a team is accepted too and adds the team.
     #[schema(value_type = Option<String>, nullable = false)]
     agent: Option<AgentId>,
-    /// The team that it is; this or `agent`.
+    /// Team id. Give either `agent` or `team`.
     #[schema(value_type = Option<String>, nullable = false)]
     team: Option<AgentId>,
 }
 
 impl NewMember {
-    /// The member that a caller described, as the one at this place of the list. `is_team` tells ids of teams.
+    /// Converts the member at index `at` of a request's list. `is_team` tests whether an id belongs to a
+    /// team.
     pub(crate) fn member(
         self,
         at: usize,
@@ -193,33 +194,33 @@ impl NewMember {
     }
 }
 
-/// The teams that one may see.
+/// Teams visible to the caller.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct TeamList {
-    /// They, by id.
+    /// Teams, sorted by id.
     pub(crate) teams: Vec<Team>,
 }
 
-/// A task of a team's board.
+/// Task of a team's board.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TeamTask)]
 pub(crate) struct TaskView {
-    /// Its id on this board.
+    /// Id of the task on the board.
     id: String,
-    /// The same, as the team protocol's programs call it.
+    /// Same as `id`, for programs of the team protocol.
     task_id: String,
-    /// Its name.
+    /// Name of the task.
     task_name: String,
-    /// The member that does it, by name or route key.
+    /// Assigned member, by name or route key.
     assignee_name: String,
-    /// What is to do.
+    /// Description of the work.
     description: String,
-    /// The ids of the tasks that come before it.
+    /// Ids of the tasks to complete before.
     dependencies: Vec<String>,
-    /// Where it stands.
+    /// Status of the task.
     #[schema(pattern = "^(not_started|queued|in_progress|completed|blocked|failed)$")]
     status: &'static str,
-    /// What it gave.
+    /// Produced files.
     file_deliverables: Vec<Deliverable>,
 }
 
@@ -242,7 +243,7 @@ impl From<BoardTask> for TaskView {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TeamTaskList)]
 pub(crate) struct TaskList {
-    /// They, in the order in which they were added.
+    /// Tasks in the order of addition.
     pub(crate) tasks: Vec<TaskView>,
 }
 

@@ -1,5 +1,6 @@
-//! Viewers on a WebSocket: of a team (`/ws/agent-team/{id}`) and of one agent (`/ws/agent/{id}`). Whoever may not come in is
-//! refused before the upgrade; whoever names a team that is not there is told so after it, as the protocol has it.
+//! WebSocket viewers of a team (`/ws/agent-team/{id}`) and of a single agent (`/ws/agent/{id}`). Unauthorized
+//! callers are refused before the upgrade. An unknown team is reported after the upgrade, as the protocol
+//! requires.
 
 mod orders;
 mod session;
@@ -19,7 +20,7 @@ use jackfield_model::Failure;
 use self::session::Session;
 use crate::{DOOR, TeamDoor, team::stage::Since, translate::BoardForm};
 
-/// The routes.
+/// Builds the WebSocket routes.
 pub(crate) fn router(door: TeamDoor) -> Router {
     Router::new()
         .route("/ws/agent-team/{id}", get(view_team))
@@ -27,12 +28,12 @@ pub(crate) fn router(door: TeamDoor) -> Router {
         .with_state(door)
 }
 
-/// What is viewed.
+/// Subject of a viewer.
 #[derive(Debug, Clone)]
 enum Subject {
-    /// A team, with its board in this form.
+    /// Team, with the form of its board.
     Team(String, BoardForm),
-    /// One agent alone.
+    /// Single agent.
     Agent(String),
 }
 
@@ -55,8 +56,8 @@ async fn view_team(
     open(door, principal, subject, since, peer, upgrade)
 }
 
-/// The published client of this address knows no numbers: it would show twice what it is shown again. So the past comes
-/// only to those who ask for it.
+/// Opens the WebSocket of a single agent. The published client for the address ignores sequence numbers and
+/// would show replayed events twice, so only `replay=true` sends past events.
 async fn view_agent(
     State(door): State<TeamDoor>,
     Caller(principal): Caller,
@@ -74,7 +75,8 @@ async fn view_agent(
     open(door, principal, subject, since, peer, upgrade)
 }
 
-/// Where a viewer of a team begins: the parameters `after_sequence`, which counts in `team_run_id`, and `replay`.
+/// Reads the start position ([`Since`]) of a team's viewer from the query parameters `after_sequence` (a number in
+/// `team_run_id`) and `replay`.
 pub(crate) fn since(params: &mut Params) -> Result<Since, Failure> {
     let run = params.one::<String>("team_run_id")?;
     let sequence = match params.one::<String>("after_sequence")? {
@@ -114,7 +116,8 @@ fn open(
     }))
 }
 
-/// What a line of this door needs. It is counted for its owner, who may have no place for more.
+/// Builds the parts for a [`Line`] of the team door. Counts the connection for its owner, and fails if the
+/// owner has too many.
 pub(crate) fn line_parts(
     door: &TeamDoor,
     principal: &Principal,
@@ -129,7 +132,7 @@ pub(crate) fn line_parts(
         door: DOOR,
         stop: door.tasks.stop_token().clone(),
         peer,
-        // Who it is was asked before.
+        // The caller was authenticated before.
         token: None,
         came: Came::Forwarded,
     })

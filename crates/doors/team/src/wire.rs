@@ -1,12 +1,15 @@
-//! The team stream (seed 002): everything that happens in a team of agents, nested teams included, as one numbered stream.
+//! Wire types of the team stream (seed 002): all events of a team of agents, including nested teams, as a
+//! single numbered stream.
 //!
-//! An event is made of its [`Source`] and its place ([`Outgoing`]) and written in two forms: [`write_envelope`] gives the
-//! seed's envelope, one wrapper per level of nesting; [`flatten`] gives the message of the WebSocket, and
-//! [`flatten_single`] that of a single agent. [`read_envelopes`] takes what outside runtimes publish, [`complete`] fills
-//! in what they left out, and [`read_client_message`] takes what viewers say.
+//! - An [`Outgoing`] event consists of its [`Source`] and its position, and is written in two forms:
+//!   [`write_envelope`] writes the seed's envelope with a wrapper per nesting level. [`flatten`] writes the
+//!   WebSocket message for viewers of a team, [`flatten_single`] for viewers of a single agent.
+//! - [`read_envelopes`] reads envelopes published by outside runtimes, and [`complete`] fills in missing
+//!   fields.
+//! - [`read_client_message`] reads messages of viewers.
 //!
-//! Beyond the seed: `sequence` and `team_run_id` on the outermost envelope, what the published web client needs in the
-//! flattened form, and `GAP`, which that client ignores as it does every type that it does not know.
+//! Additions to the seed: `sequence` and `team_run_id` on the outermost envelope, fields in the flattened
+//! form that the published web client needs, and `GAP`. The client ignores `GAP` like every unknown type.
 
 use jackfield_wire::json::MAX_DEPTH;
 
@@ -43,18 +46,18 @@ pub use segment::{Metadata, Segment, SegmentKind};
 pub use status::{AgentStatus, TeamStatus};
 pub use task::{Deliverable, TaskView};
 
-/// The close code of a connection that named a team or an agent which is not there.
+/// Close code of a connection that named an unknown team or agent.
 pub const CLOSE_NOT_FOUND: u16 = 4004;
 
-/// How many teams may stand around an event, one in the other.
+/// Maximum number of nested teams around an event.
 pub const MAX_NESTING: usize = 16;
 
-/// What a message or an envelope may not exceed.
+/// Limits for [`read_client_message`] and [`read_envelopes`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// How deep the whole JSON may be nested.
+    /// Maximum nesting depth of the JSON text.
     pub max_depth: usize,
-    /// How many `SUB_TEAM` wrappers may stand around an event.
+    /// Maximum number of `SUB_TEAM` wrappers around an event.
     pub max_nesting: usize,
 }
 

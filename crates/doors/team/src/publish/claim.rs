@@ -1,11 +1,11 @@
-//! What a published envelope claims to be, in the core's words.
+//! Conversion of a published envelope into a [`Claim`].
 
 use crate::{
     team::teams::{Claim, Said},
     wire,
 };
 
-/// The claim of an envelope.
+/// Returns the claim of an envelope.
 pub(super) fn of<'a>(envelope: &'a wire::Published<'_>) -> Claim<'a> {
     Claim {
         teams: envelope.team_ids.iter().map(Option::as_deref).collect(),

@@ -1,4 +1,5 @@
-//! The task board of a team: what is to do, who does it, what it waits for. Pure; the hub keeps it and shows its changes.
+//! Task board of a team: tasks, assignees and dependencies. Pure: [`Teams`](crate::Teams) stores the board
+//! and shows its changes.
 
 #[cfg(test)]
 mod tests;
@@ -12,34 +13,36 @@ use serde::{Deserialize, Serialize};
 
 use self::waits::{Places, ring};
 
-/// The longest text of a task. A board is read by people and models; what is longer belongs into a file.
+/// Maximum length of a text of a task, in bytes. People and models read the board; longer texts belong into a
+/// file.
 const TEXT_MAX: usize = 64 << 10;
-/// All tasks of a board together. Viewers get the whole board in one message, which has to fit into a frame.
+/// Maximum size of all tasks of a board, in bytes. Viewers receive the whole board in a single message, and
+/// the message must fit into a frame.
 const BOARD_MAX: usize = 4 << 20;
-/// What each task, dependency and deliverable weighs besides its text.
+/// Assumed overhead per task, dependency and deliverable, in bytes.
 const ENTRY_OVERHEAD: usize = 64;
 
-/// Where a task of a board stands. Any may follow any other.
+/// Status of a [`BoardTask`]. Any status may follow any other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BoardStatus {
-    /// Nobody has begun.
+    /// Not begun.
     #[default]
     NotStarted,
-    /// It waits for its turn.
+    /// Waiting for its turn.
     Queued,
-    /// Somebody works on it.
+    /// In work.
     InProgress,
-    /// It is done.
+    /// Done.
     Completed,
-    /// It cannot go on.
+    /// Unable to continue.
     Blocked,
-    /// It was given up.
+    /// Given up.
     Failed,
 }
 
 impl BoardStatus {
-    /// Its name.
+    /// Returns the name used by the API.
     pub fn name(self) -> &'static str {
         match self {
             Self::NotStarted => "not_started",
@@ -51,7 +54,7 @@ impl BoardStatus {
         }
     }
 
-    /// Reads the name back.
+    /// Parses a name returned by [`BoardStatus::name`].
     pub fn from_name(name: &str) -> Option<Self> {
         use BoardStatus::{Blocked, Completed, Failed, InProgress, NotStarted, Queued};
         [NotStarted, Queued, InProgress, Completed, Blocked, Failed]
@@ -60,48 +63,48 @@ impl BoardStatus {
     }
 }
 
-/// A file that a task gave.
+/// File produced by a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deliverable {
-    /// Where it is.
+    /// Path of the file.
     pub file_path: String,
-    /// What it is.
+    /// Description of the file.
     pub summary: String,
-    /// Which member made it.
+    /// Name of the member that produced the file.
     pub author_agent_name: String,
-    /// When.
+    /// Time of the report.
     pub timestamp: Timestamp,
 }
 
 impl Deliverable {
-    /// About how many bytes it takes.
+    /// Returns the approximate size in bytes.
     fn weight(&self) -> usize {
         let texts = [&self.file_path, &self.summary, &self.author_agent_name];
         ENTRY_OVERHEAD + texts.into_iter().map(String::len).sum::<usize>()
     }
 }
 
-/// A task of a board.
+/// Task of a board.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoardTask {
-    /// Its id on this board: `task_0001`, …
+    /// Id on the board: `task_0001`, …
     pub id: String,
-    /// Its name; the first of a name is meant by it.
+    /// Name. If several tasks share a name, the name refers to the first.
     pub name: String,
-    /// The member that does it.
+    /// Member assigned to the task.
     pub assignee: String,
-    /// What is to do.
+    /// Description of the work.
     pub description: String,
-    /// The ids of the tasks that come before it.
+    /// Ids of the tasks to complete before.
     pub dependencies: Vec<String>,
-    /// Where it stands.
+    /// Status.
     pub status: BoardStatus,
-    /// What it gave.
+    /// Produced files.
     pub deliverables: Vec<Deliverable>,
 }
 
 impl BoardTask {
-    /// About how many bytes it takes.
+    /// Returns the approximate size in bytes.
     pub fn weight(&self) -> usize {
         let texts = [&self.id, &self.name, &self.assignee, &self.description];
         let texts = texts.into_iter().map(String::len);
@@ -112,68 +115,69 @@ impl BoardTask {
     }
 }
 
-/// A task that is to be added.
+/// Task to add to a [`Board`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewTask {
-    /// Its name, which no other task of the board has.
+    /// Name, unique on the board.
     pub name: String,
-    /// The member that does it.
+    /// Member assigned to the task.
     pub assignee: String,
-    /// What is to do.
+    /// Description of the work.
     pub description: String,
-    /// The names or ids of the tasks that come before it: those on the board, and those added with it.
+    /// Names or ids of the tasks to complete before: tasks on the board, or tasks added in the same request.
     pub dependencies: Vec<String>,
 }
 
-/// What is to be changed of a task.
+/// Change of a [`BoardTask`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TaskChange {
-    /// Where it stands now.
+    /// New status.
     pub status: Option<BoardStatus>,
-    /// What it gave, besides what it gave before.
+    /// Files to add to the produced files.
     pub deliverables: Vec<NewDeliverable>,
-    /// The names or ids of all tasks that come before it.
+    /// Names or ids of all tasks to complete before. Replaces the old list.
     pub dependencies: Option<Vec<String>>,
-    /// The member that does it.
+    /// New assignee.
     pub assignee: Option<String>,
-    /// What is to do.
+    /// New description.
     pub description: Option<String>,
 }
 
-/// A file that a task just gave.
+/// File to add to a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewDeliverable {
-    /// Where it is.
+    /// Path of the file.
     pub file_path: String,
-    /// What it is.
+    /// Description of the file.
     pub summary: String,
 }
 
-/// How a board changed.
+/// Change of a [`Board`], as shown to viewers.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BoardChange {
-    /// Tasks were added, or one was changed in something else than its status and what it gave.
+    /// Tasks were added, or a task changed in other fields than status and deliverables.
     Created {
-        /// These.
+        /// Added or changed tasks.
         added: Arc<[BoardTask]>,
-        /// With all that were there before, in order.
+        /// All tasks of the board, in order.
         all: Arc<[BoardTask]>,
     },
-    /// A task's status was set.
+    /// The status of a task was set, or deliverables were added.
     Status {
-        /// Which.
+        /// Id of the task.
         task: String,
-        /// To what.
+        /// New status.
         new: BoardStatus,
-        /// Which member did it.
+        /// Member that made the change.
         by: String,
-        /// What it gave, if anything new.
+        /// Added deliverables.
         deliverables: Vec<Deliverable>,
     },
 }
 
 impl BoardChange {
-    /// About how many bytes it takes. The whole board counts each time, since each change holds it as it was.
+    /// Returns the approximate size in bytes. Counts the whole board for each change, because each change
+    /// holds a snapshot of the board.
     pub(super) fn weight(&self) -> usize {
         match self {
             Self::Created { added, all } => weight(added) + weight(all),
@@ -190,18 +194,18 @@ impl BoardChange {
     }
 }
 
-/// The board of a team. Whatever is refused leaves it as it was. No task on it waits for itself, not by way of others either.
+/// Task board of a team. A refused change leaves the board as before. Dependencies never form a cycle.
 #[derive(Debug)]
 pub struct Board {
     tasks: Arc<[BoardTask]>,
-    /// How many tasks there may be.
+    /// Maximum number of tasks.
     max: usize,
-    /// The number of the last id. Ids are not given twice.
+    /// Number of the last assigned id. Ids are never reused.
     last: u64,
 }
 
 impl Board {
-    /// A board with the tasks that are on it already.
+    /// Creates a board with stored tasks.
     pub(crate) fn new(tasks: Vec<BoardTask>, max: usize) -> Self {
         let number = |task: &BoardTask| task.id.strip_prefix("task_")?.parse::<u32>().ok();
         let last = tasks.iter().filter_map(number).max().unwrap_or(0);
@@ -212,13 +216,13 @@ impl Board {
         }
     }
 
-    /// All tasks, in the order in which they were added.
+    /// Returns all [`BoardTask`]s in the order of addition.
     pub fn tasks(&self) -> Arc<[BoardTask]> {
         self.tasks.clone()
     }
 
-    /// Adds tasks, all or none. `members` says whose names, or route keys, they may be given to. A failure names the field as
-    /// the request has it: `tasks[2].dependencies[0]`.
+    /// Adds all tasks or none. `members` tests whether a name or route key may be an assignee. A failure
+    /// names the field of the request: `tasks[2].dependencies[0]`.
     pub fn add(
         &mut self,
         new: Vec<NewTask>,
@@ -263,7 +267,7 @@ impl Board {
         })
     }
 
-    /// What can be said of new tasks one by one.
+    /// Checks all properties of new tasks except dependencies.
     fn check(&self, new: &[NewTask], members: &dyn Fn(&str) -> bool) -> Result<(), Failure> {
         if new.is_empty() {
             return Err(invalid("tasks", "is empty: what is to do?"));
@@ -287,8 +291,9 @@ impl Board {
         Ok(())
     }
 
-    /// Changes a task, given by its id or its name. `by` is the member that does it. Returns the task as it is now and what
-    /// there is to show: the task, if it is described anew; its status, if that changed or it gave something.
+    /// Changes the task with the id or name `which`. `by` is the member making the change. Returns the
+    /// changed task and the changes to show: [`BoardChange::Created`] if assignee, description or
+    /// dependencies changed, and [`BoardChange::Status`] if the status changed or deliverables were added.
     pub fn change(
         &mut self,
         which: &str,
@@ -356,7 +361,7 @@ impl Board {
         Ok((task, described.into_iter().chain(moved).collect()))
     }
 
-    /// Tasks that could begin: nobody has, and all that they wait for is completed.
+    /// Returns the tasks ready to start: not started, with all dependencies completed.
     #[cfg(test)]
     fn runnable(&self) -> Vec<&BoardTask> {
         let statuses = self.tasks.iter().map(|task| (&task.id, task.status));
@@ -374,7 +379,7 @@ fn weight(tasks: &[BoardTask]) -> usize {
     tasks.iter().map(BoardTask::weight).sum()
 }
 
-/// The places of the tasks that are waited for, as many as were named.
+/// Finds the tasks named in `wanted`. Returns an index per name.
 fn resolve(places: &Places<'_>, wanted: &[String], field: &str) -> Result<Vec<usize>, Failure> {
     let found = wanted.iter().enumerate().map(|(index, which)| {
         places.find(which).ok_or_else(|| {
@@ -385,14 +390,15 @@ fn resolve(places: &Places<'_>, wanted: &[String], field: &str) -> Result<Vec<us
     found.collect()
 }
 
-/// The ids of the tasks at these places, each once.
+/// Returns the ids of the tasks at `places`, without duplicates.
 fn ids(tasks: &[BoardTask], places: &[usize]) -> Vec<String> {
     let mut seen = HashSet::new();
     let places = places.iter().filter(|place| seen.insert(**place));
     places.map(|place| tasks[*place].id.clone()).collect()
 }
 
-/// Refuses tasks that wait for themselves. `field` is where the request says what a task waits for, if it says so.
+/// Refuses a cycle of dependencies. `field` returns the request's field with the dependencies of a task, if
+/// the request sets them.
 fn refuse_ring(
     tasks: &[BoardTask],
     waits: &[Vec<usize>],
@@ -416,7 +422,7 @@ fn refuse_ring(
     Ok(())
 }
 
-/// Refuses what makes a board too heavy. One that is so already may still be made lighter.
+/// Refuses a change that makes the board too large. A board beyond the limit may still shrink.
 fn check_room(before: usize, after: usize) -> Result<(), Failure> {
     if after > BOARD_MAX && after > before {
         let text = format!(
@@ -455,7 +461,7 @@ fn invalid(field: &str, why: impl Display) -> Failure {
     Failure::new(Reason::Invalid, format!("field {field:?} {why}"))
 }
 
-/// What a peer wrote, in quotes and not longer than a name.
+/// Quotes a text of a peer, cut to the length of a name.
 fn shown(text: &str) -> String {
     let text: String = text.chars().take(MAX_NAME).collect();
     format!("{text:?}")

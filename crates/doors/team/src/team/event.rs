@@ -1,5 +1,5 @@
-//! What is shown of a team: the events of its members, its status, its board, and what an outside runtime published.
-//! The door writes them as the protocol's envelopes and messages.
+//! Events in the feed of a team: events of members, status of teams, changes of the task board, and envelopes
+//! published by outside runtimes. The door writes them as envelopes and messages of the protocol.
 
 use std::sync::Arc;
 
@@ -9,203 +9,205 @@ use jackfield_model::{AgentId, Json};
 use super::{board::BoardChange, stage::ViewerId};
 pub use crate::wire::{AgentStatus, SegmentKind, TeamStatus};
 
-/// The name of a tool and one call of it.
+/// Tool name with the id of a single tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invocation {
-    /// Its id, unique in its call.
+    /// Id of the tool call, unique within its call.
     pub id: Arc<str>,
-    /// The tool.
+    /// Name of the tool.
     pub tool: Arc<str>,
 }
 
-/// One event of a member's stream.
+/// Event of a member's stream.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MemberEvent {
-    /// A segment begins. A tool's name for tool calls.
+    /// Start of a segment.
     SegmentStart {
-        /// Its id.
+        /// Id of the segment.
         id: Arc<str>,
-        /// What it is.
+        /// Kind of the segment.
         kind: SegmentKind,
-        /// The tool that is called.
+        /// Called tool, for tool calls.
         tool: Option<Arc<str>>,
     },
-    /// More of a segment.
+    /// More content of a segment.
     SegmentContent {
-        /// Its id.
+        /// Id of the segment.
         id: Arc<str>,
-        /// What it is.
+        /// Kind of the segment.
         kind: SegmentKind,
-        /// The words.
+        /// Text to append.
         delta: String,
     },
-    /// A segment is complete. The tool and what it is called with, for tool calls.
+    /// End of a segment.
     SegmentEnd {
-        /// Its id.
+        /// Id of the segment.
         id: Arc<str>,
-        /// The tool that is called.
+        /// Called tool, for tool calls.
         tool: Option<Arc<str>>,
-        /// What it is called with.
+        /// Arguments of the tool call.
         arguments: Option<Json>,
     },
-    /// How the member is doing.
+    /// New status of the member.
     Status(StatusChange),
-    /// The whole answer of one turn.
+    /// Complete answer of a turn.
     Complete {
-        /// The words.
+        /// Text of the answer.
         content: String,
-        /// Whether there is more of it than the words here: it was too long, or began before the hub was restarted.
+        /// Whether `content` is incomplete: the answer exceeded the size limit, or began before a restart of
+        /// the hub.
         is_cut: bool,
-        /// What it cost.
+        /// Token usage of the turn.
         usage: Option<Json>,
     },
-    /// It wants leave to use a tool, or an answer.
+    /// The member requests approval of a tool call, or asks a question.
     ApprovalRequested {
-        /// Which call of which tool.
+        /// Tool call to approve.
         of: Invocation,
-        /// What the tool would be called with; for a question, `{"question": …}`.
+        /// Arguments of the tool call; for a question, `{"question": …}`.
         arguments: Json,
-        /// What it says to whoever decides; may be empty.
+        /// Message of the member to the approver. May be empty.
         text: String,
     },
-    /// It may.
+    /// The tool call was approved, or the question answered.
     Approved {
-        /// Which call of which tool.
+        /// Approved tool call.
         of: Invocation,
-        /// Why.
+        /// Reason given by the approver.
         reason: Option<String>,
     },
-    /// It may not.
+    /// The tool call was denied.
     Denied {
-        /// Which call of which tool.
+        /// Denied tool call.
         of: Invocation,
-        /// Why.
+        /// Reason of the denial.
         reason: String,
     },
-    /// A tool runs.
+    /// A tool started to run.
     ToolStarted {
-        /// Which call of which tool.
+        /// Running tool call.
         of: Invocation,
-        /// What it is called with.
+        /// Arguments of the tool call.
         arguments: Option<Json>,
     },
-    /// A tool gave something.
+    /// A tool returned a result.
     ToolSucceeded {
-        /// Which call of which tool.
+        /// Finished tool call.
         of: Invocation,
-        /// What it gave.
+        /// Result of the tool.
         result: Option<Json>,
     },
-    /// A tool did not.
+    /// A tool failed.
     ToolFailed {
-        /// Which call of which tool.
+        /// Failed tool call.
         of: Invocation,
-        /// Why.
+        /// Error message.
         error: String,
     },
-    /// A word on what is going on.
+    /// Status line.
     Log {
-        /// Which call of which tool; the turn and `status` where no tool runs.
+        /// Tool call of the status line. Without a running tool: a placeholder tool named `status`.
         of: Invocation,
-        /// The words.
+        /// Text of the status line.
         entry: String,
     },
-    /// Another member says something to it.
+    /// Message from a fellow member.
     InterAgent {
-        /// Who.
+        /// Sending agent.
         sender: AgentId,
-        /// The recipient's name in the team.
+        /// Name of the recipient in the team.
         recipient: Arc<str>,
-        /// The words.
+        /// Text of the message.
         content: String,
     },
-    /// Somebody outside the team says something to it.
+    /// Message from outside the team.
     Told {
-        /// Who: an owner, or the name of a peer.
+        /// Sender: the name of an owner or of a peer.
         sender: String,
-        /// The recipient's name in the team.
+        /// Name of the recipient in the team.
         recipient: Arc<str>,
-        /// The words.
+        /// Text of the message.
         content: String,
-        /// The viewer that said it, if a viewer did. It shows its own words itself.
+        /// Viewer that sent the message, if any. Viewers display their own messages themselves.
         viewer: Option<ViewerId>,
     },
-    /// It made something, or more of it.
+    /// New artifact, or more content of a known artifact.
     Artifact(MadeArtifact),
-    /// Something went wrong.
+    /// Failure of the member's call.
     Error {
-        /// The failure's label.
+        /// Label of the failure's reason.
         code: String,
-        /// The words.
+        /// Description of the failure.
         message: String,
     },
 }
 
-/// How a member's status changed.
+/// Change of a member's status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusChange {
-    /// What it is now.
+    /// Status after the change.
     pub new: AgentStatus,
-    /// What it was, if known.
+    /// Status before the change, if known.
     pub old: Option<AgentStatus>,
-    /// The tool it is about.
+    /// Tool that the status refers to.
     pub tool: Option<Arc<str>>,
-    /// Why, for [`AgentStatus::Error`].
+    /// Cause, for [`AgentStatus::Error`].
     pub error: Option<String>,
 }
 
-/// Something a member made.
+/// Artifact created by a member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MadeArtifact {
-    /// Its id within the task.
+    /// Id of the artifact within the task.
     pub id: String,
-    /// Its name.
+    /// Name of the artifact.
     pub path: String,
     /// `image`, `audio`, `video`, `text` or `file`.
     pub kind: &'static str,
-    /// Where it can be had.
+    /// Download address.
     pub url: Option<String>,
-    /// Whether nothing more comes under this id.
+    /// Whether the artifact is complete: no more content follows under the same id.
     pub is_whole: bool,
 }
 
-/// What one envelope of a team's stream is about.
+/// Content of an event in the feed of a team.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Body {
-    /// The team itself.
+    /// Status of the team itself.
     Team {
-        /// What it is now.
+        /// Status after the change.
         new: TeamStatus,
-        /// What it was.
+        /// Status before the change.
         old: Option<TeamStatus>,
-        /// Why, for [`TeamStatus::Error`].
+        /// Cause, for [`TeamStatus::Error`].
         error: Option<String>,
     },
-    /// One of its members.
+    /// Event of a member.
     Member {
-        /// Its name in its team.
+        /// Name of the member in its team.
         name: Arc<str>,
-        /// The agent.
+        /// Agent of the member.
         agent: AgentId,
-        /// What it does.
+        /// Event of the member.
         event: MemberEvent,
     },
-    /// The task board.
+    /// Change of the task board.
     Board(BoardChange),
-    /// A whole envelope of an outside runtime, checked by the door.
+    /// Complete envelope of an outside runtime, validated by the door.
     Published(Json),
 }
 
-/// One level of nesting: a team that is a member of another.
+/// Level of nesting: a team that is a member of its parent team.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
-    /// Its name in the team above.
+    /// Name of the nested team in its parent.
     pub name: Arc<str>,
-    /// The team.
+    /// Id of the nested team.
     pub team: AgentId,
 }
 
-/// Whose call led to something, by their [`Principal::key`]: they see it, besides those who may watch the whole team.
+/// Caller at the root of a call chain, identified by [`Principal::key`]. Besides principals that may watch
+/// the whole team, only the caller sees the events of the chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller(Arc<str>);
 
@@ -214,7 +216,7 @@ impl Caller {
         Self(principal.key().into())
     }
 
-    /// The one of this [`Principal::key`], which was written down.
+    /// Restores a caller from a stored [`Principal::key`].
     pub(crate) fn of_key(key: &str) -> Self {
         Self(key.into())
     }
@@ -223,14 +225,14 @@ impl Caller {
         &self.0
     }
 
-    /// Whether the principal is that one, or may act for it.
+    /// Returns whether `principal` is the caller, or may act for the caller.
     pub(crate) fn is(&self, principal: &Principal) -> bool {
         principal.may_act_for(&self.0)
     }
 }
 
 impl Body {
-    /// Whether this viewer said it, and shows it by itself.
+    /// Returns whether `viewer` sent the message in the event. Viewers display their own messages themselves.
     pub(super) fn is_said_by(&self, viewer: ViewerId) -> bool {
         let Self::Member { event, .. } = self else {
             return false;
@@ -238,7 +240,7 @@ impl Body {
         matches!(event, MemberEvent::Told { viewer: Some(by), .. } if *by == viewer)
     }
 
-    /// How much text there is in it, about.
+    /// Returns the approximate length of all texts in the event, in bytes.
     pub(super) fn text_len(&self) -> usize {
         let json = |json: &Option<Json>| json.as_ref().map_or(0, |json| json.get().len());
         match self {

@@ -1,5 +1,6 @@
-//! The runs of teams that a call belongs to. The calls that its agent makes inherit them, and they are written down with
-//! its task: after a restart of the hub, or when the task goes on, what is done is shown where it was before.
+//! Runs that a call belongs to. Calls made by the agent inherit the runs. The runs are stored with the call's
+//! task: after a restart of the hub, or when the task continues, the events appear in the same feeds as
+//! before.
 
 use jackfield_core::resolver::CallContext;
 use jackfield_model::{AgentId, Json};
@@ -7,23 +8,23 @@ use serde::{Deserialize, Serialize};
 
 use super::seat::Belonging;
 
-/// A team that a kept call was made for, and the place in it.
+/// Stored form of a [`Belonging`]: a team that a durable call was made for, and the position in the team.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct KeptSeat {
-    /// The team.
+    /// Id of the team.
     pub(crate) team: AgentId,
-    /// The names on the way to the team within it in which the last member sat, outermost first.
+    /// Names along the path to the team of the last member, outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) path: Vec<String>,
-    /// The name there of the member that works on it; nothing if the agent is none.
+    /// Name of the member in the innermost team. `None` if the agent is not a member.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) member: Option<String>,
-    /// Whose call led to it: [`jackfield_core::principal::Principal::key`].
+    /// Caller at the root of the call chain: [`jackfield_core::principal::Principal::key`].
     pub(crate) caller: String,
 }
 
 impl KeptSeat {
-    /// Those that were kept with a task.
+    /// Reads the memberships stored with a task.
     pub(crate) fn read(kept: &Json) -> Vec<Self> {
         serde_json::from_str(kept.get()).unwrap_or_else(|error| {
             tracing::warn!(%error, "the runs of a task cannot be read; it is not shown in them");
@@ -32,7 +33,7 @@ impl KeptSeat {
     }
 }
 
-/// The runs that a call belongs to; at least one.
+/// Runs that a call belongs to; at least one.
 #[derive(Debug)]
 pub(crate) struct Runs(pub(crate) Box<[Belonging]>);
 

@@ -1,4 +1,4 @@
-//! Teams and their boards as the store keeps them: records of this door, one for the team and one for each task.
+//! Storage of teams and task boards: door records, with a record per team and a record per task.
 
 use jackfield_core::store::{DoorRecord, Receipt, Store, StoreError};
 use jackfield_model::{AgentId, Json, Owner};
@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use super::{TeamRecord, TeamSpec, board::BoardTask};
 use crate::DOOR;
 
-/// The key of a team's own record.
+/// Record key of a team.
 const TEAM: &str = "team";
-/// What the keys of a board's tasks begin with.
+/// Prefix of the record keys of tasks.
 const TASK: &str = "task/";
 
-/// A team without its tasks.
+/// Stored form of a [`TeamRecord`], without id and tasks.
 #[derive(Debug, Serialize, Deserialize)]
 struct Kept {
     owner: Owner,
@@ -23,8 +23,8 @@ struct Kept {
     updated_at: Timestamp,
 }
 
-/// All teams, by id, each with its board in the order in which the tasks were first written. What cannot be read any more is
-/// a failure: nothing is forgotten silently.
+/// Loads all teams, sorted by id, each with its board in the order of the first write of each task. An
+/// unreadable record is an error: no data is dropped silently.
 pub(crate) async fn load(store: &dyn Store) -> Result<Vec<TeamRecord>, StoreError> {
     let mut teams: Vec<TeamRecord> = Vec::new();
     for record in store.load_records(DOOR).await? {
@@ -42,14 +42,14 @@ pub(crate) async fn load(store: &dyn Store) -> Result<Vec<TeamRecord>, StoreErro
         } else if let Some(team) = teams.last_mut()
             && team.id == record.agent
         {
-            // A team is written before its tasks, so that it comes before them.
+            // A team is written before its tasks, so its record precedes theirs.
             team.tasks.push(read(&record)?);
         }
     }
     Ok(teams)
 }
 
-/// Writes a team, new or changed, but not its board, which stays as it is.
+/// Stores a new or changed [`TeamRecord`]. Leaves the records of the task board unchanged.
 pub(crate) fn save(store: &dyn Store, team: TeamRecord) -> Receipt {
     let kept = Kept {
         owner: team.owner,
@@ -61,7 +61,7 @@ pub(crate) fn save(store: &dyn Store, team: TeamRecord) -> Receipt {
     write(store, vec![written(&team.id, TEAM.to_owned(), &kept)])
 }
 
-/// Writes tasks of a team's board, new or changed, and leaves its others alone.
+/// Stores new or changed [`BoardTask`]s of a team's board. Leaves the other tasks unchanged.
 pub(crate) fn save_tasks(store: &dyn Store, team: &AgentId, tasks: &[BoardTask]) -> Receipt {
     let records = tasks.iter();
     let records = records.map(|task| written(team, format!("{TASK}{}", task.id), task));

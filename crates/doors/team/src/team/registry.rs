@@ -1,4 +1,4 @@
-//! The teams of a hub: which there are, who is in them, and the stages on which they are shown.
+//! Registry of the hub's teams, with the members and the event feeds of the teams.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -25,26 +25,26 @@ use super::{
     tree::{MAX_DEPTH, Tree},
 };
 
-/// A name of a member may have so many characters.
+/// Maximum length of a member name, in characters.
 const MAX_NAME: usize = 128;
-/// A name or description of a team may have so many bytes.
+/// Maximum length of a team's name or description, in bytes.
 const MAX_TEXT: usize = 16 << 10;
 
-/// Runs that are over are looked for once in so many sweeps of the hub.
+/// Interval for ending inactive runs, in sweeps of the hub.
 const REST_EVERY: u64 = 60;
 
-/// A team.
+/// Registered team.
 #[derive(Debug)]
 pub(crate) struct Team {
     pub(crate) id: AgentId,
-    /// Without its tasks, which are on the board.
+    /// Record without tasks; the tasks are on the board.
     record: Mutex<TeamRecord>,
     pub(crate) board: Mutex<Board>,
     pub(crate) stage: Arc<Stage>,
 }
 
 impl Team {
-    /// What is kept of it, without its tasks.
+    /// Returns the record of the team, without tasks.
     pub(crate) fn record(&self) -> TeamRecord {
         self.record.lock().clone()
     }
@@ -58,13 +58,13 @@ impl Team {
         self.stage.changed();
     }
 
-    /// The agent that leads it.
+    /// Returns the agent of the coordinator.
     pub(crate) fn leader(&self) -> Option<AgentId> {
         leader(&self.record.lock().spec)
     }
 }
 
-/// The agent that leads a team.
+/// Returns the agent of the coordinator, unless the coordinator is unknown or a team.
 pub(crate) fn leader(spec: &TeamSpec) -> Option<AgentId> {
     let leads = |member: &&Member| member.name == spec.coordinator;
     match spec.members.iter().find(leads)?.of.clone() {
@@ -73,20 +73,20 @@ pub(crate) fn leader(spec: &TeamSpec) -> Option<AgentId> {
     }
 }
 
-/// The teams of a hub.
+/// Registry of the hub's [`Team`]s.
 #[derive(Debug)]
 pub(crate) struct Registry {
     teams: RwLock<HashMap<AgentId, Arc<Team>>>,
-    /// The stages of agents that are, or lately were, viewed alone.
+    /// Feeds of single agents with current or recent viewers.
     solo: RwLock<HashMap<AgentId, Arc<Stage>>>,
     theatre: Arc<Theatre>,
-    /// Those that stand in the hub's configuration.
+    /// Teams declared in the configuration file.
     declared: RwLock<HashSet<AgentId>>,
-    /// How often the hub has swept.
+    /// Number of sweeps of the hub.
     sweeps: AtomicU64,
-    /// The bytes that all stages hold, for metrics.
+    /// Metric of the bytes held by all feeds.
     ring_bytes: OnceLock<Level>,
-    /// How long nothing happens until a run is over.
+    /// Inactivity period after which a run ends.
     rest_after: Duration,
 }
 
@@ -103,7 +103,7 @@ impl Registry {
         }
     }
 
-    /// Shows in the hub's metrics what the stages hold.
+    /// Registers the metric of the bytes held by all feeds.
     pub(crate) fn measure(&self, metrics: &Metrics) {
         self.ring_bytes.get_or_init(|| {
             let help = "Memory of the events that teams keep for their viewers";
@@ -111,7 +111,7 @@ impl Registry {
         });
     }
 
-    /// The hub sweeps, as it does every second.
+    /// Updates metrics and ends inactive runs. The hub calls the method every second.
     pub(crate) fn swept(&self, now: Instant) {
         if let Some(level) = self.ring_bytes.get() {
             level.set(self.theatre.held());
@@ -122,7 +122,7 @@ impl Registry {
         }
     }
 
-    /// Ends the runs in which nothing has happened for long enough.
+    /// Ends runs that were inactive for longer than the limit.
     pub(crate) fn rest_at(&self, now: Instant) {
         if let Some(before) = now.checked_sub(self.rest_after) {
             self.rest(before);
@@ -157,7 +157,7 @@ impl Registry {
         }
     }
 
-    /// Notes that a team stands in the hub's configuration, where alone it is changed.
+    /// Marks a team as declared in the configuration file. Such a team changes only in the file.
     pub(crate) fn declare(&self, id: &AgentId) {
         self.declared.write().insert(id.clone());
     }
@@ -166,43 +166,44 @@ impl Registry {
         self.declared.read().contains(id)
     }
 
-    /// The tree of a team as it stands.
+    /// Builds the current [`Tree`] of a team.
     pub(crate) fn tree(&self, id: &AgentId) -> Tree {
         let teams = self.teams.read();
         Tree::grow(id, &|team| teams.get(team).map(|team| team.spec()))
     }
 
-    /// The stage on which an agent is viewed alone, if anybody does.
+    /// Returns the [`Stage`] of a single agent, if the feed exists.
     pub(crate) fn solo(&self, id: &AgentId) -> Option<Arc<Stage>> {
         self.solo.read().get(id).cloned()
     }
 
-    /// The same, made if there is none.
+    /// Returns the [`Stage`] of a single agent. Creates the feed if missing.
     pub(crate) fn open_solo(&self, id: &AgentId, limits: &Limits) -> Arc<Stage> {
         let mut solo = self.solo.write();
         let new = || Stage::new(id.clone(), self.theatre.clone(), limits);
         solo.entry(id.clone()).or_insert_with(new).clone()
     }
 
-    /// The stages of all teams and of all agents that are viewed alone.
+    /// Returns the feeds of all teams and of all single agents.
     pub(crate) fn stages(&self) -> Vec<Arc<Stage>> {
         let teams = self.all();
         let teams = teams.iter().map(|team| team.stage.clone());
         teams.chain(self.solo.read().values().cloned()).collect()
     }
 
-    /// Ends the runs in which nothing happened since `before`.
+    /// Ends runs without activity since `before`.
     pub(crate) fn rest(&self, before: Instant) {
         for stage in self.stages() {
             stage.rest(before);
         }
-        // One that somebody has got from here, as when they are about to view it, stays: others must find the same one.
+        // Keep a feed that a caller holds, for example to start viewing: all callers must share the same
+        // feed.
         let is_held = |stage: &Arc<Stage>| Arc::strong_count(stage) > 1;
         let mut solo = self.solo.write();
         solo.retain(|_, stage| is_held(stage) || stage.is_active());
     }
 
-    /// The teams that have this one as a member, with its names there.
+    /// Returns the teams that contain team `id` as a direct member, with the member's name.
     pub(crate) fn parents(&self, id: &AgentId) -> Vec<(Arc<Team>, Arc<str>)> {
         let is_it = |member: &Member| member.of == MemberOf::Team(id.clone());
         let mut parents = Vec::new();
@@ -214,14 +215,14 @@ impl Registry {
         parents
     }
 
-    /// Whether an agent is a member of any team.
+    /// Returns whether an agent is a member of any team.
     pub(crate) fn have_member(&self, id: &AgentId) -> bool {
         let is_it = |member: &Member| member.of == MemberOf::Agent(id.clone());
         let mut teams = self.all().into_iter();
         teams.any(|team| team.spec().members.iter().any(is_it))
     }
 
-    /// Refuses a team that contradicts itself, or would contain itself, or go too deep.
+    /// Refuses a team description that is inconsistent, contains the team itself, or nests too deep.
     pub(crate) fn check(
         &self,
         id: &AgentId,
@@ -306,7 +307,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Whether a team has another one anywhere below it.
+    /// Returns whether `team` contains `wanted` at any depth.
     pub(crate) fn contains(&self, team: &AgentId, wanted: &AgentId) -> bool {
         let spec = self.get(team.as_str()).map(|team| team.spec());
         let members = spec.map_or_else(Vec::new, |spec| spec.members);
@@ -316,7 +317,7 @@ impl Registry {
         })
     }
 
-    /// How many teams are above each other over this one.
+    /// Returns the number of levels of teams above team `id`.
     fn height(&self, id: &AgentId, so_far: usize) -> usize {
         if so_far > MAX_DEPTH {
             return so_far;
@@ -343,7 +344,7 @@ fn check_name(at: usize, name: &str) -> Result<(), Failure> {
     Err(Failure::new(Reason::Invalid, text))
 }
 
-/// What a team says of itself as an agent.
+/// Builds the agent [`Profile`] of a team.
 pub(crate) fn profile(id: &AgentId, spec: &TeamSpec) -> Profile {
     Profile {
         name: if spec.name.is_empty() {

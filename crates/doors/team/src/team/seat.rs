@@ -1,5 +1,4 @@
-//! A call's seats: the stages on which what its agent does is shown, and the runs that it belongs to, which the calls
-//! that its agent makes inherit.
+//! Feeds that show a call, and runs that a call belongs to. Calls made by the agent inherit the runs.
 
 use std::sync::Arc;
 
@@ -12,34 +11,34 @@ use super::{
     story::{Story, Telling},
 };
 
-/// A run that a call belongs to, and the place in its tree from which the call's agent sees it.
+/// Run that a [`Call`] belongs to, with the position of the call's agent in the run's tree.
 #[derive(Debug, Clone)]
 pub(crate) struct Belonging {
     pub(crate) stage: Arc<Stage>,
-    /// The names on the way to the team in which the last member sat.
+    /// Names along the path to the team of the last member.
     pub(crate) from: Arc<[Arc<str>]>,
-    /// The name there of the member that works on the call; nothing if its agent is none.
+    /// Name of the member in the team. `None` if the agent working on the call is not a member.
     pub(crate) member: Option<Arc<str>>,
     pub(crate) caller: Caller,
 }
 
-/// One place on one stage.
+/// [`Stage`] that shows a [`Call`], with the call's position in the feed.
 #[derive(Debug)]
 pub(crate) struct Seat {
     pub(crate) stage: Arc<Stage>,
     pub(crate) spot: Spot,
-    /// Who called, if it is another member of the same run.
+    /// Calling agent, if the caller is a member of the same run.
     pub(crate) sender: Option<AgentId>,
 }
 
-/// A call's seats, and its story so far.
+/// [`CallObserver`] of a call: renders the call's events and appends them to all feeds that show the call.
 #[derive(Debug)]
 pub(crate) struct Seats {
     places: Places,
-    /// The viewer that made the call, if a viewer did.
+    /// Viewer that made the call, if any.
     viewer: Option<ViewerId>,
     story: Story,
-    /// The open questions: their ids, and what they are shown as.
+    /// Unanswered questions: id, kind, and the tool call that represents the question.
     asked: Vec<(String, AskKind, Invocation)>,
 }
 
@@ -65,8 +64,8 @@ impl CallObserver for Seats {
         for seat in &self.places.0 {
             seat.stage.enter(call, &seat.spot);
         }
-        // A message is an event of the member that gets it: of another member on stages where both sit, and of people. Agents
-        // that are no members are not shown.
+        // A message is an event of its recipient. Messages of fellow members appear in feeds that show both
+        // members. Messages of people appear everywhere. Messages of agents outside the team are not shown.
         for seat in &self.places.0 {
             let (story, name, message) = (&self.story, &seat.spot.name, &call.message);
             let heard = match (&seat.sender, &call.principal.who) {
@@ -91,7 +90,7 @@ impl CallObserver for Seats {
     fn asked(&mut self, call: &Arc<Call>, ask: &Ask) {
         let places = &self.places;
         let of = self.story.asked(ask, &mut |telling| {
-            // Before it is shown, so that an answer that comes at once finds it.
+            // Register the question before showing it: an immediate answer must find the question.
             places.await_answer(call, &telling, ask);
             places.show(telling);
         });

@@ -1,6 +1,9 @@
-//! Where a team's run is shown: every event is numbered once, here, and kept in a ring that viewers read by cursor. An
-//! event costs the one who makes it a lock and a push, whoever watches; a viewer that lags holds back what it has not
-//! read up to a limit, and is told what it missed beyond that.
+//! Event feed of a team for its viewers. Each event is numbered once and stored in a ring that viewers read
+//! by cursor.
+//!
+//! Appending an event costs a lock and a push, regardless of the number of viewers. The ring retains events
+//! for slow viewers up to a limit. Beyond the limit, a slow viewer receives a [`Missed`] range instead of the
+//! lost events.
 
 mod ring;
 mod standing;
@@ -29,19 +32,19 @@ pub use self::{
 use self::{ring::Ring, standing::Standing};
 use super::event::{AgentStatus, Body, Caller, Invocation, MemberEvent, Node, TeamStatus};
 
-/// How many answers of viewers are remembered, in case that they are sent again.
+/// Number of answers from viewers to remember, in case a viewer sends an answer again.
 const ANSWERS: usize = 64;
 
-/// One activation of a team.
+/// Activation of a team.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Run {
-    /// Its id.
+    /// Id of the run.
     pub id: Arc<str>,
-    /// How often the team was changed within it, from 1 on.
+    /// Version of the team within the run, starting at 1. Each change of the team increments the version.
     pub version: u32,
-    /// When it began.
+    /// Start time.
     pub started_at: Timestamp,
-    /// What the ids of its events begin with.
+    /// High bits of all event ids of the run.
     base: u128,
 }
 
@@ -52,7 +55,8 @@ impl Run {
             id: format!("run_{}", id.simple()).into(),
             version: 1,
             started_at: Timestamp::now(),
-            // Room for the numbers of events, and below them for the levels of each.
+            // The low 62 bits stay free: for the sequence number, and below the number for the nesting levels
+            // of an event.
             base: Uuid::new_v4().as_u128() & !((1 << 62) - 1),
         }
     }
@@ -62,50 +66,51 @@ impl Run {
     }
 }
 
-/// One event of a run.
+/// Numbered event of a [`Stage`].
 #[derive(Debug)]
 pub struct Told {
-    /// The run.
+    /// [`Run`] of the event.
     pub run: Arc<Run>,
-    /// Its number in the run, from 1 on.
+    /// Sequence number in the run, starting at 1.
     pub sequence: u64,
-    /// When it came.
+    /// Time of the event.
     pub at: Timestamp,
-    /// An id that no other has; the lowest eight bits are free for those who need several.
+    /// Unique id. The lowest eight bits are zero, for writers that need several ids per event.
     pub id: u128,
-    /// The teams on the way to where it happened, outermost first; none if in the team itself.
+    /// Teams on the path to the source of the event, outermost first. Empty for events of the team itself.
     pub path: Arc<[Node]>,
-    /// What it is about.
+    /// Content of the event.
     pub body: Arc<Body>,
-    /// Whose call led to it, if one did.
+    /// Caller at the root of the call chain that produced the event, if any.
     caller: Option<Caller>,
     weight: usize,
     rendered: OnceLock<Box<str>>,
 }
 
 impl Told {
-    /// The event as the door writes it, made by the first viewer that wants it and kept for the others.
+    /// Returns the event as written by the door. The first viewer that needs the text renders it with
+    /// `write`; the event caches the text for all viewers.
     pub fn rendered(&self, write: impl FnOnce(&Self) -> String) -> &str {
         self.rendered.get_or_init(|| write(self).into_boxed_str())
     }
 
-    /// Whether it came of a call that the principal may act for.
+    /// Returns whether the event stems from a call that `principal` may act for.
     fn is_of(&self, principal: &Principal) -> bool {
         let caller = self.caller.as_ref();
         caller.is_some_and(|caller| caller.is(principal))
     }
 }
 
-/// What all stages of a hub share.
+/// State shared by all [`Stage`]s of a hub.
 #[derive(Debug, Default)]
 pub(crate) struct Theatre {
-    /// The bytes in all rings together.
+    /// Bytes held by all rings together.
     held: AtomicUsize,
     next_viewer: AtomicU64,
 }
 
 impl Theatre {
-    /// The bytes in all rings together.
+    /// Returns the bytes held by all rings together.
     pub(crate) fn held(&self) -> usize {
         self.held.load(Ordering::Relaxed)
     }
@@ -115,10 +120,10 @@ impl Theatre {
     }
 }
 
-/// Where a team's run, or what one agent does, is shown.
+/// Event feed of a team, or of a single agent.
 #[derive(Debug)]
 pub struct Stage {
-    /// The team, or the agent.
+    /// Id of the team or agent.
     pub(crate) of: AgentId,
     theatre: Arc<Theatre>,
     sizes: Sizes,
@@ -127,13 +132,13 @@ pub struct Stage {
 
 #[derive(Debug, Clone, Copy)]
 struct Sizes {
-    /// What is kept for viewers that lag.
+    /// Maximum bytes to retain for slow viewers.
     ring: usize,
-    /// What is kept for viewers that come (back).
+    /// Bytes to retain for viewers that join or reconnect.
     tail: usize,
-    /// What is kept when all stages together hold too much.
+    /// Bytes to retain per feed while all feeds together exceed `total`.
     least: usize,
-    /// What all stages together may hold before that.
+    /// Soft limit for the bytes of all feeds together.
     total: usize,
 }
 
@@ -144,14 +149,15 @@ struct State {
     ring: Ring,
     standing: Standing,
     calls: Vec<Seated>,
-    /// The last messages that were answers, by who said them.
+    /// Recent messages that were answers, by the key of the sender.
     answers: VecDeque<(String, Once)>,
-    /// When the last call ended, or something came that no call did: as long as one is open, nothing rests.
+    /// Time of the last ended call or of the last event without a call. A run does not end while a call is
+    /// open.
     moved: Instant,
     is_closed: bool,
 }
 
-/// An open call on a stage.
+/// Open [`Call`] shown in a feed.
 #[derive(Debug)]
 struct Seated {
     id: CallId,
@@ -160,7 +166,7 @@ struct Seated {
     caller: Caller,
 }
 
-/// Where on a stage something happens.
+/// Position of a [`Call`] in a feed: the member in the tree, and the caller that sees the events.
 #[derive(Debug, Clone)]
 pub(crate) struct Spot {
     pub(crate) path: Arc<[Node]>,
@@ -195,24 +201,24 @@ impl Stage {
         })
     }
 
-    /// The run, if there is one, and the number of its last event.
+    /// Returns the current [`Run`], if any, and the number of its last event.
     pub fn run(&self) -> Option<(Arc<Run>, u64)> {
         let state = self.state.lock();
         state.run.clone().map(|run| (run, state.sequence))
     }
 
-    /// The run; a new one begins if there is none.
+    /// Returns the current [`Run`], or starts a new run.
     pub(crate) fn activate(&self) -> Arc<Run> {
         self.state.lock().activate()
     }
 
-    /// Whether somebody would see or could still see what is told here.
+    /// Returns whether current or later viewers could see an event appended now: a run or a viewer exists.
     pub(crate) fn is_active(&self) -> bool {
         let state = self.state.lock();
         state.run.is_some() || state.ring.has_viewers()
     }
 
-    /// Shows something that no call of the hub did.
+    /// Appends an event that no call of the hub produced. Returns its sequence number.
     pub(crate) fn tell(&self, path: &Arc<[Node]>, body: Arc<Body>) -> u64 {
         let mut state = self.state.lock();
         state.moved = Instant::now();
@@ -258,7 +264,7 @@ impl Stage {
         state.sequence
     }
 
-    /// A call of a member begins.
+    /// Registers the start of a member's call. Appends status events for teams that start to run.
     pub(crate) fn enter(&self, call: &Arc<Call>, spot: &Spot) {
         let mut state = self.state.lock();
         state.calls.push(Seated {
@@ -271,7 +277,8 @@ impl Stage {
         self.show_teams(&mut state, spot, begun, TeamStatus::Running);
     }
 
-    /// A call of a member has ended, and all that it did was shown.
+    /// Registers the end of a member's call, after all events of the call. Appends status events for teams
+    /// that become idle.
     pub(crate) fn leave(&self, call: CallId, spot: &Spot) {
         let mut state = self.state.lock();
         state.moved = Instant::now();
@@ -299,7 +306,7 @@ impl Stage {
         }
     }
 
-    /// A member does something.
+    /// Appends an event of a member.
     pub(crate) fn show(&self, spot: &Spot, body: &Arc<Body>) {
         let mut state = self.state.lock();
         self.append(
@@ -310,7 +317,8 @@ impl Stage {
         );
     }
 
-    /// A call of a member says how that one is doing, which is shown if it is new.
+    /// Updates the status of a member as reported by one of its calls. Appends an event if the status
+    /// changed.
     pub(crate) fn show_status(
         &self,
         spot: &Spot,
@@ -326,7 +334,7 @@ impl Stage {
         }
     }
 
-    /// A member's call asks something that a viewer may answer.
+    /// Registers a question of a member's call, for viewers to answer.
     pub(crate) fn ask(&self, spot: &Spot, call: &Arc<Call>, asked: Asked, ask: &Ask) {
         let mut state = self.state.lock();
         let told = state.ring.segment(spot, &asked.of.id);
@@ -342,12 +350,12 @@ impl Stage {
         });
     }
 
-    /// It was answered.
+    /// Removes an answered question.
     pub(crate) fn answered(&self, call: CallId, of: &Invocation) {
         self.state.lock().standing.answered(call, of);
     }
 
-    /// What this one said was the answer that a member waited for.
+    /// Records a message of `by` that answered a member's question.
     pub(crate) fn note_answer(&self, by: &Principal, said: Once) {
         let answers = &mut self.state.lock().answers;
         if answers.len() == ANSWERS {
@@ -356,7 +364,7 @@ impl Stage {
         answers.push_back((by.key(), said));
     }
 
-    /// Whether it was, lately.
+    /// Returns whether a message recently answered a question; see [`Self::note_answer`].
     pub(crate) fn was_answer(&self, by: &Principal, said: &Once) -> bool {
         let by = by.key();
         let state = self.state.lock();
@@ -364,37 +372,37 @@ impl Stage {
         answers.any(|(who, answer)| *who == by && answer == said)
     }
 
-    /// The questions that wait for an answer.
+    /// Returns the unanswered questions.
     pub(crate) fn pending(&self) -> Vec<Pending> {
         self.state.lock().standing.pending().to_vec()
     }
 
-    /// What the team itself is doing.
+    /// Returns the status of the team itself.
     pub(crate) fn status(&self) -> TeamStatus {
         self.state.lock().standing.team()
     }
 
-    /// What a member is doing, as far as it did anything in this run.
+    /// Returns the status of a member, if the member was active in the current run.
     pub(crate) fn member_status(&self, route: &str) -> Option<AgentStatus> {
         self.state.lock().standing.member(route)
     }
 
-    /// A member is none any more.
+    /// Drops the status of a removed member.
     pub(crate) fn forget_member(&self, route: &str) {
         self.state.lock().standing.forget_member(route);
     }
 
-    /// An outside runtime says how a member is doing.
+    /// Sets the status of a member as reported by an outside runtime.
     pub(crate) fn note_member(&self, route: &Arc<str>, status: AgentStatus) {
         self.state.lock().standing.set_member(route, status);
     }
 
-    /// An outside runtime says how a team is doing.
+    /// Sets the status of a team as reported by an outside runtime.
     pub(crate) fn note_team(&self, path: &[Node], status: TeamStatus) {
         self.state.lock().standing.set_team(path, status);
     }
 
-    /// The hub stops: the team is told, and nothing in it becomes idle after this. Only if there is a run.
+    /// Announces the shutdown of the hub to viewers if a run exists. No team becomes idle afterwards.
     pub(crate) fn stop(&self) {
         let mut state = self.state.lock();
         state.standing.stop();
@@ -410,7 +418,7 @@ impl Stage {
         self.append(&mut state, [].into(), Arc::new(body), None);
     }
 
-    /// The team was changed: what comes next is of another version of the run.
+    /// Increments the version of the current run after a change of the team.
     pub(crate) fn changed(&self) {
         let mut state = self.state.lock();
         if let Some(run) = &state.run {
@@ -422,7 +430,7 @@ impl Stage {
         }
     }
 
-    /// Ends a run in which nothing has happened since `before`, and forgets what it showed.
+    /// Ends the run if no call is open and no event arrived since `before`. Drops all events of the run.
     pub(crate) fn rest(&self, before: Instant) {
         let mut state = self.state.lock();
         if state.run.is_some() && state.calls.is_empty() && state.moved < before {
@@ -435,14 +443,15 @@ impl Stage {
         }
     }
 
-    /// The team is removed: its viewers are told.
+    /// Closes the feed of a removed team and wakes all viewers.
     pub(crate) fn close(&self) {
         let mut state = self.state.lock();
         state.is_closed = true;
         state.ring.ring_all();
     }
 
-    /// The open calls here of an agent at a place that it does not have any more.
+    /// Returns the open calls of agents that lost their position in the tree. `is_there` tests a route key
+    /// and an agent.
     pub(crate) fn unseated(&self, is_there: impl Fn(&str, &AgentId) -> bool) -> Vec<Arc<Call>> {
         let state = self.state.lock();
         let calls = state.calls.iter();
@@ -453,7 +462,7 @@ impl Stage {
             .collect()
     }
 
-    /// The open calls here that lead to `route`, or all of them, and that `may` says may be stopped.
+    /// Returns the open calls at or below `route` (all for `None`) whose caller satisfies `may`.
     pub(crate) fn calls(
         &self,
         route: Option<&str>,
@@ -469,7 +478,7 @@ impl Stage {
 }
 
 impl Spot {
-    /// What the member there does, as the stage shows it.
+    /// Wraps an event of the member into a [`Body`].
     pub(crate) fn does(&self, event: MemberEvent) -> Arc<Body> {
         Arc::new(Body::Member {
             name: self.name.clone(),
@@ -478,7 +487,8 @@ impl Spot {
         })
     }
 
-    /// What a member does, under its name here; the same, where it has the same name on another stage.
+    /// Returns `body` with the name of the member in the current feed. Reuses the [`Arc`] if the member has
+    /// the same name.
     pub(crate) fn named_in(&self, body: &Arc<Body>) -> Arc<Body> {
         match &**body {
             Body::Member { name, event, .. } if *name != self.name => self.does(event.clone()),
@@ -487,7 +497,7 @@ impl Spot {
     }
 }
 
-/// Whether a route is that of a member, or leads through that of a team.
+/// Returns whether `route` equals `wanted` or lies below the team at `wanted`.
 fn is_at_or_below(route: &str, wanted: &str) -> bool {
     route
         .strip_prefix(wanted)
@@ -508,7 +518,7 @@ impl Drop for Stage {
     }
 }
 
-/// About what an event takes in memory, with its rendering.
+/// Returns the approximate memory size of an event, including its rendered text.
 fn weight(body: &Body) -> usize {
     const OWN: usize = 320;
     const RENDERED: usize = 640;

@@ -1,8 +1,13 @@
-//! The storyteller: turns what happens in one call of a team's member into the member's events. Pure; the stage gives it
-//! what the call says and puts on show what it tells.
+//! Renderer of a member's call: turns the events of a call into [`MemberEvent`]s. Pure: the call's observer
+//! passes the events in and appends the rendered events to the feeds.
 //!
-//! Every segment is begun and ended once, a tool's state only goes forward, and a tool is told of only after its segment
-//! was begun: viewers drop what does not keep to that. A status chunk interrupts nothing.
+//! Viewers drop events that break the following rules, so the renderer keeps them:
+//!
+//! - Every segment starts and ends once.
+//! - The state of a tool only moves forward.
+//! - Events of a tool follow the start of the tool's segment.
+//!
+//! A status chunk interrupts no segment.
 
 mod giving;
 mod joined;
@@ -30,43 +35,44 @@ use super::{
     stage::ViewerId,
 };
 
-/// The longest reason of an answer that is shown, in bytes.
+/// Maximum length of the displayed reason of an answer, in bytes.
 const MAX_REASON: usize = 1024;
 
-/// How a call that was cancelled is shown to have ended. The protocol has no other word for it.
+/// Error code for a cancelled call. The protocol has no event for a cancellation.
 const CANCELLED: &str = "cancelled";
 
-/// What a step of the story says. Statuses are told apart since the stage knows the member's other calls.
+/// Rendered step of a call. A status is separate from other events because only the feed knows the other
+/// calls of the member.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Telling {
-    /// An event of the member.
+    /// Event of the member.
     Event(MemberEvent),
-    /// How the member is doing, as far as this call goes.
+    /// Status of the member, as far as the call knows.
     Status {
-        /// What it is now.
+        /// New status.
         new: AgentStatus,
-        /// The tool it is about.
+        /// Tool that the status refers to.
         tool: Option<Arc<str>>,
-        /// Why, for [`AgentStatus::Error`].
+        /// Cause, for [`AgentStatus::Error`].
         error: Option<String>,
     },
 }
 
-/// The story of one call.
+/// Renderer of a single call.
 #[derive(Debug)]
 pub(crate) struct Story {
     turn: Arc<str>,
     max_text: usize,
     segments: u64,
-    /// The segment of text or reasoning that is open. No tool is written while there is one.
+    /// Open segment of text or reasoning. No tool receives input while a segment is open.
     speech: Option<Speech>,
     tools: Tools,
-    /// The id under which the status lines outside of tools are shown, once there was one.
+    /// Id of the placeholder tool for status lines outside of tools, after the first line.
     status_lines: Option<Arc<str>>,
     result: Option<Giving>,
-    /// All text of the answer.
+    /// Text of the answer.
     said: Joined,
-    /// Whether the answer began where this story does.
+    /// Whether `said` holds the answer from its beginning.
     is_from_start: bool,
     status: Option<(AgentStatus, Option<Arc<str>>)>,
     is_over: bool,
@@ -79,7 +85,7 @@ struct Speech {
 }
 
 impl Story {
-    /// The story of a call of which nothing was told. No text that is joined gets longer than `max_text` bytes.
+    /// Creates a renderer for a new call. Limits each joined text to `max_text` bytes.
     pub(crate) fn new(call: CallId, max_text: usize) -> Self {
         let hex = call.to_string().replace('-', "");
         let turn: Arc<str> = format!("turn_{hex}").into();
@@ -98,17 +104,17 @@ impl Story {
         }
     }
 
-    /// The member said something already, which this story does not have: the hub was restarted meanwhile.
+    /// Marks the beginning of the answer as missing: the hub restarted during the call.
     pub(crate) fn goes_on(&mut self) {
         self.is_from_start = false;
     }
 
-    /// The member got its message.
+    /// Renders the arrival of the message at the member.
     pub(crate) fn opened(&mut self, tell: &mut impl FnMut(Telling)) {
         self.say(AgentStatus::ProcessingUserInput, None, tell);
     }
 
-    /// A message of another member, as the one who gets it shows it.
+    /// Renders a message from a fellow member as an event of the recipient.
     pub(crate) fn heard(
         &self,
         sender: &AgentId,
@@ -122,7 +128,7 @@ impl Story {
         }
     }
 
-    /// A message of somebody outside the team, as the member who gets it shows it.
+    /// Renders a message from outside the team as an event of the recipient.
     pub(crate) fn told(
         &self,
         sender: &str,
@@ -138,7 +144,7 @@ impl Story {
         }
     }
 
-    /// The member said something. Asks are given to [`Story::asked`] instead.
+    /// Renders an [`Event`] of the reply. Questions go to [`Story::asked`] instead.
     pub(crate) fn event(&mut self, event: &Event, files: &Files, tell: &mut impl FnMut(Telling)) {
         if self.is_over {
             return;
@@ -157,7 +163,7 @@ impl Story {
         }
     }
 
-    /// The member asks. Returns the invocation under which the ask is shown, for the answer.
+    /// Renders an [`Ask`]. Returns the tool call that represents the question, for [`Story::answered`].
     pub(crate) fn asked(&mut self, ask: &Ask, tell: &mut impl FnMut(Telling)) -> Invocation {
         if self.is_over {
             return Invocation {
@@ -178,7 +184,7 @@ impl Story {
         self.tools[at].of.clone()
     }
 
-    /// An ask was answered, the one that is shown under this invocation.
+    /// Renders the [`Answer`] to the question represented by `of`.
     pub(crate) fn answered(
         &mut self,
         of: &Invocation,
@@ -194,7 +200,7 @@ impl Story {
         let tool = &mut self.tools[at];
         let (is_yes, reason) = match kind {
             AskKind::Approval => (answer.approved == Some(true), answer.reason.as_deref()),
-            // A question is not a matter of yes or no, but somebody may refuse to answer it.
+            // Input needs no approval, but the approver may refuse to answer.
             AskKind::Input if answer.approved == Some(false) => (false, answer.reason.as_deref()),
             AskKind::Input => (true, answer.content.as_deref().or(answer.reason.as_deref())),
         };
@@ -215,7 +221,7 @@ impl Story {
         }
     }
 
-    /// The call ended: closes what is open. Only the first end counts, and nothing is told after it.
+    /// Renders the [`End`] of the call and closes open segments and tools. Ignores all later events and ends.
     pub(crate) fn ended(&mut self, end: &End, files: &Files, tell: &mut impl FnMut(Telling)) {
         if std::mem::replace(&mut self.is_over, true) {
             return;
@@ -309,7 +315,7 @@ impl Story {
             Some(name) if name == words => (name, ""),
             Some(name) => (name, chunk.text.as_str()),
             None if words.is_empty() => ("tool", ""),
-            // What is longer than a name is cut there, and whole here.
+            // A tool name is cut at `MAX_NAME`; the full text becomes input of the tool.
             None if words.len() > MAX_NAME => (words, words),
             None => (words, ""),
         };
@@ -371,7 +377,7 @@ impl Story {
         self.result = Some(giving);
     }
 
-    /// The tool whose result this is.
+    /// Finds the tool that a result belongs to.
     fn giver(&self, chunk: &Chunk) -> Option<usize> {
         match usable(chunk.tool_call_id.as_deref()) {
             Some(given) => self.tools.given(given),
@@ -379,7 +385,7 @@ impl Story {
         }
     }
 
-    /// Begins a tool of which the agent did not say that it starts.
+    /// Starts a tool whose start the agent did not report.
     fn begin_late(&mut self, chunk: &Chunk, tell: &mut impl FnMut(Telling)) -> usize {
         let given = usable(chunk.tool_call_id.as_deref());
         let name = filled(chunk.tool_name.as_deref()).unwrap_or("tool");
@@ -389,7 +395,8 @@ impl Story {
         at
     }
 
-    /// Input of a tool; a remark, if it comes when the segment is complete and says something new.
+    /// Adds input to a tool. Input after the end of the tool's segment becomes a log line, unless the
+    /// question already contained the arguments.
     fn write(&mut self, at: usize, input: &str, tell: &mut impl FnMut(Telling)) {
         let room = self.max_text.saturating_sub(self.tools.weight());
         let tool = &mut self.tools[at];
@@ -412,7 +419,8 @@ impl Story {
         }
     }
 
-    /// What stands for the status lines outside of tools. Viewers drop lines of a segment that never started, so it has one.
+    /// Returns the placeholder tool for status lines outside of tools. Viewers drop log lines of a segment
+    /// without a start, so the placeholder has a segment.
     fn status_lines(&mut self, tell: &mut impl FnMut(Telling)) -> Invocation {
         let known = self.status_lines.as_ref();
         let known = known.and_then(|id| self.tools.told_as(id));
@@ -443,7 +451,7 @@ impl Story {
         tell(Telling::Event(MemberEvent::Artifact(made)));
     }
 
-    /// The tool that an ask is about, still written; where there is none, one that stands for it.
+    /// Finds the tool of a question while the tool still receives input. Otherwise starts a placeholder tool.
     fn place_of(&mut self, ask: &Ask, tell: &mut impl FnMut(Telling)) -> usize {
         let given = match ask.kind {
             AskKind::Approval => usable(ask.tool_call_id.as_deref()),
@@ -456,7 +464,8 @@ impl Story {
         }
         let (wanted, origin) = match (given, phase) {
             (Some(given), None | Some(Phase::Over)) => (Some(given), Origin::AskedFirst),
-            // A tool that runs, or waits for an answer, cannot go back to asking: the ask is shown beside it.
+            // A tool that runs or awaits approval cannot return to asking. A placeholder tool shows the
+            // question.
             _ => (usable(Some(&ask.id)), Origin::Stand),
         };
         let open = known.or_else(|| self.tools.open(None));
@@ -489,7 +498,7 @@ impl Story {
         }));
     }
 
-    /// Ends what the next thing interrupts: the result that is joined, and the speech.
+    /// Finishes the current tool result and the open segment before the next event.
     fn take_turn(&mut self, tell: &mut impl FnMut(Telling)) {
         self.tell_result(tell);
         self.end_speech(tell);
@@ -503,7 +512,7 @@ impl Story {
         }
     }
 
-    /// Says a status, unless it was the last. While an answer is waited for, nothing else is said.
+    /// Reports a status unless unchanged. Suppresses other statuses while a question is unanswered.
     fn say(&mut self, new: AgentStatus, tool: Option<Arc<str>>, tell: &mut impl FnMut(Telling)) {
         let is_same = |(last, of): &(AgentStatus, Option<Arc<str>>)| *last == new && *of == tool;
         if self.status.as_ref().is_some_and(is_same)
@@ -523,7 +532,7 @@ impl Story {
     }
 }
 
-/// The tool that an ask names.
+/// Returns the name of the tool for a question.
 fn name_of(ask: &Ask) -> &str {
     match ask.kind {
         AskKind::Input => "ask_user",
@@ -531,7 +540,7 @@ fn name_of(ask: &Ask) -> &str {
     }
 }
 
-/// A question as the arguments of the tool that stands for it.
+/// Returns a question as arguments of the tool that represents it.
 fn question(ask: &Ask) -> Json {
     #[derive(Serialize)]
     struct Question<'a> {

@@ -1,5 +1,5 @@
-//! The teams of a hub: who may make and change them, what is seen of them, who steers them, and how a call finds its place
-//! in a run.
+//! Operations on the teams of a hub: creating and changing teams, viewing, steering, and placing calls in
+//! runs.
 
 mod again;
 mod board;
@@ -39,7 +39,7 @@ use crate::{
     },
 };
 
-/// The teams of a hub. Cheap to clone.
+/// Teams of a hub. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Teams {
     hub: Hub,
@@ -48,7 +48,7 @@ pub struct Teams {
 }
 
 impl Teams {
-    /// Opens a hub on a store, with the teams that are kept there: [`Hub::open`], with teams as its resolver.
+    /// Opens a [`Hub`] on a store, with the stored teams as its resolver. Replaces [`Hub::open`].
     pub async fn open(store: Arc<dyn Store>, limits: Limits) -> Result<Self, StoreError> {
         let registry = Arc::new(Registry::new(&limits));
         for record in record::load(&*store).await? {
@@ -62,12 +62,13 @@ impl Teams {
         })
     }
 
-    /// The hub.
+    /// Returns the hub.
     pub fn hub(&self) -> &Hub {
         &self.hub
     }
 
-    /// Makes a team. It is an agent of the hub from then on. The receipt resolves when the store has it.
+    /// Creates a team. The team is an agent of the hub from then on. The [`Receipt`] resolves after the store
+    /// wrote the team.
     pub fn create(
         &self,
         principal: &Principal,
@@ -78,7 +79,7 @@ impl Teams {
         let teams = &self.registry;
         let _held = self.hub.hold_agents();
         if self.hub.entry(id.as_str()).is_some() {
-            // Whoever may not see it learns no more than that the id is taken, as with agents.
+            // Principals without access to the agent learn only that the id is taken, as with agents.
             let what = if teams.get(id.as_str()).is_some() {
                 "a team"
             } else {
@@ -99,7 +100,7 @@ impl Teams {
         spec: TeamSpec,
     ) -> Result<(Arc<Team>, Receipt), Failure> {
         let (_, saved) = self.hub.reserve(principal, id, &profile(id, &spec), DOOR)?;
-        // Nobody waits for it: the team is written after it, and that is waited for.
+        // No need to wait: the store writes the team afterwards, and the caller waits for the team.
         drop(saved);
         let now = Timestamp::now();
         let record = TeamRecord {
@@ -116,14 +117,14 @@ impl Teams {
         Ok((team, record::save(&*self.store, record)))
     }
 
-    /// Changes a team. Its run goes on, and so do open calls but those of members that are none any more.
+    /// Changes a team. The run and open calls continue, except the calls of removed members.
     pub fn change(
         &self,
         principal: &Principal,
         id: &AgentId,
         change: impl FnOnce(TeamSpec) -> TeamSpec,
     ) -> Result<(TeamView, Receipt), Failure> {
-        // Before the look, so that the team is not forgotten meanwhile.
+        // Acquire before the lookup: the team must not be removed meanwhile.
         let _held = self.hub.hold_agents();
         let (team, entry) = self.owned_team(principal, id)?;
         self.registry.check_declared(id)?;
@@ -133,14 +134,14 @@ impl Teams {
         if principal.owner == record.owner {
             record.by_admin = principal.is_admin();
         } else {
-            // An admin lends somebody else's team none of their own rights.
+            // An admin grants no own rights to the team of another owner.
             self.check_reach(&record, &before)?;
         }
         let saved = self.set_team(&team, &entry, record.spec, record.by_admin);
         Ok((self.view_of(&team), saved))
     }
 
-    /// Whether a team may call the members that it did not have before.
+    /// Checks that the team may call its new members.
     fn check_reach(&self, record: &TeamRecord, before: &TeamSpec) -> Result<(), Failure> {
         for (at, member) in record.spec.members.iter().enumerate() {
             let (MemberOf::Agent(id) | MemberOf::Team(id)) = &member.of;
@@ -162,7 +163,7 @@ impl Teams {
         record.spec = spec;
         record.by_admin = by_admin;
         record.updated_at = Timestamp::now();
-        // Nobody waits for it: the team is written after it, and that is waited for.
+        // No need to wait: the store writes the team afterwards, and the caller waits for the team.
         drop(self.hub.describe(entry, profile(&team.id, &record.spec)));
         let before = self.rosters(&team.id);
         team.set(record.clone());
@@ -171,7 +172,7 @@ impl Teams {
         record::save(&*self.store, record)
     }
 
-    /// Forgets a team and its board. Its members stay.
+    /// Removes a team and its board. The members stay.
     pub fn remove(&self, principal: &Principal, id: &AgentId) -> Result<Receipt, Failure> {
         self.owned_team(principal, id)?;
         self.hub.forget(principal, id)
@@ -192,7 +193,7 @@ impl Teams {
                 let text = format!("field \"members[{at}].{what}\": {text}");
                 Err(Failure::new(Reason::Invalid, text))
             };
-            // A team that contains itself is refused as such.
+            // The registry refuses a team that contains itself, with a message of its own.
             if agent == id {
                 continue;
             }
@@ -219,7 +220,7 @@ impl Teams {
         self.registry.check(id, spec, self.hub.limits())
     }
 
-    /// A team of the principal's, or any for admins.
+    /// Returns a team owned by the principal, or any team for admins.
     fn owned_team(
         &self,
         principal: &Principal,
@@ -238,20 +239,20 @@ impl Teams {
         self.registry.seen(&self.hub, principal, id)
     }
 
-    /// Whether the principal may act for the whole team: its owner, or an admin.
+    /// Returns whether the principal may act for the whole team: as its owner or as an admin.
     pub(super) fn is_owner(principal: &Principal, team: &Team) -> bool {
         principal.is_admin()
             || (principal.who == Who::Person && principal.owner == team.record().owner)
     }
 
-    /// The name of the member that the principal is, if it is one.
+    /// Returns the position of the principal in the team. Fails if the principal is not a member.
     pub(super) fn member_name(&self, principal: &Principal, team: &Team) -> Result<Place, Failure> {
         self.registry.member_name(principal, team)
     }
 }
 
 impl Registry {
-    /// Lets a team's place follow its coordinator.
+    /// Makes the entry of a team stand for its coordinator.
     pub(super) fn lead(&self, hub: &Hub, team: &Team) {
         let Some(entry) = hub.entry(team.id.as_str()) else {
             return;
@@ -260,7 +261,7 @@ impl Registry {
         entry.stand_for(leader.and_then(|leader| hub.entry(leader.as_str())));
     }
 
-    /// A team that the principal may see.
+    /// Returns a team visible to the principal.
     pub(super) fn seen(
         &self,
         hub: &Hub,
@@ -269,7 +270,7 @@ impl Registry {
     ) -> Result<(Arc<Team>, Arc<Entry>), Failure> {
         let team = self.get(id);
         let is_member = |team: &Team| self.member_name(principal, team).is_ok();
-        // An invited agent may call the agents of its owner; who works with whom there is not its business.
+        // An invited agent may call the agents of its owner, but does not see their teams.
         let sees = |entry: &Entry| match entry.share() {
             Share::Everyone => true,
             Share::Nobody | Share::With(_) => !principal.is_invited() && may_see(principal, entry),
@@ -279,7 +280,7 @@ impl Registry {
             .ok_or_else(|| Failure::no_such_team(id))
     }
 
-    /// The name of the member that the principal is, if it is one.
+    /// Returns the position of the principal in the team. Fails if the principal is not a member.
     fn member_name(&self, principal: &Principal, team: &Team) -> Result<Place, Failure> {
         let place = match &principal.who {
             Who::Agent(id) => self.tree(&team.id).seat_of(id, &[]),
@@ -294,7 +295,7 @@ impl Registry {
         })
     }
 
-    /// A team that stands in the configuration is changed there.
+    /// Refuses changes of a team declared in the configuration file.
     pub(super) fn check_declared(&self, id: &AgentId) -> Result<(), Failure> {
         if !self.is_declared(id) {
             return Ok(());
@@ -316,12 +317,12 @@ fn person_only(principal: &Principal) -> Result<(), Failure> {
     }
 }
 
-/// Whether a team may call an agent: its owner may, or an admin made it.
+/// Returns whether a team may call an agent: the owner of the team may, or an admin created the team.
 pub(super) fn team_may_call(record: &TeamRecord, entry: &Entry) -> bool {
     team_may_call_if_shared(record, entry, || entry.share())
 }
 
-/// The same for an agent that is shared like this.
+/// Returns whether a team may call an agent with the given [`Share`].
 pub(super) fn team_may_call_if_shared(
     record: &TeamRecord,
     entry: &Entry,

@@ -1,4 +1,4 @@
-//! The tree of a team as it stands: who is where, by which names, and who is meant from a given place in it.
+//! Tree of a team: positions of all agents, their names, and name lookups relative to a position.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -6,57 +6,58 @@ use jackfield_model::AgentId;
 
 use super::{Member, MemberOf, TeamSpec, event::Node};
 
-/// Teams within teams go no deeper than this, as in the protocol.
+/// Maximum nesting depth of teams, as defined by the protocol.
 pub const MAX_DEPTH: usize = 16;
 
-/// A team with its members, and the teams among them with theirs.
+/// Team with its members, recursively.
 #[derive(Debug, Clone)]
 pub struct Tree {
-    /// The team.
+    /// Id of the team.
     pub team: AgentId,
-    /// The name of the member that leads it.
+    /// Name of the coordinator.
     pub coordinator: Arc<str>,
-    /// Its members, in the order in which they were given.
+    /// Members in the order of the team's description.
     pub branches: Vec<Branch>,
 }
 
-/// A member and what is below it.
+/// Member with the subtree below.
 #[derive(Debug, Clone)]
 pub struct Branch {
-    /// Its name in its team.
+    /// Name of the member in its team.
     pub name: Arc<str>,
-    /// What it is.
+    /// Agent or team behind the name.
     pub of: BranchOf,
 }
 
-/// What a member is.
+/// Kind of a [`Branch`].
 #[derive(Debug, Clone)]
 pub enum BranchOf {
-    /// An agent.
+    /// Agent.
     Agent(AgentId),
-    /// A team.
+    /// Nested team.
     Team(Tree),
 }
 
-/// An agent's place in a tree.
+/// Position of an agent in a [`Tree`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// The teams on the way to it, outermost first, without the root.
+    /// Teams on the path to the agent, outermost first, without the root.
     pub path: Arc<[Node]>,
-    /// Its name in the last of them.
+    /// Name of the agent in the innermost team.
     pub name: Arc<str>,
-    /// The agent.
+    /// Id of the agent.
     pub agent: AgentId,
 }
 
 impl Place {
-    /// Its name in the whole tree: the names on the way, joined by `/`.
+    /// Returns the route key: the names along the path and the agent's own name, joined by `/`. Unique in the
+    /// tree.
     pub fn route_key(&self) -> Arc<str> {
         route_key(&self.path, &self.name)
     }
 }
 
-/// The names on the way to a member and its own, joined by `/`.
+/// Joins the names in `path` and `name` with `/`.
 pub(crate) fn route_key(path: &[Node], name: &Arc<str>) -> Arc<str> {
     if path.is_empty() {
         return name.clone();
@@ -67,15 +68,15 @@ pub(crate) fn route_key(path: &[Node], name: &Arc<str>) -> Arc<str> {
     key.into()
 }
 
-/// The names on the way to a team, joined by `/`; empty for the root.
+/// Joins the names in `path` with `/`. Empty for the root.
 pub(crate) fn path_key(path: &[Node]) -> String {
     let names: Vec<&str> = path.iter().map(|node| &*node.name).collect();
     names.join("/")
 }
 
 impl Tree {
-    /// The tree of a team, where `spec_of` knows the teams. A team that is not there any more has no members; what is
-    /// deeper than teams may be is left out.
+    /// Builds the tree of `team`. `spec_of` looks up teams: an unknown team has no members. Teams nested
+    /// deeper than [`MAX_DEPTH`] are left out.
     pub(crate) fn grow(team: &AgentId, spec_of: &impl Fn(&AgentId) -> Option<TeamSpec>) -> Self {
         Self::grow_to(team, spec_of, MAX_DEPTH)
     }
@@ -105,7 +106,7 @@ impl Tree {
         }
     }
 
-    /// How many teams are below each other here, this one not counted.
+    /// Returns the number of nested levels below the team.
     pub(crate) fn depth(&self) -> usize {
         let below = |branch: &Branch| match &branch.of {
             BranchOf::Agent(_) => 0,
@@ -114,7 +115,7 @@ impl Tree {
         self.branches.iter().map(below).max().unwrap_or(0)
     }
 
-    /// All agents of the tree, team by team, outer ones first.
+    /// Returns the positions of all agents, outer teams first.
     pub fn places(&self) -> Vec<Place> {
         let mut places = Vec::new();
         self.walk(&[], &mut |place| places.push(place));
@@ -144,7 +145,8 @@ impl Tree {
         })
     }
 
-    /// The member that leads the team at the end of `path`, if it is an agent of it.
+    /// Returns the position of the coordinator, if the coordinator is an agent of the team. `path` leads to
+    /// the team.
     fn leader(&self, path: &[Node]) -> Option<Place> {
         self.branches.iter().find_map(|branch| match &branch.of {
             BranchOf::Agent(agent) if branch.name == self.coordinator => Some(Place {
@@ -156,7 +158,8 @@ impl Tree {
         })
     }
 
-    /// The tree at the end of these names, with the way to it as far as it goes.
+    /// Follows `names` from the root and returns every tree on the way with its path. Stops at the first
+    /// unknown name.
     fn descend(&self, names: &[Arc<str>]) -> Vec<(Vec<Node>, &Self)> {
         let mut way = vec![(Vec::new(), self)];
         for name in names {
@@ -169,8 +172,8 @@ impl Tree {
         way
     }
 
-    /// Where an agent sits, seen from the team at the end of `from`: in that team or below it, else in the nearest team
-    /// above. Of several places in one team the nearest to the top counts.
+    /// Finds the position of `agent`, seen from the team at the end of `from`: first in the team or below,
+    /// then in the nearest enclosing team. Among several positions, the position closest to the top wins.
     pub(crate) fn seat_of(&self, agent: &AgentId, from: &[Arc<str>]) -> Option<Place> {
         self.nearest(from, |path, tree| {
             tree.branches.iter().find_map(|branch| match &branch.of {
@@ -184,7 +187,7 @@ impl Tree {
         })
     }
 
-    /// Where the coordinator of a team sits, seen from the team at the end of `from`.
+    /// Finds the position of the coordinator of `team`, seen from the team at the end of `from`.
     pub(crate) fn seat_of_team(&self, team: &AgentId, from: &[Arc<str>]) -> Option<Place> {
         self.nearest(from, |path, tree| {
             (tree.team == *team).then(|| tree.leader(path)).flatten()
@@ -211,8 +214,8 @@ impl Tree {
         None
     }
 
-    /// Whom a viewer means by a name: a route key, or a name that only one member of the tree has; a team's name means
-    /// its coordinator. With the team itself, where it is one.
+    /// Resolves a name given by a viewer: a route key, or a member name without duplicates in the tree. The
+    /// name of a team resolves to the team's coordinator, and the result includes the team.
     pub(crate) fn named(&self, name: &str) -> Named {
         let mut found = Vec::new();
         self.name_each(&[], &mut |key, is_leaf_name, place, team| {
@@ -266,14 +269,15 @@ impl Tree {
     }
 }
 
-/// Whom a name means.
+/// Result of [`Tree::named`].
 #[derive(Debug)]
 pub(crate) enum Named {
-    /// This agent; if it is meant as the coordinator of a team, that team.
+    /// Position of the agent. With a team id if the name meant a team, represented by the agent as
+    /// coordinator.
     One(Place, Option<AgentId>),
-    /// One of these.
+    /// Ambiguous name. Holds the route keys of all candidates.
     Several(Vec<Arc<str>>),
-    /// Nobody.
+    /// Unknown name.
     Nobody,
 }
 

@@ -1,4 +1,4 @@
-//! A team's board in the protocol's words.
+//! Conversion of task boards into protocol types.
 
 use super::time;
 use crate::{
@@ -6,16 +6,16 @@ use crate::{
     wire,
 };
 
-/// What a viewer is shown when tasks are added.
+/// Form of board changes for a viewer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BoardForm {
-    /// The whole board: the published web client replaces what it has.
+    /// Whole board, for the published web client: the client replaces its board.
     All,
-    /// What was added.
+    /// Added tasks only.
     Added,
 }
 
-/// What is shown of a board, as far as the protocol has another form for it.
+/// Converted parts of a [`BoardChange`]. Owns the data that the wire types borrow.
 #[derive(Debug, Default)]
 pub(super) struct Plan<'a> {
     tasks: Vec<(&'a BoardTask, Vec<wire::Deliverable>)>,
@@ -45,7 +45,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// The tasks.
+    /// Returns the tasks.
     pub(super) fn tasks(&self) -> Vec<wire::TaskView<'_>> {
         let tasks = self.tasks.iter().map(|(task, given)| wire::TaskView {
             id: &task.id,
@@ -60,13 +60,13 @@ impl<'a> Plan<'a> {
         tasks.collect()
     }
 
-    /// What a task gave, if anything.
+    /// Returns the added deliverables, if any.
     pub(super) fn given(&self) -> Option<&[wire::Deliverable]> {
         (!self.given.is_empty()).then_some(&*self.given)
     }
 }
 
-/// A file that a task gave.
+/// Converts a deliverable.
 pub(crate) fn deliverable(given: &Deliverable) -> wire::Deliverable {
     wire::Deliverable {
         file_path: given.file_path.clone(),
@@ -76,8 +76,7 @@ pub(crate) fn deliverable(given: &Deliverable) -> wire::Deliverable {
     }
 }
 
-/// How far the tasks are that somebody has begun: the web client takes every task that it is shown for one that nobody
-/// has.
+/// Passes the status of every begun task to `each`: the web client shows every new task as not started.
 pub(super) fn each_status(tasks: &[BoardTask], each: &mut dyn FnMut(wire::Source<'_>)) {
     let begun = tasks.iter();
     for task in begun.filter(|task| task.status != BoardStatus::NotStarted) {
@@ -91,7 +90,7 @@ pub(super) fn each_status(tasks: &[BoardTask], each: &mut dyn FnMut(wire::Source
     }
 }
 
-/// How a board stands: its tasks, then how far they are. Nothing if there are none.
+/// Passes the tasks of a board and then their statuses to `each`. Passes no message for an empty board.
 pub(crate) fn snapshot_tasks(tasks: &[BoardTask], each: &mut dyn FnMut(wire::Source<'_>)) {
     if tasks.is_empty() {
         return;

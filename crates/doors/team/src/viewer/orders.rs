@@ -1,5 +1,6 @@
-//! What a viewer says: messages, stops, decisions. They are carried out one after another beside the socket, which goes on
-//! meanwhile; a refusal comes back as mail, and so does that a message is kept whose viewer gave it a name.
+//! Commands of a viewer: messages, stops and decisions. A task beside the socket executes the commands in
+//! order, so the socket never blocks. Refusals return through a mailbox, as do acceptances of messages with
+//! an id.
 
 #[cfg(test)]
 mod tests;
@@ -25,13 +26,13 @@ use crate::{
     wire::{ClientMessage, code},
 };
 
-/// How many of its messages may be on their way, or answered without its having read so.
+/// Maximum number of unanswered commands per viewer: in execution, or answered without the answer being sent.
 const UNANSWERED: usize = 64;
 
-/// What became of something that a viewer said, as far as it is told.
+/// Reported result of a [`ClientMessage`].
 #[derive(Debug)]
 pub(super) enum Outcome {
-    /// What the viewer called so is kept as this task, or was the answer that a member waited for.
+    /// The message with the id was stored as a task, or answered a member's question (without a task).
     Accepted {
         message_id: String,
         task: Option<TaskId>,
@@ -39,12 +40,12 @@ pub(super) enum Outcome {
     Refused(Refusal),
 }
 
-/// What could not be done.
+/// Error reported to the viewer.
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) code: String,
     pub(super) message: String,
-    /// What the viewer called it.
+    /// Id of the message, as given by the viewer.
     pub(super) message_id: Option<String>,
 }
 
@@ -58,19 +59,19 @@ impl Refusal {
     }
 }
 
-/// What is not answered yet. A message has it until it is done, its answer until that is told: whoever does not read
-/// cannot go on asking.
+/// Permit of an unanswered command. The command holds the permit during execution, the answer until it is
+/// sent: a viewer that does not read cannot send more commands.
 type Unanswered = OwnedSemaphorePermit;
 
-/// What became of it, on its way to the viewer.
+/// [`Mailbox`] of results for the viewer.
 pub(super) type Outcomes = Mailbox<(Outcome, Unanswered)>;
 
-/// What a viewer wants done.
+/// Command queue of a viewer.
 pub(super) struct Orders {
-    /// Made with the first of them: most viewers only watch.
+    /// Sender to the [`Worker`]. Created with the first command: most viewers only watch.
     queue: Option<Sender<(ClientMessage, Unanswered)>>,
     unanswered: Arc<Semaphore>,
-    /// Where the viewer hears of them.
+    /// Results for the viewer.
     pub(super) outcomes: Arc<Outcomes>,
 }
 
@@ -83,7 +84,7 @@ impl Orders {
         }
     }
 
-    /// Takes one more; what was said before is done before.
+    /// Queues a [`ClientMessage`] behind all earlier messages.
     pub(super) fn give(
         &mut self,
         message: ClientMessage,
@@ -111,13 +112,14 @@ impl Orders {
             door.tasks.spawn(worker.run(orders));
             queue
         });
-        // There is room for as many as may be unanswered, and the worker ends after this side does.
+        // The queue has room for every permit, and the worker outlives the sender.
         queue.try_send((message, unanswered)).ok();
         Ok(())
     }
 }
 
-/// Carries out what one viewer says, in order. What it has said is done even if it leaves.
+/// Task that executes the commands of a viewer in order. Finishes queued commands even after the viewer
+/// disconnects.
 struct Worker {
     door: TeamDoor,
     principal: Principal,
@@ -138,12 +140,12 @@ impl Worker {
                     ..refusal
                 }),
             };
-            // A viewer that has left hears nothing.
+            // A disconnected viewer receives no result.
             self.outcomes.post((outcome, unanswered)).ok();
         }
     }
 
-    /// Does it; says which task was begun, if one was.
+    /// Executes a [`ClientMessage`]. Returns the id of the started task, if any.
     async fn carry_out(&self, message: ClientMessage) -> Result<Option<TaskId>, Refusal> {
         match message {
             ClientMessage::SendMessage {
@@ -209,7 +211,7 @@ impl Worker {
     }
 }
 
-/// What the viewer called a message, to hear what becomes of it.
+/// Returns the id that the viewer gave to a message, for reporting the result.
 fn name_of(message: &ClientMessage) -> Option<String> {
     match message {
         ClientMessage::SendMessage { message_id, .. } => message_id.clone(),
@@ -239,7 +241,7 @@ fn undone(undecided: &Undecided, decision: &Decision) -> Refusal {
                  runtime decides"
             ),
         ),
-        // A viewer always names the id.
+        // A viewer always names the id of the tool call.
         Undecided::OtherMember | Undecided::Several(_) => Refusal::new(
             "APPROVAL_TARGET_MISMATCH",
             format!("{id:?} is not of that member, or of several; name it by its member_route_key"),

@@ -1,4 +1,5 @@
-//! The loop of one viewer: how everything stands, the retained tail, then what comes; and what the viewer says.
+//! Connection of a viewer: sends a snapshot, the retained events and new events, and receives the viewer's
+//! commands.
 
 use std::time::Duration;
 
@@ -27,18 +28,19 @@ use crate::{
     wire,
 };
 
-/// How much is taken off the stage at once; about as much as a busy socket has to write.
+/// Bytes to read from the feed at once; about as much as a busy socket has to write.
 const BATCH: usize = 128 << 10;
-/// How long a viewer may take to read what is left when the hub stops, which gives its connections two seconds in all.
+/// Time for a viewer to read the remaining events during a shutdown. The hub gives its connections two
+/// seconds in all.
 const DRAIN: Duration = Duration::from_secs(1);
 
-/// One viewer.
+/// Connection of a viewer.
 pub(super) struct Session {
     door: TeamDoor,
     principal: Principal,
     subject: Subject,
     line: Line,
-    /// The key with which the stage rings.
+    /// Key of the feed in the wake-ups of the [`Line`].
     stage: u32,
     orders: Orders,
 }
@@ -68,7 +70,7 @@ impl Session {
             Some(mut viewing) => {
                 let leave = self.turn_until_over(&mut viewing).await;
                 if matches!(leave, Leave::Close(1001, _)) {
-                    // Whoever does not read it now is not waited for.
+                    // Do not wait longer for a slow viewer.
                     let drained = Box::pin(self.drain(&mut viewing));
                     tokio::time::timeout(DRAIN, drained).await.ok();
                 }
@@ -78,8 +80,8 @@ impl Session {
         self.line.part(leave).await;
     }
 
-    /// Says hello and how everything stands. The place from which events are read is taken first, so that none falls
-    /// between.
+    /// Sends the hello message and the snapshot. Takes the read position before the snapshot, so no event is
+    /// lost in between.
     fn begin(&mut self, since: &Since) -> Option<Viewing> {
         let session_id = Uuid::new_v4().to_string();
         let viewing = match &self.subject {
@@ -144,9 +146,9 @@ impl Session {
         }
     }
 
-    /// Shows what happened, a batch at a time; if there is more, the stage rings again.
+    /// Sends the next batch of events. The feed wakes the session again if more remain.
     fn show(&mut self, viewing: &mut Viewing) -> Option<Leave> {
-        // Asked first: what was told before the end is still shown.
+        // Read before the batch: events from before the removal are still sent.
         let is_closed = viewing.is_closed();
         let is_all = !self.show_batch(viewing);
         if !is_closed {
@@ -165,7 +167,7 @@ impl Session {
         Some(Leave::Close(wire::CLOSE_NOT_FOUND, "removed"))
     }
 
-    /// Queues the next batch. Says whether there was anything.
+    /// Queues the next batch. Returns whether the batch had any items.
     fn show_batch(&mut self, viewing: &mut Viewing) -> bool {
         let mut batch = Vec::new();
         viewing.take(BATCH, &mut batch);
@@ -196,7 +198,7 @@ impl Session {
         }
     }
 
-    /// Shows how far the tasks are that were there before others were added.
+    /// Sends the status of tasks that were on the board before the addition.
     fn show_begun(&mut self, told: &Told, all: &[BoardTask]) {
         let Subject::Team(id, BoardForm::All) = &self.subject else {
             return;
@@ -216,10 +218,10 @@ impl Session {
         self.line.queue(&frame);
     }
 
-    /// Shows all that is left, as fast as the viewer reads it.
+    /// Sends all remaining events at the reading speed of the viewer.
     async fn drain(&mut self, viewing: &mut Viewing) {
         while self.show_batch(viewing) {
-            // Heard when the socket has room again.
+            // The wake-up arrives when the socket has room again.
             self.line.rope(self.stage).pull();
             loop {
                 match self.line.next().await {
@@ -259,7 +261,7 @@ impl Session {
         }
     }
 
-    /// Tells what became of what the viewer said, as long as the socket takes it.
+    /// Sends results of commands while the socket accepts data.
     fn tell_outcomes(&mut self) {
         while !self.line.is_busy()
             && let Some((outcome, _)) = self.orders.outcomes.take()
@@ -291,7 +293,7 @@ impl Session {
         error.into()
     }
 
-    /// What the viewer said is not understood.
+    /// Reports an unreadable message to the viewer, and counts the refusal.
     fn refuse(&mut self, code: &str, text: &str) {
         self.door.teams.hub().metrics().refused(DOOR);
         self.say_error(code, text);
@@ -303,7 +305,7 @@ impl Session {
 }
 
 impl Drop for Session {
-    /// What became of what it said has nobody to hear it any more.
+    /// Closes the mailbox: the viewer receives no more results.
     fn drop(&mut self) {
         self.orders.outcomes.shut();
     }

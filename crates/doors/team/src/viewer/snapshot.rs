@@ -1,5 +1,5 @@
-//! What a viewer is shown first: how everything stands. None of it has a number but the questions that wait for an answer,
-//! which are events; what is in it and comes again as an event does no harm.
+//! Snapshot for a new viewer: the current status of everything. Only pending questions have sequence numbers,
+//! because they are events. Receiving a part of the snapshot again as an event is harmless.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -18,7 +18,7 @@ use crate::{
     wire,
 };
 
-/// How a team stands, for a viewer that begins here.
+/// Writes the snapshot of a team for a viewer that starts at `since`.
 pub(super) fn of_team(
     door: &TeamDoor,
     principal: &Principal,
@@ -37,8 +37,8 @@ pub(super) fn of_team(
     let tail = Tail::read(door, principal, id, since);
     for agent in &team.agents {
         let place = &agent.place;
-        // Idle closes what the client shows of a member. Said before the events that it missed, these would begin anew,
-        // and what was streamed would be there twice.
+        // `idle` closes the member's display in the client. Sent before missed events, `idle` would make the
+        // client start over and show streamed text twice.
         if agent.status == AgentStatus::Idle && tail.tells_of(&agent.route_key, viewing) {
             continue;
         }
@@ -55,12 +55,12 @@ pub(super) fn of_team(
             },
         }));
     }
-    // The board is not for those who only see what came of their own calls.
+    // The board is hidden from principals that only see the events of their own calls.
     if let Ok(tasks) = door.teams.board(principal, id) {
         snapshot_tasks(&tasks, &mut |source| each(&own.flat(source)));
     }
-    // What waits for an answer is told by the events themselves: the web client knows a tool call by its segment, would
-    // begin another one if it had it already, and drops what has a number that it has passed.
+    // Pending questions are sent as their original events. The web client identifies a tool call by its
+    // segment, would start a second display for a known segment, and drops sequence numbers it has passed.
     let mut pending = viewing.pending();
     pending.retain(|pending| !tail.asks(pending));
     let mut asked: Vec<_> = pending.into_iter().flat_map(|it| it.told).collect();
@@ -70,12 +70,12 @@ pub(super) fn of_team(
     }
 }
 
-/// What the viewer will find among the events.
+/// Summary of the retained events that the viewer will receive.
 #[derive(Default)]
 struct Tail {
-    /// The members that do something there.
+    /// Route keys of members with events.
     routes: HashSet<Arc<str>>,
-    /// Whether outside runtimes say something there, of whichever member.
+    /// Whether outside runtimes published events, for any member.
     has_published: bool,
     asked: Vec<(Arc<str>, Invocation)>,
 }
@@ -129,14 +129,14 @@ impl Tail {
     }
 }
 
-/// How an agent that is viewed alone stands.
+/// Returns the current [`AgentStatus`] of a single agent.
 pub(super) fn of_agent(
     door: &TeamDoor,
     principal: &Principal,
     id: &str,
     viewing: &Viewing,
 ) -> AgentStatus {
-    // A team is viewed as its coordinator.
+    // Viewing a team as an agent shows the coordinator.
     let team = door.teams.get(principal, id).ok();
     let leads = team.as_ref().and_then(|team| {
         let mut agents = team.agents.iter();

@@ -1,4 +1,4 @@
-//! What viewers say: a message to a member, a stop, a decision on a tool call.
+//! Messages of viewers: a message to a member, a stop, or a decision on a tool call.
 
 use jackfield_wire::{
     echo,
@@ -11,50 +11,50 @@ use super::fault::coded;
 use super::read::{Word, object};
 use super::{Fault, Limits, code};
 
-/// What a viewer says. A target is a member's name or its route key; without one the coordinator is meant.
+/// Message of a viewer. A target is a member's name or route key, and defaults to the coordinator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClientMessage {
-    /// Sends a message to a member.
+    /// Message to a member.
     SendMessage {
-        /// The text of the message.
+        /// Text of the message.
         content: String,
-        /// The member.
+        /// Recipient.
         target: Option<String>,
         /// Files that belong to the message.
         context_file_paths: Vec<String>,
         /// Images that belong to the message.
         image_urls: Vec<String>,
-        /// The viewer's own id of the message, if the viewer wants to know what becomes of it.
+        /// Id assigned by the viewer. With an id, the viewer receives the result.
         message_id: Option<String>,
     },
-    /// Stops the members that work.
+    /// Stop of working members.
     StopGeneration {
-        /// Stops this member only.
+        /// Member to stop. Defaults to all members.
         target: Option<String>,
     },
-    /// Approves or denies a tool call.
+    /// Approval or denial of a tool call.
     Decide {
-        /// Whether the call is approved.
+        /// Whether the tool call is approved.
         approve: bool,
-        /// The call that is decided on.
+        /// Decided tool call.
         decision: Decision,
     },
 }
 
-/// Which tool call was decided on.
+/// Tool call of a [`ClientMessage::Decide`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
-    /// The id of the call.
+    /// Id of the tool call.
     pub invocation_id: String,
-    /// The member that asked. A token's member counts more than the one beside the token.
+    /// Asking member. The member in a token takes precedence over the field beside the token.
     pub target: Option<String>,
-    /// The run that the token was given in.
+    /// Run of the token.
     pub run: Option<String>,
-    /// Why the viewer decided so.
+    /// Reason of the viewer.
     pub reason: Option<String>,
 }
 
-/// A message of any type.
+/// Message of any type.
 #[derive(Deserialize)]
 struct Frame<'a> {
     r#type: Word,
@@ -62,7 +62,7 @@ struct Frame<'a> {
     payload: Option<&'a RawValue>,
 }
 
-/// Reads one message.
+/// Reads a [`ClientMessage`].
 pub fn read_client_message(text: &str, limits: &Limits) -> Result<ClientMessage, Fault> {
     let frame: Frame<'_> = object(read(text, limits.max_depth)?)?;
     let decide = |approve, payload| {
@@ -87,7 +87,7 @@ pub fn read_client_message(text: &str, limits: &Limits) -> Result<ClientMessage,
     message.map_err(|fault| fault.within("payload"))
 }
 
-/// The viewer's own id of a message that cannot be read otherwise, as far as the id can.
+/// Reads the viewer's message id from an otherwise unreadable message, if possible.
 pub fn message_id(text: &str, limits: &Limits) -> Option<String> {
     #[derive(Deserialize)]
     struct Named<'a> {
@@ -112,7 +112,7 @@ fn unknown(message_type: &str) -> Fault {
     coded(code::UNKNOWN_MESSAGE_TYPE)(Misread::invalid("type", problem))
 }
 
-/// The member that a payload names, in any of its spellings. The last one is that of the hub's own API.
+/// Target member of a payload, in any of its spellings. The last spelling is used by the hub's own API.
 #[derive(Deserialize)]
 struct Target {
     #[serde(default, deserialize_with = "blank_is_absent")]
@@ -132,7 +132,7 @@ impl Target {
     }
 }
 
-/// The payload of `SEND_MESSAGE`, beside its [`Target`].
+/// Payload of `SEND_MESSAGE`, without its [`Target`].
 #[derive(Deserialize)]
 struct Message {
     content: String,
@@ -161,7 +161,7 @@ fn read_message(payload: &RawValue) -> Result<ClientMessage, Misread> {
     })
 }
 
-/// The value of a field that has two spellings, of which only one may be used.
+/// Returns the value of a field with two spellings. Refuses both at once.
 fn one_of<T>(name: &str, camel: Option<T>, snake: Option<T>) -> Result<Option<T>, Misread> {
     match (camel, snake) {
         (Some(_), Some(_)) => Err(Misread::twice(name)),
@@ -169,7 +169,7 @@ fn one_of<T>(name: &str, camel: Option<T>, snake: Option<T>) -> Result<Option<T>
     }
 }
 
-/// The payload of a decision, beside its [`Target`].
+/// Payload of a decision, without its [`Target`].
 #[derive(Deserialize)]
 struct Decided<'a> {
     #[serde(borrow)]
@@ -213,7 +213,7 @@ fn read_decision(payload: &RawValue) -> Result<Decision, Fault> {
     })
 }
 
-/// The token that the hub wrote beside a request for approval.
+/// Token that the hub wrote with an approval request.
 #[derive(Deserialize)]
 struct Token {
     #[serde(alias = "teamRunId")]
@@ -222,7 +222,7 @@ struct Token {
     invocation_id: Word,
     #[serde(alias = "targetMemberName")]
     target_member_name: Word,
-    // The hub has one version of each, but a token in which they are no numbers was not written by it.
+    // The hub has a single version of each, but a token with non-numeric versions was not written by the hub.
     #[serde(
         default,
         rename = "run_version",
@@ -239,7 +239,7 @@ struct Token {
     _invocation_version: Option<u64>,
 }
 
-/// A whole number from 0, or one in a string.
+/// Reads a whole number from 0, or such a number in a string.
 fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     let Some(raw) = Option::<&RawValue>::deserialize(deserializer)? else {
         return Ok(None);

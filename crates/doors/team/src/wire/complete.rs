@@ -1,4 +1,4 @@
-//! Filling in what a runtime left out of the envelope that it published.
+//! Completion of published envelopes with missing fields.
 
 use jackfield_wire::read::read_part;
 
@@ -9,21 +9,21 @@ use super::publish::Agent;
 use super::splice::{End, Splice};
 use super::{Published, Said};
 
-/// What is filled in where it is missing.
+/// Values that [`complete`] fills in.
 #[derive(Debug, Clone, Copy)]
 pub struct Fill<'a> {
-    /// The team that it was published to.
+    /// Team that received the envelope.
     pub team_id: &'a str,
-    /// What the envelope's id is made of.
+    /// Source of the envelope's id.
     pub event_id: u128,
-    /// When it was published: RFC 3339 with milliseconds and `Z`.
+    /// Publishing time: RFC 3339 with milliseconds and `Z`.
     pub at: &'a str,
-    /// The agent that the event is of.
+    /// Agent of the event.
     pub agent_id: Option<&'a str>,
 }
 
-/// The published envelope with `event_id`, `timestamp` and `team_id` of its outermost level, and the innermost
-/// `agent_id`. All that was given stays as it is, byte for byte.
+/// Adds missing fields to a [`Published`] envelope: `event_id`, `timestamp` and `team_id` at the outermost
+/// level, and the innermost `agent_id`. All given fields stay unchanged, byte for byte.
 pub fn complete(published: &Published<'_>, fill: &Fill<'_>) -> String {
     let raw = published.raw;
     let mut missing = Vec::new();

@@ -1,4 +1,4 @@
-//! The seed's envelope: an event with its ids, inside one wrapper for each team around it.
+//! Envelope of the seed: an event with its ids, inside a wrapper for each team around it.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -12,7 +12,7 @@ use super::splice::{End, Splice};
 use super::task::PlanData;
 use super::{MemberEvent, Outgoing, Source, Stamp, TeamStatus};
 
-/// The envelope at one level.
+/// Level of an envelope.
 #[derive(Serialize)]
 struct Level<'a> {
     event_id: Uuid,
@@ -56,7 +56,7 @@ struct AgentEvent<'a> {
     data: MemberEvent<'a>,
 }
 
-/// What stands in a wrapper.
+/// Content of a wrapper.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Inner<'a> {
@@ -64,11 +64,12 @@ enum Inner<'a> {
     Published(&'a RawValue),
 }
 
-/// The envelope of an event.
+/// Writes the envelope of an [`Outgoing`] event.
 ///
-/// Each level has an id of its own, made of `event_id`; the same event gets the same ids. The outermost level carries
-/// `sequence` and `team_run_id` after the seed's own fields. What an outside runtime published stays as it is, byte for
-/// byte; only these two are added, or replaced, where it is the outermost level itself.
+/// Each level has its own id, derived from `event_id`; the same event yields the same ids. The outermost
+/// level carries `sequence` and `team_run_id` after the seed's own fields. A published envelope stays
+/// unchanged, byte for byte. If a published envelope is the outermost level, the two fields are added or
+/// replaced.
 pub fn write_envelope(event: &Outgoing<'_>, stamp: &Stamp<'_>) -> String {
     if let (Source::Published(raw), []) = (event.source, event.path) {
         return stamped(raw, stamp);
@@ -80,7 +81,7 @@ pub fn write_envelope(event: &Outgoing<'_>, stamp: &Stamp<'_>) -> String {
     })
 }
 
-/// A published envelope with the hub's stamp: what the runtime says of these fields does not count.
+/// Adds the hub's [`Stamp`] to a published envelope, replacing values set by the runtime.
 fn stamped(raw: &RawValue, stamp: &Stamp<'_>) -> String {
     let fields = [
         ("sequence", stamp.sequence.to_string()),
@@ -91,7 +92,7 @@ fn stamped(raw: &RawValue, stamp: &Stamp<'_>) -> String {
     splice.finish()
 }
 
-/// The envelope at one level, 0 being the outermost.
+/// Builds the envelope at level `at`; 0 is the outermost.
 fn level<'a>(event: &Outgoing<'a>, at: usize) -> Level<'a> {
     let above = &event.path[..at];
     let team_id = above.last().map_or(event.team_id, |node| node.team_id);
@@ -120,7 +121,7 @@ fn level<'a>(event: &Outgoing<'a>, at: usize) -> Level<'a> {
     }
 }
 
-/// The `data` of the innermost envelope, which is that of `team_id`.
+/// Builds the `data` of the innermost envelope of `team_id`.
 fn data<'a>(event: &Outgoing<'a>, team_id: &'a str) -> Data<'a> {
     match event.source {
         Source::Team {
@@ -146,7 +147,7 @@ fn data<'a>(event: &Outgoing<'a>, team_id: &'a str) -> Data<'a> {
                 data: said.of_agent(agent_id),
             },
         },
-        // A published envelope stands in the place of this level, which is never written then.
+        // A published envelope replaces the level, so the value is never written.
         Source::TasksCreated { .. } | Source::TaskStatus { .. } | Source::Published(_) => {
             Data::Plan(PlanData::of(&event.source, team_id))
         }

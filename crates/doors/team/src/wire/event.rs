@@ -1,4 +1,4 @@
-//! What a member says: the events of one agent, which the envelope carries whole and the flattened stream as messages.
+//! Events of members, carried unchanged in envelopes and as messages in the flattened stream.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -6,187 +6,188 @@ use serde_json::value::RawValue;
 use super::event_type::EventType;
 use super::{AgentStatus, Segment};
 
-/// One event of a member, of the hub's own making. Serialized as the `data` of an agent's event.
+/// Event of a member, produced by the hub. Serialized as the `data` of an agent's event.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(untagged)]
 pub enum MemberEvent<'a> {
-    /// A piece of its answer.
+    /// Part of the answer.
     Segment(Segment<'a>),
-    /// It does something else now.
+    /// Changed status.
     Status {
-        /// What it does now.
+        /// New status.
         #[serde(rename = "new_status")]
         new: AgentStatus,
-        /// What it did before.
+        /// Previous status.
         #[serde(rename = "old_status", skip_serializing_if = "Option::is_none")]
         old: Option<AgentStatus>,
-        /// What made it change.
+        /// Cause of the change.
         #[serde(skip_serializing_if = "Option::is_none")]
         trigger: Option<&'a str>,
-        /// The tool that it is about.
+        /// Tool that the status refers to.
         #[serde(skip_serializing_if = "Option::is_none")]
         tool_name: Option<&'a str>,
-        /// Why it failed.
+        /// Error message.
         #[serde(skip_serializing_if = "Option::is_none")]
         error_message: Option<&'a str>,
     },
-    /// Its answer is whole.
+    /// Complete answer.
     Complete {
-        /// The answer.
+        /// Text of the answer.
         content: &'a str,
-        /// Whether there is more of it: `content_truncated` on the wire, which the published programs do not know.
+        /// Whether `content` is incomplete: `content_truncated` on the wire, unknown to the published
+        /// programs.
         #[serde(rename = "content_truncated", skip_serializing_if = "is_false")]
         is_cut: bool,
-        /// What it thought.
+        /// Reasoning of the agent.
         #[serde(skip_serializing_if = "Option::is_none")]
         reasoning: Option<&'a str>,
-        /// What it took: counts of tokens.
+        /// Token counts.
         #[serde(skip_serializing_if = "Option::is_none")]
         usage: Option<&'a RawValue>,
-        /// Images that belong to it.
+        /// Images that belong to the answer.
         image_urls: &'a [String],
-        /// Sounds that belong to it.
+        /// Audio that belongs to the answer.
         audio_urls: &'a [String],
-        /// Films that belong to it.
+        /// Videos that belong to the answer.
         video_urls: &'a [String],
     },
-    /// It waits until somebody approves a tool call.
+    /// Request to approve a tool call.
     ApprovalRequested {
-        /// Which call.
+        /// Id of the tool call.
         invocation_id: &'a str,
-        /// The tool.
+        /// Name of the tool.
         tool_name: &'a str,
-        /// What the tool is to get.
+        /// Arguments for the tool.
         arguments: &'a RawValue,
-        /// The turn that it belongs to.
+        /// Turn of the tool call.
         #[serde(skip_serializing_if = "Option::is_none")]
         turn_id: Option<&'a str>,
-        /// What it says to whoever decides; ours, beside the protocol's own fields.
+        /// Message to the approver. Jackfield's addition to the protocol.
         #[serde(skip_serializing_if = "Option::is_none")]
         message: Option<&'a str>,
     },
-    /// Somebody approved.
+    /// Approved tool call.
     Approved {
-        /// Which call.
+        /// Id of the tool call.
         invocation_id: &'a str,
-        /// The tool.
+        /// Name of the tool.
         tool_name: &'a str,
-        /// Why.
+        /// Reason.
         #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<&'a str>,
     },
-    /// Somebody denied.
+    /// Denied tool call.
     Denied {
-        /// Which call.
+        /// Id of the tool call.
         invocation_id: &'a str,
-        /// The tool.
+        /// Name of the tool.
         tool_name: &'a str,
-        /// Why.
+        /// Reason.
         reason: &'a str,
-        /// The same again, where older readers look for it.
+        /// Same as `reason`, for older readers.
         error: &'a str,
     },
-    /// A tool runs.
+    /// Start of a tool.
     ToolStarted {
-        /// Which call.
+        /// Id of the tool call.
         invocation_id: &'a str,
-        /// The tool.
+        /// Name of the tool.
         tool_name: &'a str,
-        /// What it got.
+        /// Arguments of the tool.
         #[serde(skip_serializing_if = "Option::is_none")]
         arguments: Option<&'a RawValue>,
     },
-    /// A tool has run.
+    /// Success of a tool.
     ToolSucceeded {
-        /// Which call.
+        /// Id of the tool call.
         invocation_id: &'a str,
-        /// The tool.
+        /// Name of the tool.
         tool_name: &'a str,
-        /// What it gave.
+        /// Result of the tool.
         #[serde(skip_serializing_if = "Option::is_none")]
         result: Option<&'a RawValue>,
     },
-    /// A tool failed.
+    /// Failure of a tool.
     ToolFailed {
-        /// Which call.
+        /// Id of the tool call.
         invocation_id: &'a str,
-        /// The tool.
+        /// Name of the tool.
         tool_name: &'a str,
-        /// Why.
+        /// Error message.
         error: &'a str,
     },
-    /// A tool says what it does.
+    /// Log line of a tool.
     ToolLog {
-        /// What it says.
+        /// Text of the line.
         #[serde(rename = "log_entry")]
         entry: &'a str,
-        /// Which call.
+        /// Id of the tool call.
         tool_invocation_id: &'a str,
-        /// The tool.
+        /// Name of the tool.
         tool_name: &'a str,
     },
-    /// It has got a message of another member.
+    /// Message received by the member.
     InterAgent {
-        /// The agent that sent it.
+        /// Sender of the message.
         sender_agent_id: &'a str,
-        /// The part that this one plays.
+        /// Role of the recipient: its name in the team.
         recipient_role_name: &'a str,
-        /// What it says.
+        /// Text of the message.
         content: &'a str,
-        /// Of which sort it is.
+        /// Type of the message.
         message_type: &'a str,
     },
-    /// It has made something.
+    /// Complete artifact.
     ArtifactPersisted {
-        /// Which thing.
+        /// Id of the artifact.
         artifact_id: &'a str,
-        /// Where it is.
+        /// Name or path of the artifact.
         path: &'a str,
-        /// The agent that made it, where nothing beside names the agent.
+        /// Agent that created the artifact. Omitted if a neighbouring field names the agent.
         #[serde(skip_serializing_if = "Option::is_none")]
         agent_id: Option<&'a str>,
-        /// What it is.
+        /// Kind of the artifact.
         #[serde(rename = "type")]
         kind: &'a str,
-        /// Where it can be fetched.
+        /// Download address.
         #[serde(skip_serializing_if = "Option::is_none")]
         url: Option<&'a str>,
     },
-    /// It has changed something that it made.
+    /// Partial artifact.
     ArtifactUpdated {
-        /// Which thing.
+        /// Id of the artifact.
         #[serde(skip_serializing_if = "Option::is_none")]
         artifact_id: Option<&'a str>,
-        /// Where it is.
+        /// Name or path of the artifact.
         path: &'a str,
-        /// The agent that made it, where nothing beside names the agent.
+        /// Agent that created the artifact. Omitted if a neighbouring field names the agent.
         #[serde(skip_serializing_if = "Option::is_none")]
         agent_id: Option<&'a str>,
-        /// What it is.
+        /// Kind of the artifact.
         #[serde(rename = "type")]
         kind: &'a str,
     },
-    /// Something went wrong.
+    /// Error.
     Error {
-        /// A word for it.
+        /// Machine-readable code.
         code: &'a str,
-        /// A sentence about it.
+        /// Description.
         message: &'a str,
-        /// More of it.
+        /// Additional details.
         #[serde(skip_serializing_if = "Option::is_none")]
         details: Option<&'a str>,
     },
-    /// The hub told it something.
+    /// Notification from the hub.
     SystemNotification {
-        /// What told it.
+        /// Sender of the notification.
         sender_id: &'a str,
-        /// What it was told.
+        /// Text of the notification.
         content: &'a str,
     },
 }
 
 impl<'a> MemberEvent<'a> {
-    /// Of which type it is.
+    /// Returns the [`EventType`].
     pub(super) fn event_type(&self) -> EventType {
         match self {
             Self::Segment(_) => EventType::Segment,
@@ -207,7 +208,7 @@ impl<'a> MemberEvent<'a> {
         }
     }
 
-    /// Which message of the flattened stream it becomes.
+    /// Returns the message type in the flattened stream.
     pub(super) fn message(&self) -> Option<&'static str> {
         match self {
             Self::Segment(segment) => Some(segment.step().message()),
@@ -215,7 +216,8 @@ impl<'a> MemberEvent<'a> {
         }
     }
 
-    /// The same event, in which artifacts name the agent. In the flattened form of a team the agent stands beside them.
+    /// Returns the event with the agent id set in artifacts. In the flattened form of a team, a neighbouring
+    /// field names the agent.
     pub(super) fn of_agent(mut self, by: &'a str) -> Self {
         if let Self::ArtifactPersisted { agent_id, .. } | Self::ArtifactUpdated { agent_id, .. } =
             &mut self

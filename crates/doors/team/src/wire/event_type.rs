@@ -1,8 +1,8 @@
-//! The types of agents' events, and the messages of the flattened stream that they become.
+//! Types of agents' events, and the corresponding message types of the flattened stream.
 
 use serde::{Deserialize, Serialize};
 
-/// Which event of a segment.
+/// Event of a segment: start, content or end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Step {
     #[serde(rename = "SEGMENT_START")]
@@ -14,7 +14,7 @@ pub(super) enum Step {
 }
 
 impl Step {
-    /// The type of the message of the flattened stream.
+    /// Returns the message type in the flattened stream.
     pub(super) fn message(self) -> &'static str {
         match self {
             Step::Start => "SEGMENT_START",
@@ -24,7 +24,7 @@ impl Step {
     }
 }
 
-/// The types of agents' events, those included that only outside runtimes publish.
+/// Type of an agent's event, including types that only outside runtimes publish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum EventType {
     #[serde(rename = "segment_event")]
@@ -64,7 +64,8 @@ pub(super) enum EventType {
 }
 
 impl EventType {
-    /// The type of the message of the flattened stream; none for segments, whose [`Step`] tells.
+    /// Returns the message type in the flattened stream. `None` for segments: their [`Step`] determines the
+    /// type.
     pub(super) fn message(self) -> Option<&'static str> {
         Some(match self {
             Self::Segment => return None,

@@ -1,32 +1,32 @@
-//! Why a message or an envelope was refused: a code for programs, and a sentence that names the field.
+//! Refusal of a message or an envelope: a code for programs, and a sentence with the name of the field.
 
 use std::fmt;
 
 use jackfield_wire::read::Misread;
 
-/// The codes of refusals, as the `ERROR` message carries them.
+/// Codes of refusals in the `ERROR` message.
 pub mod code {
-    /// The text is no JSON, or a field is missing, given twice or wrong.
+    /// Invalid JSON, or a missing, duplicate or wrong field.
     pub const INVALID_MESSAGE: &str = "INVALID_MESSAGE";
-    /// The message is of a type that viewers do not send.
+    /// Message type that viewers do not send.
     pub const UNKNOWN_MESSAGE_TYPE: &str = "UNKNOWN_MESSAGE_TYPE";
-    /// A decision names neither the invocation nor a token.
+    /// Decision without an invocation id or a token.
     pub const APPROVAL_TOKEN_REQUIRED: &str = "APPROVAL_TOKEN_REQUIRED";
-    /// The token of a decision was not written by this hub.
+    /// Token of a decision that this hub did not write.
     pub const INVALID_APPROVAL_TOKEN: &str = "INVALID_APPROVAL_TOKEN";
 }
 
-/// Why a message or an envelope was refused.
+/// Refusal of a message or an envelope.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// One of [`code`].
+    /// Code from [`code`].
     pub code: &'static str,
-    /// Which field is wrong, and why.
+    /// Wrong field, and the reason.
     pub misread: Misread,
 }
 
 impl Fault {
-    /// The same mistake, seen from the object that holds the value in the field `place`.
+    /// Prefixes the field of the error with `place`, the field of the enclosing object.
     pub(super) fn within(self, place: &str) -> Self {
         Fault {
             misread: self.misread.within(place),
@@ -35,7 +35,7 @@ impl Fault {
     }
 }
 
-/// A mistake with a code of its own.
+/// Returns a constructor of faults with the given code.
 pub(super) fn coded(code: &'static str) -> impl Fn(Misread) -> Fault {
     move |misread| Fault { code, misread }
 }

@@ -1,4 +1,4 @@
-//! The flattened form: the message of the WebSocket that an event becomes, with its place among the payload's fields.
+//! Flattened form: the WebSocket message of an event, with the position among the payload's fields.
 
 use std::borrow::Cow;
 
@@ -19,23 +19,24 @@ const TASK_PLAN_EVENT: &str = "TASK_PLAN_EVENT";
 const TASKS_CREATED: &str = "TASKS_CREATED";
 const TASK_STATUS_UPDATED: &str = "TASK_STATUS_UPDATED";
 
-/// The payload of a team's message. Only written, and never read by a derived type: there `flatten` costs nothing.
+/// Payload of a team's message. Only serialized, never deserialized by a derived type: serde's `flatten`
+/// costs no time when writing.
 #[derive(Serialize)]
 struct Payload<'a, F> {
-    /// The event's own fields.
+    /// Fields of the event itself.
     #[serde(flatten)]
     own: F,
     #[serde(flatten)]
     member: Option<Member<'a>>,
     event_scope: &'static str,
-    /// The outermost of the nodes around the event.
+    /// Outermost node around the event.
     #[serde(skip_serializing_if = "Option::is_none")]
     sub_team_node_name: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     team_stream_event_envelope: Option<StreamPlace<'a>>,
 }
 
-/// The member that an event is of.
+/// Member of an event.
 #[derive(Serialize)]
 struct Member<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,19 +47,19 @@ struct Member<'a> {
     member_route_key: &'a str,
 }
 
-/// What a viewer hands back when it decides on a tool call.
+/// Token that a viewer returns with its decision on a tool call.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Token<'a> {
     team_run_id: &'a str,
     run_version: u32,
     invocation_id: &'a str,
-    /// An invocation has only one version here.
+    /// Constant: an invocation has a single version in the hub.
     invocation_version: u32,
     target_member_name: &'a str,
 }
 
-/// The place of an event in its run.
+/// Run and number of an event.
 #[derive(Serialize)]
 struct StreamPlace<'a> {
     team_run_id: &'a str,
@@ -70,7 +71,7 @@ struct StreamPlace<'a> {
     received_at: &'a str,
 }
 
-/// The fields of a team's own event.
+/// Fields of a team's own event.
 #[derive(Serialize)]
 struct TeamFields<'a> {
     new_status: &'static str,
@@ -80,7 +81,7 @@ struct TeamFields<'a> {
     error_message: Option<&'a str>,
 }
 
-/// The fields of a change of the board.
+/// Fields of a board change.
 #[derive(Serialize)]
 struct PlanFields<P> {
     event_type: &'static str,
@@ -88,7 +89,7 @@ struct PlanFields<P> {
     change: P,
 }
 
-/// The fields of a member's event.
+/// Fields of a member's event.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum MemberFields<'a> {
@@ -105,19 +106,20 @@ impl<'a> MemberFields<'a> {
     }
 }
 
-/// Where an event stands: what all payloads say of it.
+/// Position of an event, common to all payloads.
 #[derive(Clone, Copy)]
 struct Place<'a> {
     stamp: Option<&'a Stamp<'a>>,
-    /// The outermost of the nodes around the event.
+    /// Outermost node around the event.
     outermost: Option<&'a str>,
-    /// How many nodes are around it.
+    /// Number of nodes around the event.
     depth: usize,
     source: SourceType,
 }
 
 impl<'a> Place<'a> {
-    /// The message of the event with its own fields. `name` is what the stamp calls an event without nodes around it.
+    /// Returns the message with the event's own fields. `name` is the stamp's event type for an event without
+    /// nodes around it.
     fn message<F: Serialize>(
         self,
         message_type: &str,
@@ -147,7 +149,7 @@ impl<'a> Place<'a> {
         message(message_type, payload)
     }
 
-    /// What the stamp calls the event.
+    /// Returns the event type for the stamp.
     fn event_type(self, name: &'static str) -> Cow<'static, str> {
         match (self.depth, self.source) {
             (0, SourceType::Agent) => format!("AGENT:{name}").into(),
@@ -160,7 +162,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// The token of a request for approval.
+    /// Returns the token of an approval request.
     fn token(self, invocation_id: &'a str, member_route_key: &'a str) -> Option<Token<'a>> {
         let stamp = self.stamp?;
         Some(Token {
@@ -173,8 +175,8 @@ impl<'a> Place<'a> {
     }
 }
 
-/// The message of a team's stream that an event becomes; `None` for what is no envelope. Without a stamp, as in
-/// snapshots, it carries neither the place in the run nor a token.
+/// Returns the message of an [`Outgoing`] event in a team's stream; `None` for text that is not an envelope. Without a
+/// stamp, as in snapshots, the message has no sequence number and no token.
 pub fn flatten(event: &Outgoing<'_>, stamp: Option<&Stamp<'_>>) -> Option<String> {
     let place = Place {
         stamp,
@@ -231,8 +233,8 @@ pub fn flatten(event: &Outgoing<'_>, stamp: Option<&Stamp<'_>>) -> Option<String
     }
 }
 
-/// The message of a single agent's stream that an event becomes: nothing in it tells of a team. `None` for the events of
-/// teams and tasks.
+/// Returns the message of an [`Outgoing`] event in a single agent's stream, without any field about teams. `None` for
+/// events of teams and tasks.
 pub fn flatten_single(event: &Outgoing<'_>) -> Option<String> {
     match event.source {
         Source::Published(raw) => published::flatten_single(raw),

@@ -1,24 +1,24 @@
-//! The messages of a connection itself, and the shape that all messages of the WebSocket have.
+//! Connection messages, and the common shape of all WebSocket messages.
 
 use serde::Serialize;
 
 use super::AgentStatus;
 
-/// How many bytes most messages need, with all that is added to them. Growing in steps cost a fifth of the speed of a
+/// Initial buffer size for a message, sufficient for most. Growing in steps cost a fifth of the speed of a
 /// burst.
 const USUAL_SIZE: usize = 1024;
 
-/// The JSON of `value`.
+/// Serializes `value` as JSON.
 pub(super) fn json(value: &impl Serialize) -> String {
     let mut out = Vec::with_capacity(USUAL_SIZE);
     match serde_json::to_writer(&mut out, value) {
         Ok(()) => String::from_utf8(out).unwrap_or_default(),
-        // The types of this module have nothing that cannot be written.
+        // All types of the module serialize without errors.
         Err(_) => String::new(),
     }
 }
 
-/// The message of one type.
+/// Returns a message with the given type and payload.
 pub(super) fn message(message_type: &str, payload: impl Serialize) -> String {
     #[derive(Serialize)]
     struct Message<'a, P> {
@@ -31,7 +31,7 @@ pub(super) fn message(message_type: &str, payload: impl Serialize) -> String {
     })
 }
 
-/// The viewer of a team is connected.
+/// Returns the `CONNECTED` message for a viewer of a team.
 pub fn connected_team(team_id: &str, session_id: &str) -> String {
     #[derive(Serialize)]
     struct Connected<'a> {
@@ -47,7 +47,7 @@ pub fn connected_team(team_id: &str, session_id: &str) -> String {
     )
 }
 
-/// The viewer of one agent is connected.
+/// Returns the `CONNECTED` message for a viewer of a single agent.
 pub fn connected_agent(agent_id: &str, session_id: &str) -> String {
     #[derive(Serialize)]
     struct Connected<'a> {
@@ -63,7 +63,7 @@ pub fn connected_agent(agent_id: &str, session_id: &str) -> String {
     )
 }
 
-/// Something is wrong with the connection, or with the message that its viewer calls `message_id`.
+/// Returns the `ERROR` message for a connection, or for the viewer's message `message_id`.
 pub fn error(code: &str, message: &str, message_id: Option<&str>) -> String {
     #[derive(Serialize)]
     struct Error<'a> {
@@ -80,8 +80,9 @@ pub fn error(code: &str, message: &str, message_id: Option<&str>) -> String {
     self::message("ERROR", payload)
 }
 
-/// What the viewer called `message_id` is kept as this task; without one, it was the answer that a member waited for.
-/// Only for viewers that name their messages, which the published web client does not.
+/// Returns the `MESSAGE_ACCEPTED` message: the viewer's message `message_id` is stored as task `task_id`.
+/// Without a task, the message answered a question of a member. Sent only to viewers that assign message ids;
+/// the published web client does not.
 pub fn accepted(message_id: &str, task_id: Option<&str>) -> String {
     #[derive(Serialize)]
     struct Accepted<'a> {
@@ -98,7 +99,8 @@ pub fn accepted(message_id: &str, task_id: Option<&str>) -> String {
     )
 }
 
-/// What the agent is doing when its viewer comes. Here alone the state before is written though there is none.
+/// Returns the `AGENT_STATUS` message of a new viewer's snapshot. Only here `old_status` is written although
+/// missing.
 pub fn snapshot_agent_status(new: AgentStatus) -> String {
     #[derive(Serialize)]
     struct Snapshot {
@@ -112,8 +114,8 @@ pub fn snapshot_agent_status(new: AgentStatus) -> String {
     message("AGENT_STATUS", payload)
 }
 
-/// The events `from..=to` of a run are gone. The published web client ignores this type, as it does every type that it
-/// does not know, and goes on with the events behind the gap.
+/// Returns the `GAP` message: the events `from..=to` of a run are lost. The published web client ignores the
+/// type like every unknown type, and continues with the events after the gap.
 pub fn gap(team_run_id: &str, from: u64, to: u64) -> String {
     #[derive(Serialize)]
     struct Gap<'a> {

@@ -1,4 +1,5 @@
-//! The innermost part of a published envelope, found without judging it: `read_envelopes` has done so before.
+//! Innermost part of a published envelope, found without validation:
+//! [`read_envelopes`](super::read_envelopes) has validated the envelope.
 
 use jackfield_wire::read::read_part;
 use serde_json::value::RawValue;
@@ -6,19 +7,19 @@ use serde_json::value::RawValue;
 use super::outgoing::SourceType;
 use super::publish::{Level, Wrapper};
 
-/// What a published envelope is about, and where.
+/// Innermost event of a published envelope.
 #[derive(Debug)]
 pub(super) struct Leaf<'a> {
-    /// The nodes that its wrappers name, outermost first.
+    /// Node names of the wrappers, outermost first.
     pub(super) nodes: Vec<String>,
-    /// What kind of source it is of.
+    /// Source type of the event.
     pub(super) source: SourceType,
-    /// The data of the innermost envelope.
+    /// Data of the innermost envelope.
     pub(super) data: &'a RawValue,
 }
 
 impl<'a> Leaf<'a> {
-    /// Finds the innermost envelope; `None` if `raw` is no envelope.
+    /// Finds the innermost envelope; `None` if `raw` is not an envelope.
     pub(super) fn of(raw: &'a RawValue) -> Option<Self> {
         let mut nodes = Vec::new();
         let mut raw = raw;

@@ -1,4 +1,4 @@
-//! One event of the stream: what was said, by whom, and where in the tree of teams.
+//! Event of the stream, with its source and its position in the tree of teams.
 
 use std::borrow::Cow;
 
@@ -7,49 +7,50 @@ use serde_json::value::RawValue;
 
 use super::{Deliverable, MemberEvent, TaskView, TeamStatus};
 
-/// What was said, by which kind of source.
+/// Source of an event, with its content.
 #[derive(Debug, Clone, Copy)]
 pub enum Source<'a> {
-    /// The team itself: its state changed.
+    /// The team itself: its status changed.
     Team {
-        /// What it is doing now.
+        /// New status.
         new: TeamStatus,
-        /// What it did before.
+        /// Previous status.
         old: Option<TeamStatus>,
-        /// Why it failed.
+        /// Error message.
         error_message: Option<&'a str>,
     },
-    /// A member of it.
+    /// Member of the team.
     Agent {
-        /// The member's name in its team.
+        /// Name of the member in its team.
         name: &'a str,
-        /// The agent that it is.
+        /// Agent of the member.
         agent_id: &'a str,
-        /// What it said.
+        /// Event of the member.
         event: MemberEvent<'a>,
     },
-    /// Its task board: tasks were added.
+    /// Task board: tasks were added.
     TasksCreated {
-        /// Those to show.
+        /// Tasks to show.
         tasks: &'a [TaskView<'a>],
     },
-    /// Its task board: a task went on.
+    /// Task board: a task changed its status.
     TaskStatus {
-        /// Which task.
+        /// Id of the task.
         task_id: &'a str,
-        /// How far it is now.
+        /// New status.
         new_status: &'a str,
-        /// The member that says so.
+        /// Member that reports the change.
         agent_name: &'a str,
-        /// What came out of it.
+        /// Added deliverables.
         deliverables: Option<&'a [Deliverable]>,
     },
-    /// A whole envelope of an outside runtime, which [`read_envelopes`](super::read_envelopes) has taken.
+    /// Complete envelope of an outside runtime, accepted by [`read_envelopes`](super::read_envelopes).
     Published(&'a RawValue),
 }
 
 impl Source<'_> {
-    /// Of which kind the innermost envelope is; that of a published one is told by its text.
+    /// Returns the source type of the innermost envelope. A published envelope determines its own type in its
+    /// text.
     pub(super) fn source_type(&self) -> SourceType {
         match self {
             Source::Team { .. } => SourceType::Team,
@@ -60,48 +61,49 @@ impl Source<'_> {
     }
 }
 
-/// One level of nesting.
+/// Level of nesting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Node<'a> {
-    /// The node's name in the team above.
+    /// Name of the node in its parent team.
     pub name: &'a str,
-    /// The team that it is.
+    /// Team of the node.
     pub team_id: &'a str,
 }
 
-/// One event of a team's stream.
+/// Event of a team's stream.
 #[derive(Debug, Clone, Copy)]
 pub struct Outgoing<'a> {
-    /// The team whose stream this is.
+    /// Team of the stream.
     pub team_id: &'a str,
-    /// The way to the team that the event is of, outermost first; empty for the stream's own team.
+    /// Nodes on the path to the team of the event, outermost first. Empty for the team of the stream.
     pub path: &'a [Node<'a>],
-    /// What the ids of its envelopes are made of; see [`write_envelope`](super::write_envelope).
+    /// Source of the envelopes' ids; see [`write_envelope`](super::write_envelope).
     pub event_id: u128,
-    /// When it happened: RFC 3339 with milliseconds and `Z`.
+    /// Time of the event: RFC 3339 with milliseconds and `Z`.
     pub at: &'a str,
-    /// What was said.
+    /// Source of the event, with its content.
     pub source: Source<'a>,
 }
 
-/// The place of an event in its run, which the hub assigns once.
+/// Position of an event in its run, assigned once by the hub.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp<'a> {
-    /// The run.
+    /// Id of the run.
     pub team_run_id: &'a str,
-    /// The run's version.
+    /// Version of the run.
     pub run_version: u32,
-    /// The event's number in the run, from 1; 0 for what has none, of which [`flatten`](super::flatten) writes a token only.
+    /// Number of the event in the run, from 1. For 0, [`flatten`](super::flatten) writes a token but no
+    /// number.
     pub sequence: u64,
-    /// The hub that it happened at.
+    /// Node id of the hub.
     pub source_node_id: &'a str,
     /// `local` or `remote`.
     pub origin: &'static str,
-    /// When the hub had it.
+    /// Time of arrival at the hub.
     pub received_at: &'a str,
 }
 
-/// The kinds of sources, as envelopes name them.
+/// Source type of an envelope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub(super) enum SourceType {
@@ -111,7 +113,8 @@ pub(super) enum SourceType {
     TaskPlan,
 }
 
-/// The key by which viewers find a member: node names from the outermost on, then its own, with `/` between them.
+/// Returns the route key of a member: node names from the outermost on, then the member's name, joined by
+/// `/`.
 pub(super) fn route_key<'a, 'n>(
     nodes: impl Iterator<Item = &'n str>,
     name: &'a str,

@@ -1,4 +1,4 @@
-//! Envelopes that outside runtimes publish: read, checked down to the innermost event, and kept whole.
+//! Envelopes published by outside runtimes: read, validated down to the innermost event, and kept unchanged.
 
 use jackfield_wire::{
     json,
@@ -16,45 +16,46 @@ mod event;
 
 pub(super) use event::AgentEvent;
 
-/// One envelope of an outside runtime.
+/// Envelope of an outside runtime.
 #[derive(Debug, Clone)]
 pub struct Published<'a> {
-    /// The envelope as it was written.
+    /// Original text of the envelope.
     pub raw: &'a RawValue,
-    /// Its id.
+    /// Id of the event.
     pub event_id: Option<String>,
-    /// When it happened.
+    /// Time of the event.
     pub timestamp: Option<String>,
-    /// The teams that it names, outermost first, `None` where an envelope names none; one more than `nodes`.
+    /// Ids of the teams, outermost first, `None` where a level names no team. Has an element more than
+    /// `nodes`.
     pub team_ids: Vec<Option<String>>,
-    /// The nodes that its wrappers name, outermost first.
+    /// Node names of the wrappers, outermost first.
     pub nodes: Vec<String>,
-    /// What it says.
+    /// Content that the hub acts on.
     pub said: Said,
 }
 
-/// What a published envelope says, as far as the hub acts on it.
+/// Content of a [`Published`] envelope, as far as the hub acts on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Said {
-    /// The state of a team changed.
+    /// Changed status of a team.
     Team {
-        /// What the team does now.
+        /// New status.
         new: TeamStatus,
     },
-    /// A member said something.
+    /// Event of a member.
     Agent {
-        /// The member's name in its team.
+        /// Name of the member in its team.
         name: String,
-        /// The agent that it is said to be.
+        /// Claimed agent id.
         agent_id: Option<String>,
-        /// What it does now, if it said that and it is one of the known states.
+        /// New status, if the event reports a known status.
         status: Option<AgentStatus>,
     },
-    /// A task board changed.
+    /// Change of a task board.
     TaskPlan,
 }
 
-/// One level of an envelope.
+/// Level of an envelope.
 #[derive(Deserialize)]
 pub(super) struct Level<'a> {
     #[serde(default, deserialize_with = "blank_is_absent")]
@@ -68,7 +69,7 @@ pub(super) struct Level<'a> {
     pub(super) data: &'a RawValue,
 }
 
-/// The data of a level with another one inside.
+/// Data of a level with a nested level.
 #[derive(Deserialize)]
 pub(super) struct Wrapper<'a> {
     pub(super) sub_team_node_name: Word,
@@ -76,7 +77,7 @@ pub(super) struct Wrapper<'a> {
     pub(super) sub_team_event: Option<&'a RawValue>,
 }
 
-/// The data of a team's own event.
+/// Data of a team's own event.
 #[derive(Deserialize)]
 struct Team {
     #[serde(deserialize_with = "TeamStatus::deserialize_name")]
@@ -87,7 +88,7 @@ struct Team {
     _error_message: Option<String>,
 }
 
-/// The data of a member's event.
+/// Data of a member's event.
 #[derive(Deserialize)]
 pub(super) struct Agent<'a> {
     pub(super) agent_name: Word,
@@ -95,7 +96,7 @@ pub(super) struct Agent<'a> {
     pub(super) agent_event: Option<&'a RawValue>,
 }
 
-/// The data of a change of the board. With `tasks` they were added, else one task went on.
+/// Data of a board change. With `tasks`, tasks were added; otherwise a task changed its status.
 #[derive(Deserialize)]
 struct Plan<'a> {
     #[serde(rename = "team_id")]
@@ -106,7 +107,7 @@ struct Plan<'a> {
     task_id: Option<&'a RawValue>,
 }
 
-/// The data of a task that went on.
+/// Data of a task's status change.
 #[derive(Deserialize)]
 struct TaskStatus {
     #[serde(rename = "task_id")]
@@ -117,7 +118,7 @@ struct TaskStatus {
     _agent_name: Option<String>,
 }
 
-/// Reads one envelope, or an array of them. Either all are good or the first mistake is told.
+/// Reads a [`Published`] envelope, or an array. Fails with the first error if any envelope is invalid.
 pub fn read_envelopes<'a>(text: &'a str, limits: &Limits) -> Result<Vec<Published<'a>>, Fault> {
     let raw: &RawValue = read(text, limits.max_depth)?;
     if !json::is_array(raw) {
@@ -144,7 +145,7 @@ fn read_envelope<'a>(raw: &'a RawValue, limits: &Limits) -> Result<Published<'a>
     Ok(published)
 }
 
-/// Reads one level and those inside it, of which there are at most as many as `limits` allow.
+/// Reads a level and all nested levels, up to [`Limits::max_nesting`].
 fn read_level(
     level: Level<'_>,
     limits: &Limits,
@@ -210,7 +211,7 @@ fn check_plan(data: &RawValue) -> Result<(), Misread> {
     }
 }
 
-/// Checks that a list in a field consists of objects.
+/// Checks that all elements of a list field are objects.
 fn check_objects(field: &str, list: &[&RawValue]) -> Result<(), Misread> {
     for (index, raw) in list.iter().enumerate() {
         let within = |misread: Misread| misread.within(&format!("{field}[{index}]"));
@@ -219,7 +220,7 @@ fn check_objects(field: &str, list: &[&RawValue]) -> Result<(), Misread> {
     Ok(())
 }
 
-/// A time in RFC 3339. One without a zone is in UTC.
+/// Reads a time in RFC 3339. A time without a zone counts as UTC.
 fn moment<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let text = Option::<String>::deserialize(deserializer)?;
     match text {
@@ -229,7 +230,7 @@ fn moment<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, 
 }
 
 fn is_moment(text: &str) -> bool {
-    // jiff takes more forms than the standard has, and viewers fewer.
+    // jiff accepts more formats than the standard, and viewers accept fewer.
     let is_standard = matches!(
         text.as_bytes(),
         [

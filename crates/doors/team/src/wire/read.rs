@@ -1,4 +1,4 @@
-//! Reading one object that a peer wrote.
+//! Reading of JSON objects from a peer.
 
 use jackfield_wire::{
     json::Members,
@@ -7,8 +7,8 @@ use jackfield_wire::{
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// Reads an object in which no name is given twice, whether `T` has such a field or not: the flattened form copies the
-/// fields that nobody here knows into an object of its own, and parsers disagree on which of two values holds.
+/// Reads an object and refuses duplicate field names, including names unknown to `T`. The flattened form
+/// copies unknown fields into a new object, and parsers disagree about the value of a duplicate.
 pub(super) fn object<'a, T: Deserialize<'a>>(raw: &'a RawValue) -> Result<T, Misread> {
     let value = read_part(raw)?;
     let members = Members::of(raw).unwrap_or_default();
@@ -20,11 +20,11 @@ pub(super) fn object<'a, T: Deserialize<'a>>(raw: &'a RawValue) -> Result<T, Mis
     }
 }
 
-/// A string that is not blank.
+/// String that is not blank.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Word(#[serde(deserialize_with = "not_blank")] pub(super) String);
 
-/// An object of which no field matters.
+/// Object whose fields are ignored.
 #[derive(Debug, Deserialize)]
 pub(super) struct AnyObject {}

@@ -1,64 +1,64 @@
-//! Segments: the pieces in which an agent's answer is streamed, each with a start, its content and an end.
+//! Segments: streamed parts of an agent's answer, each with a start, content and an end.
 
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use super::event_type::Step;
 
-/// What a segment consists of. Outside runtimes publish more kinds than the hub has.
+/// Kind of a [`Segment`]. Outside runtimes publish more kinds than the hub produces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SegmentKind {
     /// Text of the answer.
     Text,
-    /// What the agent thinks.
+    /// Reasoning of the agent.
     Reasoning,
-    /// The arguments of a tool call; the segment's id is the later invocation id.
+    /// Arguments of a tool call. The segment id becomes the invocation id.
     ToolCall,
 }
 
-/// What is known of a segment besides its content.
+/// Properties of a [`Segment`] besides its content.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct Metadata<'a> {
-    /// The tool that is called; the web client wants it at the start.
+    /// Called tool. The web client expects the field at the start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_name: Option<&'a str>,
-    /// The arguments of the call, which are whole at the end.
+    /// Arguments of the call, complete at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arguments: Option<&'a RawValue>,
 }
 
-/// One event of a segment. Serialized as the `data` of an agent's event.
+/// Event of a segment. Serialized as the `data` of an agent's event.
 #[derive(Debug, Clone, Copy)]
 pub enum Segment<'a> {
-    /// The segment begins.
+    /// Start of the segment.
     Start {
-        /// Which segment.
+        /// Id of the segment.
         id: &'a str,
-        /// What it consists of.
+        /// Kind of the segment.
         kind: SegmentKind,
-        /// What is known of it.
+        /// Known properties.
         metadata: Option<Metadata<'a>>,
     },
-    /// The segment goes on.
+    /// More content.
     Content {
-        /// Which segment.
+        /// Id of the segment.
         id: &'a str,
-        /// What it consists of, which the seed repeats here and the published programs do not.
+        /// Kind of the segment. The seed repeats the kind here; the published programs omit it.
         kind: Option<SegmentKind>,
-        /// What is added.
+        /// Text to append.
         delta: &'a str,
     },
-    /// The segment is whole.
+    /// End of the segment.
     End {
-        /// Which segment.
+        /// Id of the segment.
         id: &'a str,
-        /// What is known of it now.
+        /// Final properties.
         metadata: Option<Metadata<'a>>,
     },
 }
 
-/// The fields of a segment in the flattened message.
+/// Fields of a [`Segment`] in the flattened message.
 #[derive(Debug, Serialize)]
 pub(super) struct FlatSegment<'a> {
     id: &'a str,
@@ -77,7 +77,7 @@ struct Content<'a> {
 }
 
 impl<'a> Segment<'a> {
-    /// Which event of the segment it is.
+    /// Returns the [`Step`] of the event.
     pub(super) fn step(&self) -> Step {
         match self {
             Segment::Start { .. } => Step::Start,
@@ -86,7 +86,7 @@ impl<'a> Segment<'a> {
         }
     }
 
-    /// The fields of the flattened message.
+    /// Returns the fields of the flattened message.
     pub(super) fn flat(&self) -> FlatSegment<'a> {
         let (id, segment_type, delta, metadata) = match *self {
             Segment::Start { id, kind, metadata } => (id, Some(kind), None, metadata),
@@ -103,7 +103,7 @@ impl<'a> Segment<'a> {
 
 impl Serialize for Segment<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        /// Readers of the original know one or the other name of the step.
+        /// Contains the step twice: readers of the original know either of both names.
         #[derive(Serialize)]
         struct Data<'a> {
             r#type: Step,

@@ -1,4 +1,4 @@
-//! Changing a few fields of a JSON text and leaving every other byte in its place.
+//! Editing of single fields in a JSON text, leaving all other bytes unchanged.
 
 use std::ops::Range;
 
@@ -6,23 +6,23 @@ use serde_json::value::RawValue;
 
 use jackfield_wire::json::Members;
 
-/// Where in its object a field goes that is not there yet.
+/// Insert position of new fields in their object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     First,
     Last,
 }
 
-/// Changes to one text, made all at once in the end.
+/// Edits of a JSON text, applied together by [`Splice::finish`].
 #[derive(Debug)]
 pub(super) struct Splice<'a> {
     whole: &'a str,
-    /// What is put in the place of which bytes.
+    /// Byte ranges with their replacements.
     edits: Vec<(Range<usize>, String)>,
 }
 
 impl<'a> Splice<'a> {
-    /// No changes to `whole` yet.
+    /// Starts editing `whole`, without edits.
     pub(super) fn of(whole: &'a RawValue) -> Self {
         Splice {
             whole: whole.get(),
@@ -30,8 +30,8 @@ impl<'a> Splice<'a> {
         }
     }
 
-    /// Sets fields of `object`, which is a part of the whole; their values are JSON. Fields that it has get the new value
-    /// where they are.
+    /// Sets fields of `object`, a part of the whole text. Values are JSON. Existing fields are replaced in
+    /// place.
     pub(super) fn set(&mut self, object: &'a RawValue, fields: &[(&str, String)], end: End) {
         let members = Members::of(object).unwrap_or_default();
         let mut added = String::new();
@@ -73,7 +73,7 @@ impl<'a> Splice<'a> {
         self.edits.push((at..at, added));
     }
 
-    /// The changed text.
+    /// Returns the edited text.
     pub(super) fn finish(mut self) -> String {
         self.edits.sort_by_key(|(range, _)| range.start);
         let added = self.edits.iter().map(|(_, text)| text.len());
@@ -88,7 +88,8 @@ impl<'a> Splice<'a> {
         out
     }
 
-    /// Which bytes of the whole `part` is. It is borrowed from there, so that its address tells.
+    /// Returns the byte range of `part` in the whole text. `part` borrows from the whole, so its address
+    /// gives the range.
     fn range_of(&self, part: &str) -> Range<usize> {
         let start = part.as_ptr().addr() - self.whole.as_ptr().addr();
         start..start + part.len()

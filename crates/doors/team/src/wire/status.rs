@@ -1,44 +1,44 @@
-//! The states of agents and of teams, in both of their spellings.
+//! Statuses of agents and teams, in both spellings.
 
 use serde::{
     Deserialize, Deserializer, Serialize,
     de::value::{Error, StrDeserializer},
 };
 
-/// What an agent is doing.
+/// Status of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentStatus {
-    /// The agent has not begun.
+    /// Not started.
     Uninitialized,
-    /// The agent is starting.
+    /// Starting.
     Bootstrapping,
-    /// The agent has nothing to do.
+    /// Without work.
     Idle,
-    /// The agent has got a message.
+    /// Message received.
     ProcessingUserInput,
-    /// The agent waits for its model.
+    /// Waiting for the model.
     AwaitingLlmResponse,
     /// The model streams its answer.
     AnalyzingLlmResponse,
-    /// The agent waits until somebody approves a tool call.
+    /// Waiting for approval of a tool call.
     AwaitingToolApproval,
-    /// Somebody denied a tool call.
+    /// A tool call was denied.
     ToolDenied,
     /// A tool runs.
     ExecutingTool,
     /// A tool has run.
     ProcessingToolResult,
-    /// The agent is stopping.
+    /// Stopping.
     ShuttingDown,
-    /// The agent has stopped.
+    /// Stopped.
     ShutdownComplete,
-    /// The agent failed.
+    /// Failed.
     Error,
 }
 
 impl AgentStatus {
-    /// The status of an agent that has nothing to do.
+    /// Returns the status of an agent without work.
     pub(crate) fn at_rest(is_online: bool) -> Self {
         match is_online {
             true => Self::Idle,
@@ -46,17 +46,17 @@ impl AgentStatus {
         }
     }
 
-    /// Reads a name, in either case.
+    /// Parses a name in either case.
     pub fn from_name(name: &str) -> Option<Self> {
         read(&name.to_ascii_lowercase())
     }
 }
 
-/// What a team is doing. Serialized by the names of envelopes.
+/// Status of a team. Serialized with the names of envelopes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum TeamStatus {
-    /// The team is not ready yet.
+    /// Not ready yet.
     #[serde(alias = "UNINITIALIZED", alias = "BOOTSTRAPPING")]
     Starting,
     /// No member works.
@@ -64,17 +64,18 @@ pub enum TeamStatus {
     /// A member works.
     #[serde(alias = "PROCESSING")]
     Running,
-    /// The team was halted.
+    /// Paused.
     Paused,
-    /// The team failed.
+    /// Failed.
     Error,
-    /// The team is stopping, or has stopped.
+    /// Stopping or stopped.
     #[serde(alias = "SHUTDOWN_COMPLETE")]
     ShuttingDown,
 }
 
 impl TeamStatus {
-    /// Its name in the flattened stream: those that the published web client knows, where nothing is paused.
+    /// Returns the name in the flattened stream. Uses only names known to the published web client, so
+    /// `Paused` becomes `idle`.
     pub fn wire_name(self) -> &'static str {
         match self {
             Self::Starting => "bootstrapping",
@@ -85,12 +86,12 @@ impl TeamStatus {
         }
     }
 
-    /// Reads a name of either spelling, in either case.
+    /// Parses a name of either spelling, in either case.
     pub fn from_name(name: &str) -> Option<Self> {
         read(&name.to_ascii_uppercase())
     }
 
-    /// For `#[serde(deserialize_with)]`: the same as [`from_name`](Self::from_name).
+    /// Parses like [`from_name`](Self::from_name), for `#[serde(deserialize_with)]`.
     pub(super) fn deserialize_name<'de, D>(deserializer: D) -> Result<Self, D::Error>
     where
         D: Deserializer<'de>,
@@ -99,9 +100,10 @@ impl TeamStatus {
         Self::deserialize(StrDeserializer::new(&name))
     }
 
-    /// How a name that somebody else used for a team's state is written in the flattened stream.
+    /// Converts the status name of an outside runtime for the flattened stream.
     ///
-    /// Only names that the web client does not know change more than their case: it tells more states apart than we do.
+    /// Names known to the web client change only in case: the client distinguishes more statuses than
+    /// [`TeamStatus`].
     pub(super) fn flat_name(name: &str) -> String {
         let name = name.to_ascii_lowercase();
         match Self::from_name(&name) {

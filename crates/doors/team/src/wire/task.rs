@@ -1,44 +1,44 @@
-//! The tasks of a team's board, as events and the HTTP API show them.
+//! Tasks of a team's board, as written in events and in the HTTP API.
 
 use serde::{Deserialize, Serialize};
 
 use super::Source;
 
-/// A file that came out of a task.
+/// File produced by a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Deliverable {
-    /// Where it is.
+    /// Path of the file.
     pub file_path: String,
-    /// What it is.
+    /// Description of the file.
     pub summary: String,
-    /// The member that made it.
+    /// Member that produced the file.
     pub author_agent_name: String,
-    /// When it was handed in.
+    /// Time of the report.
     pub timestamp: String,
 }
 
-/// One task.
+/// Task of a board.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct TaskView<'a> {
-    /// Its id on this board, by the seed's name.
+    /// Id on the board, under the seed's name.
     pub id: &'a str,
-    /// What its team calls it.
+    /// Name of the task.
     pub task_name: &'a str,
-    /// Its id on this board, by the web client's name.
+    /// Id on the board, under the web client's name.
     pub task_id: &'a str,
-    /// The member that is to do it.
+    /// Assigned member.
     pub assignee_name: &'a str,
-    /// What is to be done.
+    /// Description of the work.
     pub description: &'a str,
-    /// The ids of the tasks that come before it.
+    /// Ids of the tasks to complete before.
     pub dependencies: &'a [String],
-    /// What came out of it so far.
+    /// Produced files.
     pub file_deliverables: &'a [Deliverable],
-    /// How far it is.
+    /// Status of the task.
     pub status: &'a str,
 }
 
-/// A change of the board, in the envelope and in the flattened message alike.
+/// Change of the board, identical in the envelope and in the flattened message.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum PlanData<'a> {
@@ -57,7 +57,7 @@ pub(super) enum PlanData<'a> {
 }
 
 impl<'a> PlanData<'a> {
-    /// The change of the board of `team_id` that an event is about; `None` for other events.
+    /// Returns the board change of an event of `team_id`; `None` for other events.
     pub(super) fn of(source: &Source<'a>, team_id: &'a str) -> Option<Self> {
         match *source {
             Source::TasksCreated { tasks } => Some(Self::Created { team_id, tasks }),

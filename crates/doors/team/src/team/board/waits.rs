@@ -1,10 +1,10 @@
-//! What waits for what on a board: tasks by name or id, as places in the list, and whether some wait for themselves.
+//! Dependencies between the tasks of a board: lookup of tasks by name or id, and detection of cycles.
 
 use std::collections::HashMap;
 
 use super::BoardTask;
 
-/// Where the tasks of a list stand.
+/// Index of a task list by id and by name.
 pub(super) struct Places<'a> {
     ids: HashMap<&'a str, usize>,
     names: HashMap<&'a str, usize>,
@@ -20,7 +20,7 @@ impl<'a> Places<'a> {
         Self { ids, names }
     }
 
-    /// The task of this id, else the first of this name.
+    /// Finds the task with the given id, else the first task with the given name.
     pub(super) fn find(&self, which: &str) -> Option<usize> {
         self.ids
             .get(which)
@@ -32,7 +32,7 @@ impl<'a> Places<'a> {
         self.names.contains_key(name)
     }
 
-    /// For each task, the places of those that it waits for.
+    /// Returns the indices of the dependencies of each task.
     pub(super) fn waits(&self, tasks: &[BoardTask]) -> Vec<Vec<usize>> {
         let places = tasks.iter().map(|task| {
             let places = task.dependencies.iter();
@@ -43,10 +43,10 @@ impl<'a> Places<'a> {
     }
 }
 
-/// Places of tasks of which each waits for the next, and the last for the first. One pass over all that is waited for,
-/// however they are tangled.
+/// Finds a cycle: indices of tasks of which each waits for the next, and the last for the first. Runs in
+/// linear time in the number of dependencies.
 pub(super) fn ring(waits: &[Vec<usize>]) -> Option<Vec<usize>> {
-    // Takes away whatever waits for nothing that is left, until nothing more can go.
+    // Remove tasks without remaining dependencies until no task can be removed.
     let mut awaited_by = vec![Vec::new(); waits.len()];
     let mut left: Vec<usize> = waits.iter().map(Vec::len).collect();
     for (task, waits) in waits.iter().enumerate() {
@@ -64,7 +64,8 @@ pub(super) fn ring(waits: &[Vec<usize>]) -> Option<Vec<usize>> {
         }
     }
 
-    // Of what cannot go, each waits for another of them: whoever goes on from one to the next comes back in the end.
+    // Each remaining task waits for a remaining task, so following the dependencies reaches a visited task in
+    // the end.
     let mut path = Vec::new();
     let mut step_of = vec![None; waits.len()];
     let mut at = left.iter().position(|left| *left > 0)?;

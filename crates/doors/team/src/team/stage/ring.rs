@@ -1,5 +1,5 @@
-//! The tail of a run in memory, and how far each viewer has read it. A place in it is a position that never restarts,
-//! whichever run an event belongs to.
+//! Ring of the most recent events of a feed, with a read position per viewer. Positions count up forever,
+//! across runs.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -8,37 +8,37 @@ use jackfield_core::bell::Rope;
 use super::{Run, Spot, Told};
 use crate::team::event::{Body, MemberEvent};
 
-/// The tail of a run.
+/// Most recent [`Told`] events of a feed.
 #[derive(Debug, Default)]
 pub(super) struct Ring {
     items: VecDeque<Arc<Told>>,
-    /// The position of the first item.
+    /// Position of the first item.
     first: u64,
     bytes: usize,
     viewers: Vec<Slot>,
 }
 
-/// A viewer.
+/// Read state of a viewer.
 #[derive(Debug)]
 struct Slot {
     key: u64,
-    /// The position of what it reads next.
+    /// Position of the next event to read.
     next: u64,
-    /// The last that it has read, to tell what it missed.
+    /// Run and number of the last event read, for computing missed events.
     last: Option<(Arc<Run>, u64)>,
     rope: Option<Rope>,
-    /// It was rung and has not read since.
+    /// Whether the viewer was woken and has not read since.
     is_rung: bool,
 }
 
-/// Events that a viewer was too slow for.
+/// Range of [`Told`] events lost to a slow viewer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missed {
-    /// Of which run.
+    /// Run of the events.
     pub run: Arc<Run>,
-    /// The first.
+    /// Number of the first lost event.
     pub from: u64,
-    /// The last.
+    /// Number of the last lost event.
     pub to: u64,
 }
 
@@ -59,7 +59,8 @@ impl Ring {
         }
     }
 
-    /// The events of the newest segment of this id at a place, but for its content.
+    /// Returns the start and end events of the newest segment with id `wanted` at `spot`, without content
+    /// events.
     pub(super) fn segment(&self, spot: &Spot, wanted: &str) -> Vec<Arc<Told>> {
         let mut found = Vec::new();
         for told in self.items.iter().rev() {
@@ -81,8 +82,8 @@ impl Ring {
         found
     }
 
-    /// Forgets the oldest: down to `tail` what all viewers have read, and down to `max` whatever it is. Says how many
-    /// bytes that was.
+    /// Evicts the oldest events: events read by all viewers until `tail` bytes remain, and any events until
+    /// `max` bytes remain. Returns the number of evicted bytes.
     pub(super) fn trim(&mut self, tail: usize, max: usize) -> usize {
         let before = self.bytes;
         if self.bytes > tail {
@@ -109,7 +110,8 @@ impl Ring {
         !self.viewers.is_empty()
     }
 
-    /// Adds a viewer that reads what comes after the first item that `is_seen` does not hold for, or only what comes.
+    /// Adds a viewer. The viewer starts at the first item that does not satisfy `is_seen`, or with future
+    /// events for `None`.
     pub(super) fn add(&mut self, key: u64, is_seen: Option<&dyn Fn(&Told) -> bool>) {
         let next = match is_seen {
             None => self.end(),
@@ -127,7 +129,7 @@ impl Ring {
         });
     }
 
-    /// What a viewer that had read up to here before it came (back) has missed already.
+    /// Records the last event that a reconnecting viewer has already read, for computing missed events.
     pub(super) fn had_read(&mut self, key: u64, run: Arc<Run>, sequence: u64) {
         if let Some(slot) = self.slot(key) {
             slot.last = Some((run, sequence));
@@ -142,7 +144,8 @@ impl Ring {
         self.viewers.iter_mut().find(|slot| slot.key == key)
     }
 
-    /// Sets who is rung when there is something to read; rings at once if there is already.
+    /// Sets the handle that wakes the viewer when events are available. Wakes the viewer immediately if
+    /// unread events exist.
     pub(super) fn listen(&mut self, key: u64, rope: Rope) {
         let end = self.end();
         if let Some(slot) = self.slot(key) {
@@ -154,7 +157,8 @@ impl Ring {
         }
     }
 
-    /// Moves a viewer on by about `max` bytes. If there is more, it is rung again.
+    /// Passes about `max` bytes of unread events to `each` and advances the viewer. Wakes the viewer again if
+    /// more remain.
     pub(super) fn read(
         &mut self,
         key: u64,
@@ -168,7 +172,7 @@ impl Ring {
             slot.next = first;
             self.items.front().and_then(|oldest| slot.missed(oldest))
         } else {
-            // One that comes back may have missed what was gone before it came.
+            // A reconnecting viewer may have missed events evicted before the reconnect.
             let index = usize::try_from(slot.next - first).unwrap_or(usize::MAX);
             let next = self.items.get(index);
             next.filter(|_| slot.last.is_some())
@@ -202,7 +206,7 @@ impl Slot {
         }
     }
 
-    /// What lies between the last that was read and this one.
+    /// Returns the range of events between the last event read and `next`.
     fn missed(&self, next: &Told) -> Option<Missed> {
         let read = match &self.last {
             Some((run, sequence)) if run.id == next.run.id => *sequence,

@@ -1,4 +1,4 @@
-//! How a team and its members are doing: what a viewer that comes late is shown first.
+//! Current status of a team and its members, and unanswered questions. New viewers receive them first.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -16,15 +16,15 @@ use super::{
     Spot, Told,
 };
 
-/// How a team and its members are doing.
+/// Current status of a team and its members.
 #[derive(Debug, Default)]
 pub(super) struct Standing {
-    /// By route key.
+    /// Members by route key.
     members: BTreeMap<Arc<str>, MemberStanding>,
-    /// By the names on the way; the team itself has none.
+    /// Teams by their names along the path, joined by `/`. The root has an empty key.
     teams: HashMap<String, TeamStanding>,
     pending: Vec<Pending>,
-    /// Nothing becomes idle any more: the hub stops.
+    /// Whether the hub is shutting down. No team becomes idle afterwards.
     is_stopping: bool,
 }
 
@@ -40,25 +40,25 @@ struct TeamStanding {
     open: usize,
 }
 
-/// What a question is about.
+/// Content of a [`Pending`] question.
 #[derive(Debug, Clone)]
 pub struct Asked {
-    /// Which call of which tool.
+    /// Tool call to approve, or the tool call that represents the question.
     pub of: Invocation,
-    /// What it would be called with.
+    /// Arguments of the tool call.
     pub arguments: Json,
-    /// What the member says to whoever decides; may be empty.
+    /// Message of the member to the approver. May be empty.
     pub text: String,
 }
 
-/// A question that waits for a viewer.
+/// Question of a member, to be answered by a viewer.
 #[derive(Debug, Clone)]
 pub struct Pending {
-    /// The member that asks.
+    /// Route key of the asking member.
     pub route: Arc<str>,
-    /// What it asks.
+    /// Content of the question.
     pub asked: Asked,
-    /// The events that show it: the segment of its tool, as far as that is retained, and the question.
+    /// Events for showing the question: the segment of the tool call, as far as retained, and the question.
     pub told: Vec<Arc<Told>>,
     pub(crate) call: Weak<Call>,
     pub(crate) call_id: CallId,
@@ -68,7 +68,7 @@ pub struct Pending {
 }
 
 impl Standing {
-    /// What the team itself is doing.
+    /// Returns the status of the team itself.
     pub(super) fn team(&self) -> TeamStatus {
         let team = self.teams.get("").and_then(|team| team.status);
         team.unwrap_or(TeamStatus::Idle)
@@ -87,7 +87,8 @@ impl Standing {
         self.members.entry(route.clone()).or_default().status = Some(new);
     }
 
-    /// A call begins there. Says which of the teams on the way begin to run with it, as lengths of the path.
+    /// Counts a new call at `spot`. Returns the teams along the path that start to run, as path lengths with
+    /// the previous status.
     pub(super) fn enter(&mut self, spot: &Spot) -> Vec<(usize, Option<TeamStatus>)> {
         self.members.entry(spot.route.clone()).or_default().open += 1;
         let mut begun = Vec::new();
@@ -102,7 +103,8 @@ impl Standing {
         begun
     }
 
-    /// A call ends there. Says which of the teams on the way have nothing to do any more, innermost first.
+    /// Counts down an ended call at `spot`. Returns the teams along the path that become idle, innermost
+    /// first, as path lengths with the previous status.
     pub(super) fn leave(&mut self, spot: &Spot) -> Vec<(usize, Option<TeamStatus>)> {
         if let Some(member) = self.members.get_mut(&spot.route) {
             member.open = member.open.saturating_sub(1);
@@ -121,7 +123,8 @@ impl Standing {
         ended
     }
 
-    /// A member's status as one of its calls says it. Nothing if that is no change: it is not idle while it has others.
+    /// Sets the status of a member as reported by one of its calls. Returns an event if the status changed. A
+    /// member with several open calls does not become idle.
     pub(super) fn change(
         &mut self,
         spot: &Spot,
@@ -148,7 +151,7 @@ impl Standing {
         self.pending.push(pending);
     }
 
-    /// An event is told; if it is a pending question, it is kept with it for viewers that come late.
+    /// Attaches an appended event to its pending question, for viewers that join later.
     pub(super) fn shown(&mut self, told: &Arc<Told>) {
         let Body::Member { name, event, .. } = &*told.body else {
             return;
@@ -158,7 +161,7 @@ impl Standing {
         };
         let route = route_key(&told.path, name);
         let is_it = |pending: &&mut Pending| pending.route == route && pending.asked.of.id == of.id;
-        // Of several the last, since that was just put down.
+        // Several matches: the last question was registered just now.
         if let Some(pending) = self.pending.iter_mut().rev().find(is_it) {
             pending.told.push(told.clone());
         }
@@ -181,12 +184,12 @@ impl Standing {
         self.members.remove(route);
     }
 
-    /// The hub stops.
+    /// Marks the hub as shutting down.
     pub(super) fn stop(&mut self) {
         self.is_stopping = true;
     }
 
-    /// A run has ended.
+    /// Clears all statuses and questions after the end of a run.
     pub(super) fn rest(&mut self) {
         self.members.clear();
         self.teams.clear();

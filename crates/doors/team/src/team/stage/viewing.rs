@@ -1,4 +1,5 @@
-//! One viewer of a stage: what it may see, and how far it has come. Dropping it stops viewing.
+//! Viewer of a feed: its access rights and its read position. Dropping a [`Viewing`] removes the viewer from
+//! the feed.
 
 use std::sync::Arc;
 
@@ -10,44 +11,45 @@ use jackfield_core::{
 use super::{Pending, Run, Stage, Told, ring::Missed};
 use crate::team::event::AgentStatus;
 
-/// Where a viewer begins.
+/// Start position of a [`Viewing`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Since {
-    /// With all that is retained.
+    /// All retained events.
     #[default]
     Tail,
-    /// After this event of this run, or of the current one; with all that is retained of any later run. A number that
-    /// the current run has not come to is one of another, so all of it is.
+    /// Events after the given sequence number of the given run, or of the current run without a run id.
+    /// Events of later runs are included as far as retained. Without a run id, a number beyond the current
+    /// run counts as a number of an earlier run: the viewer receives all retained events.
     After(Option<String>, u64),
-    /// With what comes from now on.
+    /// Future events only.
     Now,
 }
 
-/// What a viewer sees.
+/// Item read from a [`Viewing`].
 #[derive(Debug, Clone)]
 pub enum Seen {
-    /// An event.
+    /// Event.
     Event(Arc<Told>),
-    /// These are gone: the viewer was too slow, or away for too long.
+    /// Lost events: the viewer was too slow, or disconnected for too long.
     Missed(Missed),
 }
 
-/// Names one viewer among all of the hub's, as long as it views.
+/// Id of a [`Viewing`], unique in the hub while the viewer exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ViewerId(u64);
 
-/// A viewer.
+/// Viewer of a [`Stage`].
 #[derive(Debug)]
 pub struct Viewing {
     stage: Arc<Stage>,
     key: u64,
-    /// Whose events it sees, if not all.
+    /// Principal whose events are visible; `None` shows all events.
     only: Option<Principal>,
     bell: Option<Arc<Bell>>,
     ready: std::vec::IntoIter<Seen>,
 }
 
-/// How much is moved at once for viewers that handle one event at a time.
+/// Bytes to read at once in [`Viewing::next`], for viewers that handle events one by one.
 const BATCH: usize = 256 << 10;
 
 impl Viewing {
@@ -68,7 +70,7 @@ impl Viewing {
                     let is_read =
                         |told: &Told| Some(&*told.run.id) == run && told.sequence <= *sequence;
                     state.ring.add(key, Some(&is_read));
-                    // Of a run that is over and forgotten nothing can be told any more.
+                    // Lost events of a finished run cannot be reported: the feed no longer knows the run.
                     let same = current.filter(|current| Some(&*current.id) == run);
                     if let Some(current) = same {
                         let read = (*sequence).min(state.sequence);
@@ -86,22 +88,23 @@ impl Viewing {
         }
     }
 
-    /// The id of this viewer. [`Teams::say`](crate::Teams::say) takes it, so that the other viewers see what this one says.
+    /// Returns the id of the viewer. Pass the id to [`Teams::say`](crate::Teams::say) to hide the viewer's
+    /// own messages from the viewer; other viewers see them.
     pub fn id(&self) -> ViewerId {
         ViewerId(self.key)
     }
 
-    /// Who is rung when there is something to read, or when the stage is closed.
+    /// Sets the handle that wakes the viewer when events are available or the feed closes.
     pub fn listen(&self, rope: Rope) {
         self.stage.state.lock().ring.listen(self.key, rope);
     }
 
-    /// Whether the team was removed.
+    /// Returns whether the team was removed.
     pub fn is_closed(&self) -> bool {
         self.stage.state.lock().is_closed
     }
 
-    /// Moves on by about `max` bytes. If there is more, the rope is pulled again.
+    /// Reads about `max` bytes of events into `seen`. Wakes the viewer again if more remain.
     pub fn take(&mut self, max: usize, seen: &mut Vec<Seen>) {
         let mut state = self.stage.state.lock();
         let at = seen.len();
@@ -117,7 +120,7 @@ impl Viewing {
         }
     }
 
-    /// What comes next; nothing once the team was removed. Cancel-safe.
+    /// Returns the next item, or `None` after the team was removed. Cancel-safe.
     pub async fn next(&mut self) -> Option<Seen> {
         loop {
             if let Some(seen) = self.ready.next() {
@@ -143,17 +146,17 @@ impl Viewing {
         }
     }
 
-    /// The run, if there is one, with the number of its last event.
+    /// Returns the current [`Run`], if any, and the number of its last event.
     pub fn run(&self) -> Option<(Arc<Run>, u64)> {
         self.stage.run()
     }
 
-    /// What a member is doing, as far as it did anything in this run.
+    /// Returns the status of a member, if the member was active in the current run.
     pub fn member_status(&self, route: &str) -> Option<AgentStatus> {
         self.stage.state.lock().standing.member(route)
     }
 
-    /// The questions that wait for a viewer.
+    /// Returns the unanswered questions visible to the viewer.
     pub fn pending(&self) -> Vec<Pending> {
         let state = self.stage.state.lock();
         let is_seen = |pending: &&Pending| {

@@ -1,19 +1,20 @@
-//! What a tool gives, joined piece by piece until it is whole: its result, or why it failed.
+//! Result of a tool, collected in pieces: the output or the error message.
 
 use std::sync::Arc;
 
 use super::{Telling, joined::Joined, tool::Tool, tools::filled};
 
-/// What the result of a tool that failed begins with. No protocol of agents has a field for it; those that have the
-/// agents' own word for it write this before the text.
+/// Prefix of a failed tool's result. No agent protocol has a field for tool failures; adapters whose agents
+/// report failures write the prefix before the text.
 const FAILED: &str = "[error] ";
 
-/// A result that is being joined.
+/// Partial result of a [`Tool`].
 #[derive(Debug)]
 pub(super) struct Giving {
-    /// The id of its tool.
+    /// Id of the tool call.
     pub(super) id: Arc<str>,
-    /// Whether the agent says by id whose result it is; what comes without is then no more of it.
+    /// Whether the agent names the tool call in each piece. If so, pieces without an id do not belong to the
+    /// result.
     pub(super) is_by_id: bool,
     joined: Joined,
 }
@@ -27,13 +28,13 @@ impl Giving {
         }
     }
 
-    /// A piece of it; no more than `max` bytes are held.
+    /// Appends a piece. Holds at most `max` bytes.
     pub(super) fn add(&mut self, piece: &str, max: usize) {
         self.joined
             .add(piece, max.saturating_sub(self.joined.len()));
     }
 
-    /// It is whole: its tool is over.
+    /// Finishes the tool with the collected result.
     pub(super) fn end(self, tool: &mut Tool, tell: &mut impl FnMut(Telling)) {
         if !self.joined.starts_with(FAILED) {
             tool.succeed(self.joined.into_result(), tell);

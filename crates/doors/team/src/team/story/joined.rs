@@ -1,8 +1,9 @@
-//! Pieces of text that are added up as far as they fit. What does not fit is counted, and the whole says so.
+//! Text collected in pieces, up to a limit. Counts the bytes beyond the limit and reports them at the end of
+//! the text.
 
 use jackfield_model::Json;
 
-/// Pieces of text, added up.
+/// Text collected in pieces.
 #[derive(Debug, Default)]
 pub(super) struct Joined {
     text: String,
@@ -10,7 +11,8 @@ pub(super) struct Joined {
 }
 
 impl Joined {
-    /// Adds as much of a piece as fits into so many bytes more. Nothing follows a hole.
+    /// Appends as much of `piece` as fits into `room` bytes. After the first cut, all further pieces are
+    /// dropped.
     pub(super) fn add(&mut self, piece: &str, room: usize) {
         let room = if self.dropped == 0 { room } else { 0 };
         let fits = piece.floor_char_boundary(room);
@@ -18,27 +20,27 @@ impl Joined {
         self.dropped += piece.len() - fits;
     }
 
-    /// How much of it is held.
+    /// Returns the length of the stored text.
     pub(super) fn len(&self) -> usize {
         self.text.len()
     }
 
-    /// Whether nothing was ever added.
+    /// Returns whether no text was ever added.
     pub(super) fn is_empty(&self) -> bool {
         self.text.is_empty() && self.dropped == 0
     }
 
-    /// Whether some of it did not fit.
+    /// Returns whether some text was dropped.
     pub(super) fn is_cut(&self) -> bool {
         self.dropped > 0
     }
 
-    /// Whether it begins with these words.
+    /// Returns whether the text starts with `words`.
     pub(super) fn starts_with(&self, words: &str) -> bool {
         self.text.starts_with(words)
     }
 
-    /// All of it, and how much is missing.
+    /// Returns the text, followed by the number of dropped bytes if any.
     pub(super) fn into_text(mut self) -> String {
         if self.dropped > 0 {
             self.text += &format!(" [… {} more bytes]", self.dropped);
@@ -46,12 +48,13 @@ impl Joined {
         self.text
     }
 
-    /// What a tool is called with: any JSON, or the words.
+    /// Returns the text as tool arguments: parsed if valid JSON, else as a JSON string.
     pub(super) fn into_arguments(self) -> Option<Json> {
         self.into_json(|_| true)
     }
 
-    /// What a tool gave: a JSON object or array, or the words. A number alone is as well a word.
+    /// Returns the text as a tool result: a JSON object or array, else a JSON string. A number alone may well
+    /// be plain text.
     pub(super) fn into_result(self) -> Option<Json> {
         self.into_json(|text| text.starts_with(['{', '[']))
     }

@@ -1,11 +1,11 @@
-//! What a member made, as its viewers see it.
+//! Conversion of artifacts and attachments into [`MadeArtifact`].
 
 use jackfield_core::files::Files;
 use jackfield_model::{Artifact, File, FileSource, Part};
 
 use crate::team::event::MadeArtifact;
 
-/// An artifact, or more of one.
+/// Converts an artifact, or more content of a known artifact.
 pub(super) fn of_artifact(artifact: &Artifact, files: &Files) -> MadeArtifact {
     let file = artifact.parts.iter().find_map(|part| match part {
         Part::File(file) => Some(file),
@@ -31,7 +31,7 @@ pub(super) fn of_artifact(artifact: &Artifact, files: &Files) -> MadeArtifact {
     }
 }
 
-/// A file that came with the end of the call.
+/// Converts a file attached to the end of the call.
 pub(super) fn of_attachment(id: String, file: &File, files: &Files) -> MadeArtifact {
     let name = file.name.as_ref().filter(|name| !name.trim().is_empty());
     MadeArtifact {
@@ -52,7 +52,8 @@ fn kind(file: &File) -> &'static str {
         .unwrap_or("file")
 }
 
-/// Never the bytes themselves: every viewer would get them, and the ring would hold them.
+/// Returns the download address of a file. Never contains the file's bytes: every viewer would receive them,
+/// and the ring would hold them.
 fn url(file: &File, files: &Files) -> Option<String> {
     match &file.source {
         FileSource::Uri(url) => Some(url.clone()),

@@ -1,5 +1,8 @@
-//! One call of a tool, as it is told: its segment is written, leave may be asked for, it runs, it is over.
-//! It never goes back, since viewers keep a tool's state monotonic and ignore what would.
+//! State of a tool call: its segment receives input, approval may be requested, the tool runs, the tool
+//! finishes.
+//!
+//! The state never moves back: viewers keep the state of a tool monotonic and ignore events that break the
+//! order.
 
 use std::sync::Arc;
 
@@ -8,55 +11,55 @@ use jackfield_model::Json;
 use super::{Telling, joined::Joined};
 use crate::team::event::{Invocation, MemberEvent, SegmentKind};
 
-/// How far a tool is.
+/// Progress of a [`Tool`] call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Its segment is open.
+    /// The segment is open and receives input.
     Writing,
-    /// Leave to use it was asked for and not yet given.
+    /// Approval was requested and is pending.
     Asked,
-    /// It runs.
+    /// The tool runs.
     Running,
-    /// It gave something, failed, or was denied.
+    /// The tool returned a result, failed or was denied.
     Over,
 }
 
-/// Why it is told.
+/// Reason for showing a [`Tool`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// The agent began it.
+    /// The agent reported the start of the tool.
     Begun,
-    /// The agent asked for leave before it began it.
+    /// The agent requested approval before the start of the tool.
     AskedFirst,
-    /// It is no tool: it only shows a question, or status lines, that belong to none.
+    /// Placeholder without a real tool. Shows a question or status lines that belong to no tool.
     Stand,
 }
 
-/// What is said of a tool whose agent is done and never told its result. Nobody knows whether it succeeded.
+/// Error message for a tool without a reported result. Whether the tool succeeded is unknown.
 const UNREPORTED: &str = "the agent did not report a result";
 
-/// How a tool ends that gave nothing.
+/// Way to close a [`Tool`] without a result.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Closing<'a> {
-    /// The agent is done, or began too many others.
+    /// The agent is done, or started too many other tools.
     Unreported,
-    /// With the call, for this reason.
+    /// The call ended for the given reason.
     Broken(&'a str),
 }
 
-/// One call of a tool.
+/// Tool call.
 #[derive(Debug)]
 pub(super) struct Tool {
     pub(super) of: Invocation,
-    /// What the agent calls it.
+    /// Id assigned by the agent.
     pub(super) given: Option<Arc<str>>,
     pub(super) origin: Origin,
     pub(super) phase: Phase,
-    /// Whether the ask said what it is called with, so that later input is no news.
+    /// Whether the approval request contained the complete arguments. Later input then adds no information.
     pub(super) is_told_whole: bool,
-    /// Its input, while it is written.
+    /// Input received while the segment is open.
     input: Joined,
-    /// What it is to be called with, while leave is asked for.
+    /// Arguments for the start of the tool, held while approval is pending.
     arguments: Option<Json>,
 }
 
@@ -73,13 +76,13 @@ impl Tool {
         }
     }
 
-    /// How many bytes of arguments it holds.
+    /// Returns the number of bytes held for arguments.
     pub(super) fn weight(&self) -> usize {
         let arguments = self.arguments.as_ref().map_or(0, |json| json.get().len());
         self.input.len() + arguments
     }
 
-    /// A piece of its input, while it is written. Told whole; `room` is for what is kept of it.
+    /// Appends input to the open segment. Shows the complete piece, but stores at most `room` bytes.
     pub(super) fn write(&mut self, piece: &str, room: usize, tell: &mut impl FnMut(Telling)) {
         if piece.is_empty() {
             return;
@@ -92,7 +95,7 @@ impl Tool {
         }));
     }
 
-    /// It runs, if it was still written.
+    /// Ends the segment and starts the tool, if the segment is still open.
     pub(super) fn run(&mut self, tell: &mut impl FnMut(Telling)) {
         if self.phase == Phase::Writing {
             let arguments = std::mem::take(&mut self.input).into_arguments();
@@ -102,8 +105,8 @@ impl Tool {
         }
     }
 
-    /// Leave is asked for, in the words of `text`: `arguments` are what the ask says, `shown` what stands there if it
-    /// says nothing.
+    /// Requests approval with the message `text`. `arguments` come from the question; `shown` replaces
+    /// missing arguments.
     pub(super) fn ask(
         &mut self,
         arguments: Option<&Json>,
@@ -125,7 +128,7 @@ impl Tool {
         }));
     }
 
-    /// Leave is given, or the question answered.
+    /// Marks the tool as approved, or the question as answered.
     pub(super) fn approve(&mut self, reason: Option<String>, tell: &mut impl FnMut(Telling)) {
         self.phase = Phase::Running;
         tell(Telling::Event(MemberEvent::Approved {
@@ -134,7 +137,7 @@ impl Tool {
         }));
     }
 
-    /// Leave is not given.
+    /// Marks the tool as denied.
     pub(super) fn deny(&mut self, reason: String, tell: &mut impl FnMut(Telling)) {
         self.phase = Phase::Over;
         self.arguments = None;
@@ -144,7 +147,7 @@ impl Tool {
         }));
     }
 
-    /// Says that it runs.
+    /// Marks the tool as running.
     pub(super) fn start(&mut self, tell: &mut impl FnMut(Telling)) {
         self.phase = Phase::Running;
         tell(Telling::Event(MemberEvent::ToolStarted {
@@ -153,7 +156,7 @@ impl Tool {
         }));
     }
 
-    /// Its result comes, so it runs; an ask that nobody answered is moot.
+    /// Marks the tool as running because its result arrives. An unanswered approval request is obsolete.
     pub(super) fn come_back(&mut self, tell: &mut impl FnMut(Telling)) {
         match self.phase {
             Phase::Writing => self.run(tell),
@@ -162,21 +165,21 @@ impl Tool {
         }
     }
 
-    /// It gave something.
+    /// Finishes the tool with a result.
     pub(super) fn succeed(&mut self, result: Option<Json>, tell: &mut impl FnMut(Telling)) {
         self.phase = Phase::Over;
         let of = self.of.clone();
         tell(Telling::Event(MemberEvent::ToolSucceeded { of, result }));
     }
 
-    /// It failed, and said so.
+    /// Finishes the tool with an error reported by the agent.
     pub(super) fn fail(&mut self, error: String, tell: &mut impl FnMut(Telling)) {
         self.phase = Phase::Over;
         let of = self.of.clone();
         tell(Telling::Event(MemberEvent::ToolFailed { of, error }));
     }
 
-    /// Nothing more will come of it.
+    /// Closes the tool without a result.
     pub(super) fn close(&mut self, closing: Closing<'_>, tell: &mut impl FnMut(Telling)) {
         match (self.phase, closing) {
             (Phase::Over, _) => {}
@@ -185,7 +188,7 @@ impl Tool {
             (Phase::Writing | Phase::Running, Closing::Unreported) => {
                 self.run(tell);
                 match self.origin {
-                    // It was answered, or said all there was to say.
+                    // The question was answered, or all status lines were shown.
                     Origin::Stand => self.succeed(None, tell),
                     Origin::Begun | Origin::AskedFirst => self.fail(UNREPORTED.to_owned(), tell),
                 }

@@ -1,5 +1,5 @@
-//! The tools of one call: which of them a chunk means, and the ids under which they are told. Bounded: the oldest that
-//! are over are forgotten.
+//! Tools of a call: finds the tool of a chunk, and assigns the ids shown to viewers. Bounded: the oldest
+//! finished tools are dropped.
 
 use std::{
     collections::VecDeque,
@@ -15,10 +15,11 @@ use super::{
 };
 use crate::team::event::{Invocation, MemberEvent, SegmentKind};
 
-/// How many tools of one call are known at once. Each is small, what they hold is counted besides.
+/// Maximum number of tracked tools per call. Each is small; the bytes of their arguments are limited
+/// separately.
 pub(super) const MAX_TOOLS: usize = 256;
 
-/// The tools of one call. A position is good until the next [`Tools::begin`].
+/// Tools of a call. An index stays valid until the next [`Tools::begin`].
 #[derive(Debug)]
 pub(super) struct Tools {
     turn: Arc<str>,
@@ -37,7 +38,7 @@ impl Tools {
         }
     }
 
-    /// Begins a tool: a segment of its own, under `wanted` if that is free.
+    /// Starts a tool with a segment of its own. Uses `wanted` as the id if free.
     pub(super) fn begin(
         &mut self,
         wanted: Option<&str>,
@@ -61,46 +62,46 @@ impl Tools {
         self.known.len() - 1
     }
 
-    /// The tool that the agent calls so: the last that is not over, else the last.
+    /// Finds a tool by the id assigned by the agent: the last unfinished tool, else the last tool.
     pub(super) fn given(&self, given: &str) -> Option<usize> {
         let is_it = |tool: &Tool| tool.given.as_deref() == Some(given);
         self.last(|tool| is_it(tool) && tool.phase != Phase::Over)
             .or_else(|| self.last(is_it))
     }
 
-    /// The last tool that is not over; of this name, if there is one.
+    /// Finds the last unfinished tool, preferring tools named `name`.
     pub(super) fn open(&self, name: Option<&str>) -> Option<usize> {
         self.named(name, |tool| tool.phase != Phase::Over)
     }
 
-    /// The same of those that are still written.
+    /// Finds the last tool that still receives input, preferring tools named `name`.
     pub(super) fn written(&self, name: Option<&str>) -> Option<usize> {
         self.named(name, |tool| tool.phase == Phase::Writing)
     }
 
-    /// The tool, or what stands for one, that is told under this id.
+    /// Finds the tool or placeholder shown under `id`.
     pub(super) fn told_as(&self, id: &str) -> Option<usize> {
         self.last(|tool| &*tool.of.id == id)
     }
 
-    /// Whether an answer is waited for.
+    /// Returns whether a question is unanswered.
     pub(super) fn is_any_asked(&self) -> bool {
         self.known.iter().any(|tool| tool.phase == Phase::Asked)
     }
 
-    /// How many bytes of arguments all of them hold.
+    /// Returns the number of bytes held for arguments by all tools.
     pub(super) fn weight(&self) -> usize {
         self.known.iter().map(Tool::weight).sum()
     }
 
-    /// All that are still written run.
+    /// Starts all tools that still receive input.
     pub(super) fn run_all(&mut self, tell: &mut impl FnMut(Telling)) {
         for tool in &mut self.known {
             tool.run(tell);
         }
     }
 
-    /// Nothing more will come of any.
+    /// Closes and drops all tools.
     pub(super) fn close_all(&mut self, closing: Closing<'_>, tell: &mut impl FnMut(Telling)) {
         for mut tool in self.known.drain(..) {
             tool.close(closing, tell);
@@ -123,7 +124,7 @@ impl Tools {
             return;
         }
         let first = |is_it: fn(&Tool) -> bool| self.known.iter().position(is_it);
-        // Some agents never say what a tool gave: then the oldest of those is closed.
+        // Some agents never report results. In such a case, close the oldest running tool.
         let oldest = first(|tool| tool.phase == Phase::Over)
             .or_else(|| first(|tool| tool.phase != Phase::Asked))
             .unwrap_or(0);
@@ -133,8 +134,9 @@ impl Tools {
         }
     }
 
-    /// Ids are told once. Those that begin like the turn's own are never the agent's, and after one was forgotten
-    /// nobody knows any more which of the agent's were used.
+    /// Returns an unused id: `wanted` if possible, else a generated id. Each id is used once. Ids with the
+    /// prefix of the turn are reserved for generated ids. After a tool was dropped, the used ids of the agent
+    /// are no longer known, and all ids are generated.
     fn free_id(&mut self, wanted: Option<&str>) -> Arc<str> {
         match wanted {
             Some(id)
@@ -165,12 +167,12 @@ impl IndexMut<usize> for Tools {
     }
 }
 
-/// An id of the agent that can be told; any other is as good as none.
+/// Returns `id` if viewers can be shown the id. Treats blank and overlong ids as missing.
 pub(super) fn usable(id: Option<&str>) -> Option<&str> {
     id.filter(|id| !id.trim().is_empty() && id.len() <= MAX_PEER_ID)
 }
 
-/// Words, without what surrounds them, if there are any.
+/// Trims `words`. Returns `None` for blank text.
 pub(super) fn filled(words: Option<&str>) -> Option<&str> {
     words.map(str::trim).filter(|words| !words.is_empty())
 }

@@ -1,11 +1,11 @@
-//! How a kept call finds the place again that its task had before: after a restart of the hub, or in its next turn.
+//! Restoring the placement of a durable call: after a restart of the hub, or in the next turn of its task.
 
 use super::place::Placing;
 use crate::team::{KeptSeat, event::Caller, registry::Registry, seat::Belonging, tree::Place};
 
 impl Registry {
-    /// Seats a call where its task was seated. A team that is no more shows nothing; who is no member any more, or is
-    /// another agent by now, belongs to the run as somebody from outside.
+    /// Places a call at the stored positions of its task. Skips removed teams. If the agent no longer holds
+    /// the position, the call belongs to the run as a call from outside the team.
     pub(super) fn sit_again(&self, placing: &mut Placing, kept: &[KeptSeat]) {
         for kept in kept {
             let Some(team) = self.get(kept.team.as_str()) else {

@@ -1,4 +1,5 @@
-//! The task boards of teams: who may see and change them, and as whom.
+//! Access to the task boards of teams: principals that may read and change a board, and the member they act
+//! as.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use crate::team::{
 };
 
 impl Teams {
-    /// The task board of a team.
+    /// Returns the task board of a team.
     pub fn board(&self, principal: &Principal, id: &str) -> Result<Vec<BoardTask>, Failure> {
         let (team, entry) = self.seen_team(principal, id)?;
         if only_own(principal, &entry).is_some() {
@@ -26,7 +27,7 @@ impl Teams {
         Ok(tasks.to_vec())
     }
 
-    /// Adds tasks to a team's board, for its owner (who may say for which member) or one of its members.
+    /// Adds tasks to a team's board. Members act as themselves; the owner may name the acting member in `by`.
     pub fn add_tasks(
         &self,
         principal: &Principal,
@@ -44,12 +45,13 @@ impl Teams {
             BoardChange::Status { .. } => Vec::new(),
         };
         let saved = record::save_tasks(&*self.store, &team.id, &added);
-        // Under the board's lock, so that changes are shown in their order.
+        // Under the board's lock: viewers must see the changes in order.
         self.tell(&team, Body::Board(change));
         Ok((added, saved))
     }
 
-    /// Changes a task of a team's board, for its owner (who may say for which member) or one of its members.
+    /// Changes a task of a team's board. Members act as themselves; the owner may name the acting member in
+    /// `by`.
     pub fn change_task(
         &self,
         principal: &Principal,
@@ -76,7 +78,7 @@ impl Teams {
         Ok((task, saved))
     }
 
-    /// The names to whom tasks of a team may be given: members, by name or route key.
+    /// Returns the valid assignees of a team's tasks: names of direct members, and route keys of all agents.
     fn assignable(&self, team: &Team) -> Vec<Arc<str>> {
         let mut names: Vec<Arc<str>> = Vec::new();
         names.extend(team.spec().members.into_iter().map(|member| member.name));
@@ -85,7 +87,8 @@ impl Teams {
         names
     }
 
-    /// As which member the principal acts: a member as itself, the owner as whom it says, else as the coordinator.
+    /// Returns the name of the member that the principal acts as. A member acts as itself. The owner acts as
+    /// `by`, or as the coordinator.
     fn acting_name(
         &self,
         principal: &Principal,

@@ -1,5 +1,5 @@
-//! Teams that stand in the hub's configuration. They are made when the hub starts, before any agent has come: their
-//! members need not be known yet, and are away until they are.
+//! Teams declared in the configuration file. The hub creates the teams at its start, before any agent
+//! connects: members may still be unknown, and count as offline.
 
 use jackfield_core::principal::Principal;
 use jackfield_model::{AgentId, Failure, Reason};
@@ -8,8 +8,9 @@ use super::Teams;
 use crate::team::{MemberOf, TeamSpec};
 
 impl Teams {
-    /// Makes these teams as they are described, or changes them to it. All are known before any is checked, so that
-    /// their order does not matter. Only the configuration can change them from then on.
+    /// Creates the declared teams, or changes existing teams to match. Registers all teams before checking
+    /// any, so the order of declarations does not matter. From then on, only the configuration changes the
+    /// teams.
     pub async fn declare(&self, teams: Vec<(AgentId, TeamSpec)>) -> Result<(), Failure> {
         let operator = Principal::local();
         let mut saved = Vec::new();

@@ -1,4 +1,5 @@
-//! How a call finds its place: who works on it, and on which stages that is shown.
+//! Placement of a call in the runs of teams: the agent that serves the call, and the feeds that show the
+//! call.
 
 use std::{any::Any, sync::Arc};
 
@@ -23,19 +24,19 @@ use crate::team::{
     tree::{Place, Tree},
 };
 
-/// A member that is called through its team, by name.
+/// Member called by name through its team.
 #[derive(Debug, Clone)]
 pub(super) struct Through {
     pub(super) stage: Arc<Stage>,
     pub(super) place: Place,
 }
 
-/// What the door of teams tells of a request: [`Request::hint`].
+/// Hint of the team door in a request: [`Request::hint`].
 #[derive(Debug)]
 pub(super) struct ViewerRequest {
-    /// The team through which a member is called by name.
+    /// Team and member, if a member is called by name.
     pub(super) through: Option<Through>,
-    /// The viewer that says it, if one does: it is shown to the other viewers.
+    /// Viewer that sends the request, if any. The other viewers see the message.
     pub(super) viewer: Option<ViewerId>,
 }
 
@@ -46,13 +47,13 @@ impl ViewerRequest {
 }
 
 impl Registry {
-    /// Whether a team's call, or one through a team, may reach this agent.
+    /// Returns whether the team may call the agent behind a member's name.
     pub(super) fn reaches(&self, through: &Through, entry: &Entry) -> bool {
         let team = self.get(through.stage.of.as_str());
         team.is_some_and(|team| team_may_call(&team.record(), entry))
     }
 
-    /// Finds a call's place: who works on it, and on which stages that is shown.
+    /// Builds the [`Resolution`] of a call: finds the agent that serves the call, and the feeds that show the call.
     pub(super) fn place(
         &self,
         hub: &Hub,
@@ -101,7 +102,7 @@ impl Registry {
             agent: served.id.clone(),
             sender: match &request.principal.who {
                 Who::Agent(id) => Some(id.clone()),
-                // A program that the parent's agent started, calling as its owner.
+                // A program started by the parent's agent, calling as its owner.
                 Who::Person | Who::Platform | Who::Peer(_) => {
                     parent.map(|parent| parent.target.clone())
                 }
@@ -121,7 +122,7 @@ impl Registry {
                     let is_member = placing.is_member(&tree);
                     placing.sit(&run.stage, place, is_member);
                 }
-                // Whoever is called from outside the team may come back into it.
+                // An agent outside the team may call back into the team, so the call stays in the run.
                 None => placing.runs.push(Belonging {
                     member: None,
                     ..run.clone()
@@ -162,8 +163,8 @@ impl Registry {
         })
     }
 
-    /// What a call may besides what its caller may: as one of a team, by a member's name in a team, or as the call of a task
-    /// that was made so.
+    /// Returns the rights of a call beyond the rights of its caller: as a call of a team, as a call of a
+    /// member by name, or as the call of a task with such rights.
     fn right(
         &self,
         hub: &Hub,
@@ -220,7 +221,7 @@ impl Placing {
         });
     }
 
-    /// The agent's place when it is viewed alone.
+    /// Returns the position of the agent in the feed of a single agent.
     fn alone(&self) -> Spot {
         let name: Arc<str> = self.agent.as_str().into();
         Spot {

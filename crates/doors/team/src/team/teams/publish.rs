@@ -1,4 +1,4 @@
-//! What outside runtimes publish on a team's stream: who may say what, and where it is shown.
+//! Publishing of envelopes by outside runtimes: authorization, and the feeds that show the envelopes.
 
 use std::sync::Arc;
 
@@ -13,39 +13,40 @@ use crate::team::{
     tree::{BranchOf, MAX_DEPTH, Place, Tree, route_key},
 };
 
-/// What an envelope claims to be, as the door read it.
+/// Claimed source of an envelope, as read by the door.
 #[derive(Debug, Clone)]
 pub struct Claim<'a> {
-    /// The ids of the teams, outermost first; one more than `nodes`. Absent where the envelope has none.
+    /// Ids of the teams, outermost first, `None` where the envelope names no team. Has an element more than
+    /// `nodes`.
     pub teams: Vec<Option<&'a str>>,
-    /// The names of the sub-teams, outermost first.
+    /// Names of the nested teams, outermost first.
     pub nodes: Vec<&'a str>,
-    /// Who speaks.
+    /// Claimed source of the event.
     pub said: Said<'a>,
 }
 
-/// Who speaks in an envelope.
+/// Claimed source of an envelope's event.
 #[derive(Debug, Clone, Copy)]
 pub enum Said<'a> {
     /// The team itself.
     Team(TeamStatus),
-    /// A member.
+    /// Member of the team.
     Member {
-        /// Its name.
+        /// Name of the member.
         name: &'a str,
-        /// The agent it says to be.
+        /// Claimed agent id.
         agent: Option<&'a str>,
-        /// What it says to be doing.
+        /// Claimed status.
         status: Option<AgentStatus>,
     },
-    /// The task board.
+    /// Task board.
     Board,
 }
 
-/// An envelope that was checked.
+/// Envelope checked by [`Publisher::check`].
 #[derive(Debug)]
 pub struct Publication {
-    /// The agent whose event it is.
+    /// Agent of the event.
     pub agent: Option<AgentId>,
     route: Option<Arc<str>>,
     path: Vec<Node>,
@@ -53,17 +54,17 @@ pub struct Publication {
     status: Option<AgentStatus>,
 }
 
-/// Somebody who may publish on a team's stream, and the tree of the team when it began.
+/// Principal that may publish to a team's feed, with the team's tree at the time of the check.
 #[derive(Debug)]
 pub struct Publisher {
-    /// The one member for which it may, if not for all.
+    /// Own position, for principals that may publish for a single member only.
     own: Option<Place>,
     tree: Tree,
 }
 
 impl Publisher {
-    /// Checks that it may publish what an envelope claims: the owner for any member, a member only as itself. `at` names
-    /// the envelope in errors.
+    /// Checks that the publisher may publish an envelope: the owner for any member, a member only for itself.
+    /// `at` is the prefix of field names in errors.
     pub fn check(&self, claim: &Claim<'_>, at: &str) -> Result<Publication, Failure> {
         let Self { own, tree } = self;
         let refused = |field: &str, text: String| {
@@ -150,7 +151,7 @@ impl Publisher {
 }
 
 impl Teams {
-    /// Lets the principal publish on a team's stream, if it is the team's owner or one of its members.
+    /// Returns a [`Publisher`] if the principal is the owner or a member of the team.
     pub fn publisher(&self, principal: &Principal, id: &str) -> Result<Publisher, Failure> {
         let (team, _) = self.seen_team(principal, id)?;
         let own = if Self::is_owner(principal, &team) {
@@ -162,7 +163,7 @@ impl Teams {
         Ok(Publisher { own, tree })
     }
 
-    /// Publishes envelopes that were checked, in order. Says in which run, and the number of the last.
+    /// Publishes checked envelopes in order. Returns the run and the number of the last event.
     pub fn publish(
         &self,
         principal: &Principal,
@@ -183,7 +184,7 @@ impl Teams {
             if let Some(status) = publication.team {
                 team.stage.note_team(&publication.path, status);
             }
-            // The envelope itself says which of its teams it is about.
+            // Empty path: the envelope itself names its nested teams.
             last = team.stage.tell(&[].into(), body.clone());
             for (parent, path) in &above {
                 parent.stage.tell(path, body.clone());
@@ -193,7 +194,8 @@ impl Teams {
         Ok((run, last))
     }
 
-    /// Shows something of a team's that no call did, on its own stage and on those of its owner's teams around it.
+    /// Shows an event without a call in the feed of the team, and in the feeds of enclosing teams with the
+    /// same owner.
     pub(super) fn tell(&self, team: &Arc<Team>, body: Body) -> u64 {
         let body = Arc::new(body);
         for (parent, path) in self.above(team) {
@@ -202,7 +204,8 @@ impl Teams {
         team.stage.tell(&[].into(), body)
     }
 
-    /// The teams of the same owner around a team in which something goes on, each with the way down to it.
+    /// Returns the enclosing teams with the same owner and an active feed, each with the path down to the
+    /// team.
     fn above(&self, team: &Arc<Team>) -> Vec<(Arc<Team>, Arc<[Node]>)> {
         let owner = team.record().owner;
         let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! Messages that a viewer sends again under the id that it gave them: within a run each is one message.
+//! Idempotency of viewers' messages: a message sent repeatedly under the same id counts once per run.
 
 use jackfield_core::task::Once;
 use jackfield_model::Message;
@@ -6,13 +6,13 @@ use sha2::{Digest, Sha256};
 
 use crate::team::stage::Run;
 
-/// A longer id is not remembered.
+/// Maximum length of a message id. Longer ids are ignored.
 const MAX_ID: usize = 256;
 
-/// By what a repetition of a viewer's message to a member is known.
+/// Returns the idempotency key of a viewer's message to a member.
 pub(super) fn once(run: &Run, route: &str, message: &Message) -> Option<Once> {
     let id = message.id.as_ref().filter(|id| id.len() <= MAX_ID)?;
-    // What cannot be written cannot be compared.
+    // A message that cannot be serialized cannot be compared.
     let written = serde_json::to_vec(message).ok()?;
     let digest = Sha256::new()
         .chain_update(route)

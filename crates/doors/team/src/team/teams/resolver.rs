@@ -1,4 +1,4 @@
-//! Teams as the hub's resolver: a team's id stands for its coordinator.
+//! [`Resolver`] of the hub: the id of a team stands for its coordinator.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ impl Resolver for Registry {
         Err(Failure::new(Reason::Conflict, text))
     }
 
-    /// Teams that the agent leads find it.
+    /// Connects a new agent with the teams that have the agent as coordinator.
     fn introduced(&self, hub: &Hub, agent: &AgentId) {
         for team in self.all() {
             if team.leader().as_ref() == Some(agent) {
@@ -107,12 +107,12 @@ impl Resolver for Registry {
     }
 }
 
-/// What teams allow of a call, besides what its caller may.
+/// Rights of a call granted by teams, beyond the rights of its caller.
 #[derive(Debug)]
 pub(super) struct TeamRight {
-    /// The team that was called, if it is one.
+    /// Called team, if any.
     pub(super) team: Option<Arc<Team>>,
-    /// The teams through which a member may be reached by name, each with its place.
+    /// Teams whose members may be called by name, each with its entry.
     pub(super) through: Vec<(Arc<Team>, Arc<Entry>)>,
 }
 

@@ -1,5 +1,5 @@
-//! Who is in a team, before and after it was changed: those who left end their work for it, and viewers hear who came and
-//! who went. The protocol has no event for it but the members' statuses.
+//! Effects of a changed team on its members: removed members stop working for the team, and viewers learn of
+//! added and removed members. The protocol reports both only as statuses of the members.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use crate::team::{
     tree::Place,
 };
 
-/// The agents of some teams, each at its place.
+/// Teams with the positions of all their agents.
 pub(super) type Rosters = Vec<(Arc<Team>, Vec<Place>)>;
 
 impl Teams {
-    /// Who is where in a team, and in those around it.
+    /// Returns the positions in a team and in all enclosing teams.
     pub(super) fn rosters(&self, id: &AgentId) -> Rosters {
         let teams = &self.registry;
         let mut around = teams.all();
@@ -28,7 +28,8 @@ impl Teams {
         rosters.collect()
     }
 
-    /// Ends what those do for these teams who are in them no more, and tells viewers who came and who went.
+    /// Compares `before` with the current members. Cancels calls of removed members, and reports added and
+    /// removed members to viewers.
     pub(super) fn tell_rosters(&self, before: Rosters) {
         for (team, before) in before {
             let now = self.registry.tree(&team.id).places();
@@ -52,7 +53,7 @@ impl Teams {
     }
 }
 
-/// Tells viewers how a member is, if there are any, or may be later.
+/// Reports the status of a member to current and later viewers, if any.
 fn tell_status(team: &Team, place: &Place, new: AgentStatus) {
     if !team.stage.is_active() {
         return;

@@ -1,4 +1,4 @@
-//! What viewers may do with a team besides watching: say something, stop it, decide what its members ask.
+//! Actions of viewers: sending messages, stopping calls, and answering questions of members.
 
 use std::sync::Arc;
 
@@ -19,44 +19,47 @@ use crate::{
     },
 };
 
-/// What a viewer decided on what a member asks.
+/// Decision of a viewer on a question of a member.
 #[derive(Debug, Clone, Default)]
 pub struct Decision {
-    /// The run it was asked in, if the viewer knows.
+    /// Run of the question, if known.
     pub run: Option<String>,
-    /// The member, by name or route key; not needed where only one asks under this id.
+    /// Member, by name or route key. Optional if a single member asks under the id.
     pub target: Option<String>,
-    /// What is asked; `None` for the only thing that is.
+    /// Id of the tool call. Optional if a single question is pending.
     pub invocation: Option<String>,
-    /// Yes or no.
+    /// Whether the request is approved.
     pub approved: bool,
-    /// Why.
+    /// Reason.
     pub reason: Option<String>,
 }
 
-/// Why a decision was not taken.
+/// Error of [`Teams::decide`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Undecided {
-    /// It is about another run.
+    /// The question belongs to another run.
     Stale,
-    /// Nobody waits for it, or nobody of whom the viewer may know.
+    /// No such question is pending, or none visible to the viewer.
     NotPending,
-    /// Somebody waits for a decision of this id, but not that member.
+    /// A question with the id is pending, but from a different member.
     OtherMember,
-    /// No id was named, and several decisions are waited for; has their ids.
+    /// No id was given, and several questions are pending. Holds their ids.
     Several(Vec<String>),
-    /// There is no such member; says who there is.
+    /// Unknown member. The [`Failure`] lists the members.
     NoMember(Failure),
-    /// The viewer may see it and not decide it.
+    /// The viewer may see the question, but not decide.
     NotAllowed,
-    /// It was decided otherwise meanwhile, or the like.
+    /// Any other failure, for example a decision made meanwhile.
     Failed(Failure),
 }
 
 impl Teams {
-    /// Says something to a team's coordinator, or to the member that is named. If that one waits for an answer of this
-    /// viewer, what is said is the answer, and no task is begun. A message that has an id is one message within a run,
-    /// however often it is sent. What a viewer says is not shown to that viewer.
+    /// Sends a message to the coordinator of a team, or to the member `target`.
+    ///
+    /// - If the recipient waits for an answer from the principal, the message is the answer. Returns `None`,
+    ///   and no task starts.
+    /// - A message with an id is processed once per run, even if sent repeatedly.
+    /// - The sending `viewer` does not receive the message as an event.
     pub async fn say(
         &self,
         principal: &Principal,
@@ -77,7 +80,7 @@ impl Teams {
         };
         let mut request = Request::new(principal.clone(), DOOR, agent, message);
         request.hint = Some(Arc::new(ViewerRequest { through, viewer }));
-        // Whoever said it is told that it was refused; nobody else has to do with it, and the team is as it was.
+        // Only the sender learns of a refusal. The team is unchanged.
         let said = self.say_on(&team.stage, &route, request).await;
         said.map_err(|failure| {
             if failure == Failure::agent_offline() {
@@ -88,7 +91,7 @@ impl Teams {
         })
     }
 
-    /// Says something to an agent that is viewed alone, in one conversation as long as it is.
+    /// Sends a message to a single agent. All messages within a run form a single conversation.
     pub async fn say_to_agent(
         &self,
         principal: &Principal,
@@ -102,7 +105,7 @@ impl Teams {
         self.say_on(&stage, served.id.as_str(), request).await
     }
 
-    /// Says something to whoever is at `route` of a stage: the answer that it waits for, or a new task.
+    /// Sends a message to the member at `route`: as the answer to a pending question, or as a new task.
     async fn say_on(
         &self,
         stage: &Stage,
@@ -111,7 +114,7 @@ impl Teams {
     ) -> Result<Option<Arc<Task>>, Failure> {
         let run = stage.activate();
         request.once = repeated::once(&run, route, &request.message);
-        // Agents know it by its call: viewers count anew in each run.
+        // The agent identifies the message by its call: viewers restart their ids in each run.
         request.message.id = None;
         if let Some(task) = self.hub.repeated(&request).await? {
             return Ok(Some(task));
@@ -126,12 +129,12 @@ impl Teams {
             }
             return Ok(None);
         }
-        // One conversation as long as the team is active.
+        // A run is a single conversation.
         request.session = SessionId::parse(&run.id).ok();
         self.hub.start_task(request).await.map(Some)
     }
 
-    /// Who is meant: the team itself, or a member of it.
+    /// Finds the recipient: the team itself, or a member.
     fn addressee(
         &self,
         team: &Team,
@@ -164,7 +167,8 @@ impl Teams {
         Failure::new(Reason::NotFound, text)
     }
 
-    /// A message to somebody who waits for words is the answer.
+    /// Uses a message as the answer if the recipient waits for text input. Returns whether a question was
+    /// answered.
     fn answer_words(
         &self,
         principal: &Principal,
@@ -193,8 +197,8 @@ impl Teams {
         Ok(false)
     }
 
-    /// Stops what goes on in a team, or at one of its members and below: all of it for the team's owner, what came of
-    /// their own calls for others. Says how many calls that were.
+    /// Cancels the open calls of a team, or of a member and below. The owner of the team cancels all calls;
+    /// other principals cancel their own. Returns the number of cancelled calls.
     pub fn stop(
         &self,
         principal: &Principal,
@@ -208,7 +212,7 @@ impl Teams {
                 let (agent, through) = self.addressee(&team, Some(target))?;
                 through.map(|through| {
                     let is_team = agent != through.place.agent;
-                    // A team's name stands for all of it, not for its coordinator.
+                    // The name of a team means the whole team, not only its coordinator.
                     if is_team {
                         path_key(&through.place.path).into()
                     } else {
@@ -221,7 +225,7 @@ impl Teams {
         Ok(stop(principal, &team.stage, route.as_deref(), is_owner))
     }
 
-    /// Stops what an agent that is viewed alone does, as far as the principal may.
+    /// Cancels the calls of a single agent, as far as the principal may.
     pub fn stop_agent(&self, principal: &Principal, id: &str) -> Result<usize, Failure> {
         let entry = self.hub.find(principal, id)?;
         let entry = entry.stands_for().unwrap_or(entry);
@@ -230,7 +234,7 @@ impl Teams {
         Ok(stage.map_or(0, |stage| stop(principal, &stage, None, is_owner)))
     }
 
-    /// Decides what a member of a team asks.
+    /// Decides a question of a team's member.
     pub fn decide(
         &self,
         principal: &Principal,
@@ -251,7 +255,8 @@ impl Teams {
         let pending = find_pending(&team.stage, decision, target.as_deref(), may_know)?;
         let call = pending.call.upgrade().ok_or(Undecided::NotPending)?;
         let is_caller = pending.caller.is(principal);
-        // The one who asks is its owner's, whosever the team is, and whoever made it: that owner decides, or lets callers.
+        // The owner of the asking agent decides, regardless of the team's owner, or permits callers to
+        // decide.
         let settings = call.agent().settings();
         let may = principal.may_act_for(call.agent().owner().as_str())
             || (is_caller && settings.approvals_to_caller)
@@ -259,7 +264,7 @@ impl Teams {
         self.answer_pending(principal, &call, &pending, decision, may)
     }
 
-    /// Decides what an agent that is viewed alone asks.
+    /// Decides a question of a single agent.
     pub fn decide_agent(
         &self,
         principal: &Principal,
@@ -288,7 +293,7 @@ impl Teams {
             content: decision.reason.clone(),
             ..Answer::default()
         };
-        // Words are the caller's to give, whoever the team's owner is.
+        // Only the caller answers questions for text, regardless of the team's owner.
         let for_owner = may && pending.kind == AskKind::Approval;
         let answered = self
             .hub
@@ -300,8 +305,7 @@ impl Teams {
     }
 }
 
-/// What is asked under the id that a viewer names, or the only thing that is asked, of the member that it names. Questions
-/// that the viewer may not know of count as none.
+/// Finds the pending question that a decision refers to. Ignores questions hidden from the viewer.
 fn find_pending(
     stage: &Stage,
     decision: &Decision,

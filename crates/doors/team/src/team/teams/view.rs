@@ -1,4 +1,4 @@
-//! What one may see of teams: what is known of them, and the streams of their runs.
+//! Views of teams for principals: descriptions, and readers of event feeds.
 
 use std::sync::Arc;
 
@@ -14,44 +14,44 @@ use crate::team::{
     tree::{Place, Tree},
 };
 
-/// What one may know of a team.
+/// Description and state of a team, for a principal with access.
 #[derive(Debug, Clone)]
 pub struct TeamView {
-    /// What is kept of it; without its tasks.
+    /// Record of the team, without tasks.
     pub record: TeamRecord,
-    /// Whether its coordinator is there.
+    /// Whether the coordinator is connected.
     pub online: bool,
-    /// How it is doing.
+    /// Status of the team.
     pub status: TeamStatus,
-    /// Its run, if it has one, and the number of the last event in it.
+    /// Current run, if any, and the number of its last event.
     pub run: Option<(Arc<Run>, u64)>,
-    /// The agents of its tree.
+    /// Agents of the team's tree.
     pub agents: Vec<TeamAgent>,
-    /// Its tree.
+    /// Tree of the team.
     pub tree: Tree,
 }
 
-/// An agent of a team's tree.
+/// Agent of a team's tree.
 #[derive(Debug, Clone)]
 pub struct TeamAgent {
-    /// Where it sits.
+    /// Position in the tree.
     pub place: Place,
-    /// Its name in the whole tree.
+    /// Route key, unique in the tree.
     pub route_key: Arc<str>,
-    /// Whether it is attached.
+    /// Whether the agent is connected.
     pub online: bool,
-    /// How it is doing.
+    /// Status of the agent.
     pub status: AgentStatus,
 }
 
 impl Teams {
-    /// A team that the principal may see.
+    /// Returns a team visible to the principal.
     pub fn get(&self, principal: &Principal, id: &str) -> Result<TeamView, Failure> {
         self.seen_team(principal, id)
             .map(|(team, _)| self.view_of(&team))
     }
 
-    /// The teams that the principal may see, by id.
+    /// Returns the teams visible to the principal, sorted by id.
     pub fn list(&self, principal: &Principal) -> Vec<TeamView> {
         let mut teams = self.registry.all();
         teams.retain(|team| self.seen_team(principal, team.id.as_str()).is_ok());
@@ -59,8 +59,8 @@ impl Teams {
         teams.iter().map(|team| self.view_of(team)).collect()
     }
 
-    /// Starts to view a team's stream. Whoever may watch the team sees all of it; whoever may only call it sees what
-    /// came of their own calls.
+    /// Returns a [`Viewing`] of a team's event feed. Principals that may watch the team see all events. Other
+    /// principals see the events of their own calls.
     pub fn view(
         &self,
         principal: &Principal,
@@ -73,7 +73,8 @@ impl Teams {
         Ok((self.view_of(&team), viewing))
     }
 
-    /// Starts to view one agent alone: what it does for anybody, or for whoever may only call it, for them.
+    /// Returns a [`Viewing`] of a single agent. Principals that may watch the agent see all events. Other principals
+    /// see the events of their own calls.
     pub fn view_agent(
         &self,
         principal: &Principal,
@@ -83,13 +84,13 @@ impl Teams {
         let entry = self.hub.entry(id);
         let entry = entry.filter(|entry| may_see(principal, entry));
         let entry = entry.ok_or_else(|| Failure::no_such_agent(id))?;
-        // A team viewed so is its coordinator's stream without the others.
+        // Viewing a team as an agent shows only the coordinator.
         let entry = entry.stands_for().unwrap_or(entry);
         let only = only_own(principal, &entry);
         let stage = self.registry.open_solo(&entry.id, self.hub.limits());
         let viewing = Viewing::new(stage, only, since);
-        // Whoever forgets the agent closes the stage, but not one that is opened afterwards: that may be viewed by those
-        // who may see the next agent of this id.
+        // Removing an agent closes the agent's feed, but not a feed opened after the removal. Principals with
+        // access to the next agent of the same id could view a feed opened too late, so check again.
         let known = self.hub.entry(entry.id.as_str());
         if !known.is_some_and(|known| Arc::ptr_eq(&known, &entry)) {
             return Err(Failure::no_such_agent(id));
@@ -126,7 +127,7 @@ impl Teams {
     }
 }
 
-/// The principal, if it may see only what came of its own calls.
+/// Returns the principal if its view is limited to events of its own calls.
 pub(super) fn only_own(principal: &Principal, entry: &Entry) -> Option<Principal> {
     let is_watcher = may_watch(principal, &entry.id, entry.owner());
     (!is_watcher).then(|| principal.clone())

@@ -1,4 +1,5 @@
-//! Flattening what an outside runtime published: its own fields are kept, those that tell of the place are ours.
+//! Flattened form of published envelopes: keeps the runtime's own fields, and writes the position fields
+//! itself.
 
 use std::borrow::Cow;
 
@@ -19,7 +20,7 @@ use super::{
     Member, Place, PlanFields, TASK_PLAN_EVENT, TASK_STATUS_UPDATED, TASKS_CREATED, TEAM_STATUS,
 };
 
-/// The fields that only the hub writes; a runtime's own of these names would pass for ours.
+/// Fields written only by the hub. A runtime's fields of the same names would be mistaken for the hub's.
 const OURS: [&str; 5] = [
     "approval_token",
     "event_scope",
@@ -28,7 +29,7 @@ const OURS: [&str; 5] = [
     "team_stream_event_envelope",
 ];
 
-/// The message of a team's stream that `raw` becomes, which stands at the end of `path`.
+/// Returns the message of a published envelope in a team's stream. `path` leads to the team of the envelope.
 pub(super) fn flatten(
     raw: &RawValue,
     path: &[Node<'_>],
@@ -79,30 +80,30 @@ pub(super) fn flatten(
     }
 }
 
-/// The message of a single agent's stream that `raw` becomes.
+/// Returns the message of a published envelope in a single agent's stream.
 pub(super) fn flatten_single(raw: &RawValue) -> Option<String> {
     let leaf = Leaf::of(raw).filter(|leaf| leaf.source == SourceType::Agent)?;
     let said = Said::of(leaf.data)?;
     let mut fields = said.fields();
-    // Artifacts name their agent; it is the one that said it.
+    // Artifacts name their agent: the agent of the event.
     if let (Some(_), Some(agent_id)) = (said.data.get("agent_id"), &said.agent_id) {
         fields.set("agent_id", agent_id.clone());
     }
     Some(message(said.message, fields))
 }
 
-/// What a member said.
+/// Event of a member in a published envelope.
 struct Said<'a> {
     agent_name: String,
     agent_id: Option<String>,
     event_type: EventType,
-    /// The type of the message that it becomes.
+    /// Message type in the flattened stream.
     message: &'static str,
     data: Members<'a>,
 }
 
 impl<'a> Said<'a> {
-    /// Reads it from the data of an envelope; `None` if viewers are not sent such events.
+    /// Reads the event from the data of an envelope; `None` if viewers do not receive events of the type.
     fn of(data: &'a RawValue) -> Option<Self> {
         let agent: Agent<'_> = read_part(data).ok()?;
         let event: AgentEvent<'_> = read_part(agent.agent_event?).ok()?;
@@ -123,7 +124,7 @@ impl<'a> Said<'a> {
         })
     }
 
-    /// The tool call that waits for somebody to decide, if it is about one.
+    /// Returns the id of the tool call, if the event requests approval.
     fn asked(&self) -> Option<Cow<'a, str>> {
         match self.event_type {
             EventType::ApprovalRequested => self.data.text("invocation_id"),
@@ -131,7 +132,7 @@ impl<'a> Said<'a> {
         }
     }
 
-    /// Its own fields, without those that name the member.
+    /// Returns the event's own fields, without the member's name and agent.
     fn fields(&self) -> Kept<'_> {
         let member = match self.agent_id {
             Some(_) => ["agent_name", "agent_id"].as_slice(),
@@ -144,7 +145,8 @@ impl<'a> Said<'a> {
         }
     }
 
-    /// The fields of a segment: what its payload holds stands beside its id, and can neither replace it nor the kind.
+    /// Returns the fields of a segment. Fields of the payload stand beside the id, and cannot replace the id
+    /// or the kind.
     fn segment(&self, member: &[&str]) -> Kept<'_> {
         let content = self.data.get("payload").and_then(Members::of);
         let content = content.unwrap_or_default();
@@ -165,20 +167,21 @@ impl<'a> Said<'a> {
     }
 }
 
-/// Fields of a runtime that are passed on, in their order.
+/// Fields of a runtime to pass on, in order.
 #[derive(Default)]
 struct Kept<'a>(Vec<(Cow<'a, str>, Value<'a>)>);
 
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Value<'a> {
-    /// As the runtime wrote it.
+    /// Original JSON of the runtime.
     Raw(&'a RawValue),
     Text(String),
 }
 
 impl<'a> Kept<'a> {
-    /// The fields that are neither ours nor skipped, states as `name_of_state` has them. `null` is absent.
+    /// Collects the fields that are neither in `OURS` nor skipped. Converts statuses with `name_of_state`,
+    /// and drops `null`.
     fn of(
         fields: &Members<'a>,
         skipped: &[&str],
@@ -203,7 +206,7 @@ impl<'a> Kept<'a> {
         kept
     }
 
-    /// Adds a text.
+    /// Adds a text field.
     fn set(&mut self, name: &'static str, text: String) {
         self.0.push((name.into(), Value::Text(text)));
     }

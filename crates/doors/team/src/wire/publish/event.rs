@@ -1,5 +1,4 @@
-//! What the events of members must have. The hub passes them on as they were written, so most fields are checked here and
-//! never looked at again.
+//! Required fields of members' events. The hub forwards events unchanged, so most fields are only checked.
 
 #![expect(dead_code, reason = "fields that are only checked are not used")]
 
@@ -12,11 +11,11 @@ use super::super::event_type::{EventType, Step};
 use super::super::read::{Word, object};
 use super::check_objects;
 
-/// An event of a member.
+/// Event of a member.
 #[derive(Deserialize)]
 pub(in super::super) struct AgentEvent<'a> {
     event_id: Option<String>,
-    /// Any text: the seed's own example has no time here that one could read.
+    /// Any text: the seed's own example has an unparsable time.
     timestamp: Option<String>,
     pub(in super::super) event_type: EventType,
     #[serde(default, deserialize_with = "blank_is_absent")]
@@ -56,7 +55,7 @@ struct ApprovalRequested<'a> {
     arguments: Option<&'a RawValue>,
 }
 
-/// Viewers show why; runtimes say it under either name.
+/// Denial of a tool call. Viewers show the reason; runtimes write the reason under either name.
 #[derive(Deserialize)]
 struct Denied<'a> {
     invocation_id: Word,
@@ -121,7 +120,8 @@ struct ErrorEvent {
     message: String,
 }
 
-/// The id may be missing, as in the seed's example; then the payload's, or the member's name, serves.
+/// Event of a segment. The id may be missing, as in the seed's example. The payload's id or the member's name
+/// replaces a missing id.
 #[derive(Deserialize)]
 struct Segment<'a> {
     r#type: Option<Step>,
@@ -138,7 +138,8 @@ struct Content {
 }
 
 impl AgentEvent<'_> {
-    /// Checks that the data has what an event of this type must have; returns the agent's new state, if it is a known one.
+    /// Checks that `data` has the required fields of the event's type. Returns the new status of the agent,
+    /// if the event contains a known status.
     pub(super) fn check(&self) -> Result<Option<AgentStatus>, Misread> {
         let data = self.data;
         match self.event_type {
@@ -191,7 +192,7 @@ fn check_segment(data: &RawValue) -> Result<(), Misread> {
     };
     let payload = match (step, segment.payload) {
         (Step::Content, Some(payload)) => object(payload).map(|_: Content| ()),
-        // Viewers drop content without it, and nobody would learn of that.
+        // Viewers silently drop content without a payload, so refuse the event.
         (Step::Content, None) => return Err(Misread::missing(PAYLOAD)),
         (Step::Start | Step::End, Some(payload)) => object(payload).map(|_: super::AnyObject| ()),
         (Step::Start | Step::End, None) => Ok(()),
