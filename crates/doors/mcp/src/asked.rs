@@ -1,4 +1,4 @@
-//! One request for a tool: who asks, of which hub, and how they are told of progress.
+//! Tool request of an MCP client: the caller, the hub, and progress notifications.
 
 use std::sync::OnceLock;
 
@@ -17,13 +17,13 @@ use serde::de::DeserializeOwned;
 
 use crate::{DOOR, Mcp, progress::Progress, serve::Asker};
 
-/// One request for a tool.
+/// Tool request of an MCP client.
 #[derive(Debug)]
 pub(crate) struct Asked<'a> {
     pub(crate) mcp: &'a Mcp,
     pub(crate) asker: &'a Asker,
     context: &'a RequestContext<RoleServer>,
-    /// The task that it began or waits for, which ends with it if the client cancels.
+    /// Task that the request started or waits for. Cancelling the request cancels the task.
     task: OnceLock<TaskId>,
 }
 
@@ -49,28 +49,28 @@ impl<'a> Asked<'a> {
         &self.asker.principal
     }
 
-    /// Notes the task that it began or waits for.
+    /// Sets the task that the request started or waits for.
     pub(crate) fn is_about(&self, task: TaskId) {
         self.task.get_or_init(|| task);
     }
 
-    /// The task that it began or waits for.
+    /// Returns the task that the request started or waits for.
     pub(crate) fn task(&self) -> Option<TaskId> {
         self.task.get().copied()
     }
 
-    /// What ends the waiting before its time.
+    /// Returns the [`Leash`] that ends a wait early.
     pub(crate) fn leash(&self) -> Leash {
         Leash::until_stop(self.principal(), &self.mcp.stop)
     }
 
-    /// How the client is told of progress, if it wants to be.
+    /// Returns the [`Progress`] reporter. Reports only if the client asked for progress.
     pub(crate) fn progress(&self, task: TaskId) -> Progress {
         let token = self.context.meta.get_progress_token();
         Progress::new(self.context.peer.clone(), token, task)
     }
 
-    /// A request to an agent on the asker's behalf, made for the call that the headers name.
+    /// Builds a [`Request`] to an agent on behalf of the caller. The parent is the call named in the headers.
     pub(crate) fn request(&self, agent: AgentId, message: Message) -> Result<Request, Failure> {
         let mut request = Request::new(self.principal().clone(), DOOR, agent, message);
         trace::follow(&mut request, &self.asker.headers)?;
@@ -78,11 +78,11 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// Reads the arguments of a tool; a refusal names the one that is wrong.
+/// Reads the arguments of a tool. A failure names the wrong argument.
 pub(crate) fn arguments<T: DeserializeOwned>(given: Option<JsonObject>) -> Result<T, Failure> {
     let given = serde_json::to_vec(&given.unwrap_or_default()).unwrap_or_default();
     json::read(&given).map_err(|Misread { field, error }| {
-        // Where in the text it stands says nothing to somebody who sent no text.
+        // Drop the position in the text: the client sent an object, not text.
         let error = error.to_string();
         let error = error.split(" at line ").next().unwrap_or_default();
         invalid(match &*field {
@@ -92,12 +92,12 @@ pub(crate) fn arguments<T: DeserializeOwned>(given: Option<JsonObject>) -> Resul
     })
 }
 
-/// The task that was named.
+/// Parses a task id.
 pub(crate) fn task_id(text: &str) -> Result<TaskId, Failure> {
     TaskId::parse(text.trim()).ok_or_else(no_such_task)
 }
 
-/// The one answer for unknown and foreign tasks.
+/// Returns the failure for unknown tasks and for tasks of other callers.
 pub(crate) fn no_such_task() -> Failure {
     let text = "no such task of yours; use the `task` of a result of call_agent (a task is kept for a day)";
     Failure::new(Reason::SessionUnknown, text)

@@ -1,5 +1,6 @@
-//! The requests that are being worked on, so that `notifications/cancelled`, which comes by a request of its own, finds
-//! the one that it means. Request ids are the client's: a request is known by who asks, in which session, and its id.
+//! Registry of running requests. `notifications/cancelled` arrives in a separate HTTP request and looks up
+//! its target here. Clients choose request ids, so the key of a request is the caller, the session and the
+//! id.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -10,11 +11,11 @@ use tokio_util::sync::CancellationToken;
 
 type Key = (String, String, RequestId);
 
-/// The requests that are being worked on.
+/// Registry of running requests.
 #[derive(Debug, Default)]
 pub(crate) struct Cancels(Mutex<HashMap<Key, Arc<CancellationToken>>>);
 
-/// One request, until it is dropped.
+/// Registration of a running request, removed on drop.
 #[derive(Debug)]
 pub(crate) struct Open {
     cancels: Arc<Cancels>,
@@ -23,7 +24,8 @@ pub(crate) struct Open {
 }
 
 impl Cancels {
-    /// Notes a request. Without a session nobody can mean it: every client counts its requests from 1.
+    /// Registers a request. A request without a session cannot be cancelled: every client counts its requests
+    /// from 1.
     pub(crate) fn open(
         self: &Arc<Self>,
         principal: &Principal,
@@ -35,7 +37,7 @@ impl Cancels {
             .zip(id)
             .map(|(session, id)| (principal.key(), session.to_owned(), id));
         if let Some(key) = &key {
-            // An id that is used twice at a time is the client's mistake; the later request has it.
+            // Reusing the id of a running request is an error of the client. The later request wins.
             self.0.lock().insert(key.clone(), cancelled.clone());
         }
         Open {
@@ -45,7 +47,7 @@ impl Cancels {
         }
     }
 
-    /// Cancels a request, if it is being worked on.
+    /// Cancels a request, if running.
     pub(crate) fn cancel(&self, principal: &Principal, session: &str, id: RequestId) {
         let key = (principal.key(), session.to_owned(), id);
         if let Some(cancelled) = self.0.lock().remove(&key) {
@@ -55,7 +57,7 @@ impl Cancels {
 }
 
 impl Open {
-    /// Waits until the client cancels it.
+    /// Waits until the client cancels the request.
     pub(crate) async fn cancelled(&self) {
         self.cancelled.cancelled().await;
     }
@@ -67,7 +69,7 @@ impl Drop for Open {
             return;
         };
         let mut open = self.cancels.0.lock();
-        // A later request with the same id stays.
+        // Keep a later request with the same id.
         if open
             .get(key)
             .is_some_and(|it| Arc::ptr_eq(it, &self.cancelled))

@@ -1,10 +1,10 @@
-//! Opens the door. It has no settings of its own.
+//! Configuration of the MCP door, and how the hub opens the door. The door has no settings.
 
 use jackfield_kit::door::{Context, Open, OpenError, Opened};
 
 use crate::{Mcp, router};
 
-/// The configuration of the door.
+/// Configuration of the MCP door.
 #[derive(Debug, Clone, Default)]
 pub struct Config;
 

@@ -1,8 +1,9 @@
-//! The MCP door: a model finds agents and calls them as tools, over MCP's streamable HTTP at `/mcp`. See
-//! `docs/protocols/mcp.md`, and <https://modelcontextprotocol.io> for the protocol, which the crate `rmcp` speaks.
+//! The MCP door: models find agents and call them as tools, over MCP's streamable HTTP at `/mcp`. See
+//! `docs/protocols/mcp.md`, and <https://modelcontextprotocol.io> for the protocol. The crate `rmcp`
+//! implements the protocol.
 //!
-//! Nothing is remembered between two requests, so that a restart of the hub loses no session. The session id that a
-//! client gets tells its requests from those of others, for cancelling, and is otherwise not looked at.
+//! The door keeps no state between requests, so a restart of the hub loses no session. The session id only
+//! distinguishes the requests of different clients, for cancelling.
 
 mod asked;
 mod cancels;
@@ -32,23 +33,23 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{cancels::Cancels, serve::Service};
 
-/// The door's name, for people and metrics.
+/// Name of the door in logs, error messages and metrics.
 pub const DOOR: &str = "mcp";
 
-/// What the door needs.
+/// State of the MCP door.
 #[derive(Debug, Clone)]
 pub struct Mcp {
-    /// The hub.
+    /// The [`Hub`].
     pub hub: Hub,
-    /// Who decides who is calling.
+    /// Authenticates callers.
     pub gatekeeper: Gatekeeper,
-    /// The hub's version, for people.
+    /// Version of the hub, for display.
     pub version: &'static str,
-    /// Cancelled when the server begins to stop: who waits is told so, and how to go on.
+    /// Cancelled when the server begins to stop. Waiting requests end with a hint on how to continue.
     pub stop: CancellationToken,
 }
 
-/// The door as its route has it.
+/// State of the door's route.
 #[derive(Clone)]
 pub(crate) struct Door {
     pub(crate) mcp: Mcp,
@@ -66,7 +67,7 @@ impl Api for Door {
     }
 }
 
-/// The door's route, and its description.
+/// Builds the route of the door, and its [`OpenApi`] description.
 pub fn router(mcp: Mcp) -> (Router, OpenApi) {
     let door = Door {
         service: serve::service(&mcp),

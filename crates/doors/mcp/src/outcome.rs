@@ -1,5 +1,5 @@
-//! What a tool that waits for an agent gives back: for programs as structured content, and for models as words with a
-//! last line that says where the task stands and what to do next.
+//! Result of a tool that waits for an agent: structured content for programs, and text for models. The last
+//! line of the text states the task's state and the next step.
 
 use jackfield_core::{
     files::Files,
@@ -15,7 +15,7 @@ use crate::{
     waiting::{Heard, Stop},
 };
 
-/// Where a task stands, and what was heard of it.
+/// State of a task, with the output received.
 #[derive(Debug, Serialize)]
 pub(crate) struct Outcome {
     task: String,
@@ -51,7 +51,7 @@ struct ErrorView {
     message: String,
 }
 
-/// Something the agent made.
+/// Artifact of the agent.
 #[derive(Debug, Serialize)]
 pub(crate) struct ArtifactView {
     id: String,
@@ -63,12 +63,12 @@ pub(crate) struct ArtifactView {
     data: Vec<Json>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     files: Vec<FileView>,
-    /// Not all of it is here.
+    /// Whether the artifact is incomplete.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     cut: bool,
 }
 
-/// A file, by its address.
+/// File, by its address.
 #[derive(Debug, Serialize)]
 pub(crate) struct FileView {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,7 +79,7 @@ pub(crate) struct FileView {
     url: Option<String>,
 }
 
-/// As much of a text as there is room for, which it takes.
+/// Returns the part of `text` that fits into `room`, and reduces `room`.
 pub(crate) fn cut<'a>(text: &'a str, room: &mut usize) -> &'a str {
     let part = &text[..text.floor_char_boundary(*room)];
     *room -= part.len();
@@ -139,7 +139,7 @@ impl ArtifactView {
 }
 
 impl Outcome {
-    /// What is to be said of a task and of what was heard of it.
+    /// Builds the outcome from a task's record and its received output.
     pub(crate) fn new(record: &TaskRecord, heard: Heard) -> Self {
         let (more, is_stopping) = (
             matches!(heard.stop, Stop::Full),
@@ -196,7 +196,7 @@ impl Outcome {
         outcome
     }
 
-    /// What to do next.
+    /// Returns the next step for the model.
     fn next(&self, state: TaskState, more: bool, failure: Option<&Failure>) -> Option<String> {
         let after = &self.cursor;
         match state {
@@ -222,12 +222,12 @@ impl Outcome {
         matches!(self.state, "failed" | "cancelled" | "rejected")
     }
 
-    /// Whether the task goes on, or may.
+    /// Returns whether the task continues or may continue.
     pub(crate) fn is_open(&self) -> bool {
         matches!(self.state, "working" | "input_required")
     }
 
-    /// As the protocol has it.
+    /// Converts the outcome into a [`CallToolResult`].
     pub(crate) fn into_result(self) -> CallToolResult {
         let mut content = Vec::new();
         if !self.text.is_empty() {

@@ -1,5 +1,5 @@
-//! What a client that asked for it is told while a tool waits: the agent's words as they come. Every notification also
-//! names the task, so that whoever loses the answer can go on with it.
+//! Progress notifications of a waiting tool: the agent's text as it arrives. Every notification names the
+//! task, so a client can continue after losing the response.
 
 use std::fmt;
 
@@ -13,15 +13,15 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::limits::PROGRESS;
 
-/// The name of the task among what a notification says besides.
+/// Key of the task id in a notification's metadata.
 pub(crate) const TASK: &str = "jackfield/task";
 
-/// The progress of one request; nothing if the client does not want it.
+/// Progress reporter of a request. Does nothing if the client did not ask for progress.
 pub(crate) struct Progress {
     peer: Peer<RoleServer>,
     token: Option<ProgressToken>,
     task: TaskId,
-    /// How often it was told; the protocol wants a number that rises.
+    /// Number of notifications sent. The protocol requires an increasing number.
     told: u32,
     words: String,
     due: Option<Instant>,
@@ -39,7 +39,7 @@ impl Progress {
         }
     }
 
-    /// A piece of the reply. Words are gathered for a moment; what the agent does is told at once.
+    /// Reports a [`Chunk`] of the reply. Collects text for a moment; reports statuses and tools immediately.
     pub(crate) async fn chunk(&mut self, chunk: &Chunk) {
         let tool = || chunk.tool_name.as_deref().unwrap_or("a tool");
         let line = match chunk.kind {
@@ -56,7 +56,7 @@ impl Progress {
         self.tell(line).await;
     }
 
-    /// Waits until gathered words are to be told. Cancel-safe.
+    /// Waits until collected text is due. Cancel-safe.
     pub(crate) async fn due(&self) {
         match self.due {
             Some(due) => sleep_until(due).await,
@@ -64,7 +64,7 @@ impl Progress {
         }
     }
 
-    /// Tells the gathered words.
+    /// Sends the collected text.
     pub(crate) async fn flush(&mut self) {
         self.due = None;
         if !self.words.is_empty() {
@@ -73,7 +73,7 @@ impl Progress {
         }
     }
 
-    /// Tells something.
+    /// Sends a notification.
     pub(crate) async fn tell(&mut self, message: String) {
         let Some(token) = &self.token else {
             return;
@@ -84,7 +84,7 @@ impl Progress {
         let mut meta = NotificationMetaObject::new();
         meta.insert(TASK.to_owned(), Value::String(self.task.to_string()));
         progress.meta = Some(meta);
-        // A client that is gone is noticed elsewhere.
+        // A disconnected client is detected elsewhere.
         drop(self.peer.notify_progress(progress).await);
     }
 }

@@ -1,10 +1,10 @@
-//! How a model is told that something does not work: a result that is an error, in words that end with what to do next.
-//! The door's one exhaustive match over reasons is [`next_step`].
+//! Failures as tool results: an error result whose text ends with the next step for the model. [`next_step`]
+//! is the door's exhaustive match over all reasons.
 
 use jackfield_model::{Failure, Reason};
 use rmcp::model::{CallToolResult, ContentBlock};
 
-/// What to do about a failure; nothing where its own text says it.
+/// Returns the next step after a failure. Empty if the failure's own text states the step.
 pub(crate) fn next_step(reason: &Reason) -> &'static str {
     match reason {
         Reason::Invalid | Reason::Unsupported | Reason::Conflict | Reason::SessionUnknown => "",
@@ -28,7 +28,7 @@ pub(crate) fn next_step(reason: &Reason) -> &'static str {
     }
 }
 
-/// A failure as a tool's result.
+/// Converts a [`Failure`] into a tool result.
 pub(crate) fn refused(failure: &Failure) -> CallToolResult {
     let next = next_step(&failure.reason);
     let text = format!("{}: {}. {next}", failure.reason.name(), failure.text);

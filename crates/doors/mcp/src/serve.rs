@@ -1,6 +1,6 @@
-//! `POST /mcp`: who asks is proved, the body is counted and judged as on every other route, and the rest is the
-//! protocol's own crate's. That one forgets each request when it is answered and so knows no `notifications/cancelled`:
-//! they are carried out here.
+//! `POST /mcp`: authenticates the caller, checks the body like every route, and passes the request to `rmcp`.
+//! `rmcp` forgets each request after its response and cannot handle `notifications/cancelled`, so the door
+//! does.
 
 use std::sync::Arc;
 
@@ -28,22 +28,22 @@ use uuid::Uuid;
 
 use crate::{Door, Mcp, cancels::Open, handler::Handler};
 
-/// The header that names a client's session.
+/// Header with the client's session id.
 const SESSION: &str = "mcp-session-id";
 
-/// The protocol's own crate, with what this door has for it.
+/// MCP server of the `rmcp` crate with the door's [`Handler`].
 pub(crate) type Service = StreamableHttpService<Handler, NeverSessionManager>;
 
-/// Who asks, and what only the request's headers say; the handler finds it with the request.
+/// Caller and headers of a request. The [`Handler`] finds them in the request's extensions.
 #[derive(Debug, Clone)]
 pub(crate) struct Asker {
     pub(crate) principal: Principal,
     pub(crate) headers: HeaderMap,
-    /// Noted before anything is answered, so that a cancel that follows finds it.
+    /// Registered before any response, so a following cancel notification finds the request.
     pub(crate) open: Arc<Open>,
 }
 
-/// What is looked at here of a message.
+/// Fields of a message that the door reads itself.
 #[derive(Debug, Default, Deserialize)]
 struct Glance {
     #[serde(default)]
@@ -62,7 +62,7 @@ struct CancelledParams {
     request_id: RequestId,
 }
 
-/// The protocol's own crate, without sessions. The guard of the whole router judges `Host` and `Origin`.
+/// Builds the MCP server without sessions. The guard of the whole router checks `Host` and `Origin`.
 pub(crate) fn service(mcp: &Mcp) -> Service {
     let limits = mcp.hub.limits();
     let config = StreamableHttpServerConfig::default()
@@ -77,10 +77,10 @@ pub(crate) fn service(mcp: &Mcp) -> Service {
     StreamableHttpService::new(move || Ok(handler.clone()), sessions, config)
 }
 
-/// MCP over streamable HTTP: this hub's agents as tools (`find_agents`, `call_agent`, `task`, `cancel`).
+/// MCP over streamable HTTP: the agents of the hub as tools (`find_agents`, `call_agent`, `task`, `cancel`).
 ///
-/// The body is one JSON-RPC message of the Model Context Protocol; what there is to say is found in its own
-/// specification. A request is answered with a stream of its progress and its response.
+/// The body is a JSON-RPC message of the Model Context Protocol; see the specification of the protocol. The
+/// response to a request is a stream of progress notifications and the result.
 #[utoipa::path(
     post,
     path = "/mcp",
@@ -106,7 +106,7 @@ pub(crate) async fn post(
     let limits = door.mcp.hub.limits();
     let text = body::read(body, limits.message, limits.write_stuck).await?;
     json::check_depth(&text, limits.json_depth)?;
-    // What cannot be read is refused by the protocol's own crate.
+    // `rmcp` refuses unreadable messages.
     let glance: Glance = serde_json::from_slice(&text).unwrap_or_default();
     let session = header(&parts.headers, SESSION)?.map(str::to_owned);
     if glance.method == "notifications/cancelled" {

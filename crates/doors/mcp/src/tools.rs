@@ -1,4 +1,5 @@
-//! The tools. What models read of them, and the schemas, is in `tools.json`; each one's file does the work.
+//! Tools of the MCP door. `tools.json` contains the descriptions for models and the schemas; each submodule
+//! implements a tool.
 
 mod call;
 mod cancel;
@@ -12,12 +13,12 @@ use rmcp::model::{CallToolResult, JsonObject, Tool};
 
 use crate::{asked::Asked, limits::WAIT};
 
-/// The tools as clients are told of them.
+/// Tools as listed to clients.
 pub(crate) static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
     serde_json::from_str(include_str!("tools.json")).expect("the file is part of this program")
 });
 
-/// Which tool is asked for.
+/// Tool of the door.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Which {
     Find,
@@ -27,7 +28,7 @@ pub(crate) enum Which {
 }
 
 impl Which {
-    /// By its name.
+    /// Returns the tool with the given name.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "find_agents" => Self::Find,
@@ -38,7 +39,7 @@ impl Which {
         })
     }
 
-    /// Does what is asked for.
+    /// Runs the tool.
     pub(crate) async fn run(
         self,
         asked: &Asked<'_>,
@@ -53,7 +54,7 @@ impl Which {
     }
 }
 
-/// How long to wait; a client that wants more than it can get waits again.
+/// Returns the waiting time, at most [`WAIT`]. A client that needs more time waits again.
 fn patience(seconds: Option<u64>) -> Duration {
     seconds.map_or(WAIT, Duration::from_secs).min(WAIT)
 }

@@ -1,5 +1,6 @@
-//! Waiting for a task's turn: reads its log from where the turn began, tells progress, and stops when the turn is over,
-//! the agent asks something, the result is as large as may be, or the time is up. The task goes on in any case.
+//! Waiting for a turn of a task: reads the task's log from the start of the turn and reports progress. Stops
+//! when the turn ends, the agent asks a question, the result is full, or the time is up. The task continues
+//! in any case.
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,14 +22,14 @@ use crate::{
     progress::Progress,
 };
 
-/// Why the waiting is over.
+/// Reason for the end of a wait.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// So is the turn.
+    /// The turn ended.
     Ended,
-    /// The agent asks something that the client may answer.
+    /// The agent asks a question that the client may answer.
     Asked(Ask),
-    /// There is more than one result may have.
+    /// The result is full, and more output exists.
     Full,
     /// The time is up.
     Late,
@@ -36,23 +37,23 @@ pub(crate) enum Stop {
     Stopping,
 }
 
-/// What was heard of a turn.
+/// Received output of a turn.
 #[derive(Debug)]
 pub(crate) struct Heard {
     pub(crate) stop: Stop,
-    /// The words.
+    /// Text of the answer.
     pub(crate) text: String,
-    /// Where to go on.
+    /// Position for continuing.
     pub(crate) cursor: Cursor,
     pub(crate) artifacts: Vec<ArtifactView>,
     pub(crate) files: Vec<FileView>,
-    /// Something could not be shown whole, and nothing here shows the rest.
+    /// Whether output was cut that no later result can show.
     pub(crate) is_short: bool,
-    /// Something is no longer kept.
+    /// Whether some output is no longer stored.
     pub(crate) has_gap: bool,
 }
 
-/// Waits for the turn of a task. What the client has already, up to `after`, is left out.
+/// Waits for the turn of a task. Skips output up to `after`, which the client has already.
 pub(crate) async fn wait(
     asked: &Asked<'_>,
     task: &Arc<Task>,
@@ -89,8 +90,8 @@ pub(crate) async fn wait(
     Ok(hearing.heard(stop))
 }
 
-/// The first question that the asker may answer. Leave to do something is the owner's to give, who may be the same
-/// person, but not the same model: it is asked for here only if the owner said that callers may give it.
+/// Returns the first question that the caller may answer. Approvals belong to the agent's owner, who may be
+/// the same person but not the same model. Approvals are included only if the owner lets callers approve.
 pub(crate) fn open_ask(asked: &Asked<'_>, task: &Task) -> Option<Ask> {
     let call = task.call()?;
     let approves = || {
@@ -107,12 +108,12 @@ pub(crate) fn open_ask(asked: &Asked<'_>, task: &Task) -> Option<Ask> {
 struct Hearing<'a> {
     asked: &'a Asked<'a>,
     task: &'a Task,
-    /// Up to here the client has it.
+    /// Position up to which the client has the output.
     known: u64,
     room: usize,
-    /// The text of this turn, whether the client has it already or not.
+    /// Complete text of the turn, including text that the client has already.
     streamed: StreamedText,
-    /// The artifacts of this turn; its text stays empty.
+    /// Artifacts of the turn. The text of the [`Transcript`] stays empty.
     artifacts: Transcript,
     heard: Heard,
 }
@@ -120,7 +121,7 @@ struct Hearing<'a> {
 impl<'a> Hearing<'a> {
     fn new(asked: &'a Asked<'a>, task: &'a Task, after: Option<Cursor>) -> Self {
         let epoch = task.record().epoch;
-        // After a restart positions may mean something else: all is told again.
+        // After a restart of the hub, positions may differ: send everything again.
         let known = after.filter(|after| after.epoch == epoch);
         let cursor = known.unwrap_or(Cursor { epoch, pos: 0 });
         Self {
@@ -177,14 +178,14 @@ impl<'a> Hearing<'a> {
                 self.heard.is_short |= self.artifacts.add_artifact(artifact).is_err();
             }
             LogItem::Event(Event::Ask(_)) => {
-                // One that was answered meanwhile is only history.
+                // An answered question is only history.
                 if let Some(ask) = open_ask(self.asked, self.task) {
                     self.go_to(next);
                     return Some(Stop::Asked(ask));
                 }
             }
             LogItem::Event(Event::Artifact(_)) | LogItem::Answer(..) => {}
-            // Another turn: what went before was told in its time.
+            // Next turn: the output before was reported in its own turn.
             LogItem::Message(_) => self.begin(),
             LogItem::End(End::Done(done)) if is_new => self.done(&done),
             LogItem::End(_) => {}
@@ -207,8 +208,8 @@ impl<'a> Hearing<'a> {
         self.heard.files.clear();
     }
 
-    /// Words, of which a position counts every byte: what the client has already is cut off, and what is too much is
-    /// left for another time.
+    /// Adds text. A position counts every byte: cuts text that the client has already, and leaves text beyond
+    /// the limit for a later result.
     fn words(&mut self, chunk: &Chunk, next: Cursor) -> Option<Stop> {
         let text = &*chunk.text;
         self.streamed.push(text);

@@ -1,4 +1,4 @@
-//! `/v1/agents`: who is there, and what their owners may change.
+//! `/v1/agents`: listing and showing agents, and settings for their owners.
 
 use axum::{Json, extract::State};
 use http::StatusCode;
@@ -22,12 +22,12 @@ use crate::{
     },
 };
 
-/// The agent id of a path. What cannot be one looks like any that is unknown.
+/// Parses the [`AgentId`] of a path. An invalid id fails like an unknown id.
 pub(crate) fn agent_id(text: &str) -> Result<AgentId, Failure> {
     AgentId::parse(text).map_err(|_| Failure::no_such_agent(text))
 }
 
-/// Lists the agents that you may see, by id.
+/// Lists the agents that you may see, sorted by id.
 #[utoipa::path(
     get,
     path = "/v1/agents",
@@ -60,7 +60,7 @@ pub(crate) async fn list(
     Ok(Json(AgentList { agents }))
 }
 
-/// Shows one agent; its owner and admins also see how it is shared and set.
+/// Shows an agent. The owner and admins also see its shares and settings.
 #[utoipa::path(
     get,
     path = "/v1/agents/{id}",
@@ -78,7 +78,7 @@ pub(crate) async fn show(
     Ok(Json(agent_for(&principal, view)))
 }
 
-/// An agent that the principal may call or at least watch, which is what the list shows.
+/// Finds an agent that the principal may call or watch, as in the list.
 fn find(hub: &Hub, principal: &Principal, id: &AgentId) -> Result<entry::AgentView, Failure> {
     hub.find(principal, id.as_str())
         .map(|entry| entry.view())
@@ -88,10 +88,10 @@ fn find(hub: &Hub, principal: &Principal, id: &AgentId) -> Result<entry::AgentVi
         })
 }
 
-/// Lists the calls that are open at an agent of yours, oldest first: those that it works on and those that wait for it.
+/// Lists the open calls of your agent, oldest first: calls in work and calls waiting for the agent.
 ///
-/// You see who called and since when, not what they say. `POST /v1/calls/{id}/cancel` ends one. Only the agent's owner and
-/// admins may list them.
+/// You see the caller and the start time, but not the content. `POST /v1/calls/{id}/cancel` cancels a call.
+/// Only the agent's owner and admins may list the calls.
 #[utoipa::path(
     get,
     path = "/v1/agents/{id}/calls",
@@ -112,7 +112,7 @@ pub(crate) async fn open_calls(
     }))
 }
 
-/// Shares an agent, or changes what is set for it. Only its owner and admins may.
+/// Shares an agent, or changes its settings. Only the owner and admins may change an agent.
 #[utoipa::path(
     patch,
     path = "/v1/agents/{id}",
@@ -140,7 +140,8 @@ pub(crate) async fn change(
     Ok(Json(agent_for(&principal, view)))
 }
 
-/// Forgets an agent and who owned it. If it is attached, it is told to go. Only its owner and admins may.
+/// Removes an agent and its ownership, and disconnects the agent. Only the owner and admins may remove an
+/// agent.
 #[utoipa::path(
     delete,
     path = "/v1/agents/{id}",

@@ -1,4 +1,4 @@
-//! `/v1/callbacks` and `/v1/calls/{id}/resend`: what became of those who wanted to be told that a task is over.
+//! `/v1/callbacks` and `/v1/calls/{id}/resend`: undelivered callbacks about finished tasks.
 
 use axum::{Json, extract::State};
 use http::StatusCode;
@@ -7,7 +7,7 @@ use jackfield_model::{Failure, Reason, TaskId};
 
 use crate::{OwnState, translate::callback::CallbackList};
 
-/// Lists the callbacks of your tasks that were not delivered, newest first.
+/// Lists the undelivered callbacks of your tasks, newest first.
 #[utoipa::path(
     get,
     path = "/v1/callbacks",
@@ -31,7 +31,7 @@ pub(crate) async fn list(
     Ok(Json(CallbackList { callbacks }))
 }
 
-/// Sends what was given up of a task's callbacks again, as if it had just ended.
+/// Sends the abandoned callbacks of a task again, as if the task had just ended.
 #[utoipa::path(
     post,
     path = "/v1/calls/{id}/resend",

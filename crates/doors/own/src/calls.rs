@@ -1,5 +1,6 @@
-//! `POST /v1/agents/{id}/calls`: calls an agent, live or kept, and answers as a stream, all at once, or as soon as it
-//! is kept. [`reply`] does the same for the further messages of a task.
+//! `POST /v1/agents/{id}/calls`: calls an agent, live or durable. The response is a stream, the complete
+//! answer, or a confirmation that the call is stored. [`reply`] responds in the same way to further messages
+//! of a task.
 
 use axum::{
     Json,
@@ -35,21 +36,22 @@ use crate::{
     },
 };
 
-/// How the caller wants its answer.
+/// Form of the response, as requested in the [`CallBody`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wish {
-    /// As it comes.
+    /// Stream of events.
     Stream,
-    /// All at once.
+    /// Complete answer.
     Whole,
-    /// Only that it is kept.
+    /// Confirmation that the call is stored.
     Detach,
 }
 
-/// Calls an agent. Losing the connection of a call that is not kept cancels it at once.
+/// Calls an agent. Losing the connection cancels the call, unless the call is durable.
 ///
-/// The stream begins with `call`, goes on with `chunk`, `artifact` and `ask`, and has one end: `done`, `failed` or
-/// `cancelled`. The events of a kept call have ids; `GET /v1/calls/{id}/events` goes on from any of them.
+/// The stream begins with `call`, continues with `chunk`, `artifact` and `ask`, and ends with `done`,
+/// `failed` or `cancelled`. The events of a durable call have ids; `GET /v1/calls/{id}/events` continues
+/// after any id.
 #[utoipa::path(
     post,
     path = "/v1/agents/{id}/calls",
@@ -110,7 +112,7 @@ pub(crate) fn wish(body: &CallBody) -> Wish {
     }
 }
 
-/// What is asked of the hub.
+/// Builds the [`Request`] to the hub.
 pub(crate) fn request(
     principal: Principal,
     target: AgentId,
@@ -126,7 +128,8 @@ pub(crate) fn request(
     Ok(request)
 }
 
-/// The answer of a task that was begun or gone on with; `since` is where its turn begins, if not at the start.
+/// Responds with the output of a new or continued [`Task`]. `since` is the start of the turn, if not the start of
+/// the task.
 pub(crate) async fn reply(
     state: &OwnState,
     principal: &Principal,
@@ -167,13 +170,13 @@ pub(crate) async fn reply(
     Ok(named(response, record.call))
 }
 
-/// Tells which call the response is about.
+/// Adds the call id to the response headers.
 fn named(mut response: Response, call: CallId) -> Response {
     trace::name(response.headers_mut(), call);
     response
 }
 
-/// Waits for the whole reply. A caller that leaves drops this, and with it the call.
+/// Waits for the complete reply ([`CallResult`]). A disconnecting caller drops the future, and with the future the call.
 async fn wait(state: &OwnState, asking: Asking) -> Result<CallResult, Failure> {
     let opened = OpenedView::from(&**asking.call());
     let leash = Leash::of(&asking.call().principal);
@@ -208,7 +211,7 @@ async fn wait_for_task(
         match subscription.next().await {
             Ok(Some(TaskItem::Row { item, .. })) => match item {
                 LogItem::Message(_) => transcript.begin_turn(),
-                // What does not fit is told by the end.
+                // The end reports a truncated transcript.
                 LogItem::Event(event) => drop(transcript.add(event)),
                 LogItem::Answer(..) => {}
                 LogItem::End(end) => {

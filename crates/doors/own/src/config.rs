@@ -1,4 +1,4 @@
-//! Opens the door: the hub's own API.
+//! Configuration of the hub's own API, and how the hub opens the API.
 
 use axum::Extension;
 use jackfield_kit::door::{Context, Open, OpenError, Opened};
@@ -9,12 +9,12 @@ use crate::{
     router,
 };
 
-/// The configuration of the door.
+/// Configuration of the hub's own API.
 #[derive(Debug, Clone, Default)]
 pub struct Config {
-    /// What the hub proves itself with; nothing if it has no administrator's token.
+    /// Key for proving the hub's identity. `None` if the hub has no administrator token.
     pub proof_key: Option<ProofKey>,
-    /// The URL that the operator gave the hub.
+    /// Public URL configured by the operator.
     pub public_url: Option<String>,
 }
 
@@ -36,12 +36,12 @@ impl Open for Config {
         };
         let opened = Opened {
             routes,
-            // The description of the hub's whole API; other doors add theirs.
+            // The description of the whole API; other doors add their parts.
             api,
             ..Opened::new(())
         };
         let mut opened = opened.with_routes(proof_router(prover));
-        // Invites tell the fingerprint of a certificate that no public CA signed.
+        // Invites include the fingerprint of a certificate not signed by a public CA.
         if let Some(tls) = &context.address.tls {
             opened.routes = opened.routes.layer(Extension(tls.clone()));
         }

@@ -1,5 +1,5 @@
-//! The API's description, where it must say more than types do: how one proves who one is, that parameters are given
-//! or not but never null, which objects are closed, of which fields one is needed, and what an event of a stream is.
+//! Parts of the API description beyond the types: authentication, optional parameters that are never null,
+//! closed objects, alternatives of required fields, and the format of stream events.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -21,7 +21,7 @@ use crate::translate::{
     watch::WatchEvent,
 };
 
-/// What the description begins with; the routes add themselves.
+/// Start of the API description; the routes add themselves.
 #[derive(Debug, utoipa::OpenApi)]
 #[openapi(
     info(
@@ -48,15 +48,15 @@ impl Modify for Bearer {
     }
 }
 
-/// One event of a call's stream, on the wire.
+/// [`CallEvent`] of a call's stream, on the wire.
 #[derive(Debug)]
 pub(crate) struct CallFrame;
 
-/// One event of an observer's stream, on the wire.
+/// [`WatchEvent`] of an observer's stream, on the wire.
 #[derive(Debug)]
 pub(crate) struct WatchFrame;
 
-/// An event of a stream: its name, its id, and its data, which is JSON.
+/// Returns the schema of a stream event: name, id, and JSON data of type `T`.
 fn frame_of<T: ToSchema>() -> RefOr<Schema> {
     let text = || ObjectBuilder::new().schema_type(Type::String);
     let event = text().description(Some("The `type` of the data"));
@@ -112,7 +112,7 @@ impl ToSchema for WatchFrame {
     }
 }
 
-/// What a call is answered with, and a further message of one.
+/// Responses to a call, and to a further message of a task.
 #[derive(Debug)]
 pub(crate) struct CallAnswers;
 
@@ -133,21 +133,21 @@ impl IntoResponses for CallAnswers {
     }
 }
 
-/// What the guard of the whole hub answers to a body that a web page could have sent.
+/// Response of the hub's guard to a body type that a web page could send.
 const NOT_JSON: (&str, &str) = (
     "415",
     "The type of the body is not JSON: unsupported_media_type",
 );
 
-/// Gives every operation a name of its own, and says that parameters may be left out and are never null.
+/// Gives every operation a unique name, and describes optional parameters as never null.
 pub(crate) fn sharpen_operations(api: &mut OpenApi) {
     for (path, item) in &mut api.paths.paths {
         for (method, operation) in operations(item) {
-            // Handlers of different subjects have the same name.
+            // Handlers in different modules share names.
             let words = path.split(|letter: char| !letter.is_ascii_alphanumeric());
             let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
             operation.operation_id = Some(format!("{method}_{}", words.join("_")));
-            // Uploads, which are put, have any type.
+            // Uploads use PUT and accept any type.
             if operation.request_body.is_some() && method != "put" {
                 operation
                     .responses
@@ -163,7 +163,7 @@ pub(crate) fn sharpen_operations(api: &mut OpenApi) {
     }
 }
 
-/// Says precisely what our own bodies may be.
+/// Describes the request bodies of the API precisely.
 pub(crate) fn sharpen_bodies(api: &mut OpenApi) {
     let Some(components) = &mut api.components else {
         return;
@@ -200,7 +200,7 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = (&'static str, &mut O
         .filter_map(|(method, operation)| Some((method, operation.as_mut()?)))
 }
 
-/// A parameter that may be left out is described as one that may be null.
+/// Removes `null` from the schema of an optional parameter. utoipa describes optional parameters as nullable.
 fn take_null_away(parameter: &mut Parameter) {
     match &mut parameter.schema {
         Some(RefOr::T(Schema::Object(object))) => without_null(&mut object.schema_type),
@@ -227,7 +227,7 @@ fn without_null(schema: &mut SchemaType) {
     }
 }
 
-/// An object that has the properties it is described with and no others.
+/// Forbids properties beyond the described properties of an object.
 fn close(schema: &mut RefOr<Schema>) {
     if let RefOr::T(Schema::Object(object)) = schema
         && object.schema_type == SchemaType::Type(Type::Object)
@@ -236,7 +236,7 @@ fn close(schema: &mut RefOr<Schema>) {
     }
 }
 
-/// An object of which one of these fields is needed.
+/// Requires at least one of the given fields.
 fn with_any_of(schema: RefOr<Schema>, fields: &[(&str, Type)]) -> RefOr<Schema> {
     let needed = fields
         .iter()

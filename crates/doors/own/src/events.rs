@@ -1,5 +1,5 @@
-//! `GET /v1/events`: watches, live, what the agents that one may watch say and do. An observer may miss some of it and
-//! is told so; it never blocks anybody.
+//! `GET /v1/events`: live events of watched agents. An observer may miss events and is notified of the loss;
+//! observers never block agents or callers.
 
 use axum::{extract::State, response::Response};
 use jackfield_core::tap::TapFilter;
@@ -8,10 +8,10 @@ use jackfield_model::AgentId;
 
 use crate::{OwnState, describe::WatchFrame, stream};
 
-/// Watches agents: your own, those your token may watch, all for admins.
+/// Watches agents: your agents, agents that your token may watch, or all agents for admins.
 ///
-/// The stream says `online`, `offline`, `started`, `chunk`, `artifact`, `ask`, `ended`, with `raw` also `frame`, and
-/// `missed` when it lagged.
+/// The stream contains `online`, `offline`, `started`, `chunk`, `artifact`, `ask`, `ended`, and `frame` with
+/// `raw`. `missed` reports lost events.
 #[utoipa::path(
     get,
     path = "/v1/events",

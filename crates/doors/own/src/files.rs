@@ -1,5 +1,5 @@
-//! `GET /v1/files/{id}/{name}`: a file that came as bytes, for whoever was given its link. The signature in the link is
-//! all the right that is needed, since agents of other protocols fetch it that have no token, or do not send it.
+//! `GET /v1/files/{id}/{name}`: download of a file that arrived as bytes. The signature in the link is the
+//! only permission needed: agents of other protocols have no token, or do not send it.
 
 use std::convert::Infallible;
 
@@ -12,10 +12,10 @@ use jackfield_model::{Failure, Reason};
 
 use crate::OwnState;
 
-/// What a file is whose own type cannot stand in a header.
+/// Media type of a file whose own type is not valid in a header.
 const ANY_BYTES: HeaderValue = HeaderValue::from_static("application/octet-stream");
 
-/// Fetches a file by a link that the hub made. Needs no token: the signature in the link is the right to fetch it.
+/// Downloads a file by a link of the hub. Needs no token: the signature in the link is the permission.
 #[utoipa::path(
     get,
     path = "/v1/files/{id}/{name}",
@@ -39,7 +39,7 @@ pub(crate) async fn fetch(
     Ids(id, name): Ids,
     mut params: Params,
 ) -> Result<Response, Problem> {
-    // What is missing was not signed either.
+    // A missing parameter fails the signature check.
     let expires: String = params.one("expires")?.unwrap_or_default();
     let signature: String = params.one("sig")?.unwrap_or_default();
     params.finish()?;
@@ -56,7 +56,7 @@ pub(crate) async fn fetch(
 }
 
 fn problem(bad: BadLink) -> Problem {
-    // A token would not help: it is the link that is wrong.
+    // The link is wrong, so a token would not help.
     let (reason, status) = match bad {
         BadLink::Forged => (Reason::Unauthorized, StatusCode::FORBIDDEN),
         BadLink::Gone => (Reason::NotFound, StatusCode::GONE),
@@ -64,7 +64,8 @@ fn problem(bad: BadLink) -> Problem {
     Problem::from(Failure::new(reason, bad.to_string())).with_status(status)
 }
 
-/// The file as a download. It is a stranger's: no browser may guess at it, run it or show it as a page of the hub.
+/// Builds the download response. The content is untrusted: browsers must not guess its type, run it, or show
+/// it as a page of the hub.
 fn response(held: &Held) -> Response {
     let pieces = held.pieces().map(Ok::<_, Infallible>);
     let mut response = Response::new(Body::from_stream(stream::iter(pieces)));

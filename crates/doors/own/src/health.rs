@@ -1,4 +1,4 @@
-//! For those who run the hub: whether it lives, whether it takes calls, what it counts, and what the API is.
+//! Endpoints for operators: liveness, readiness, metrics, and the description of the API.
 
 use std::time::Duration;
 
@@ -21,26 +21,26 @@ use utoipa::{ToSchema, openapi::OpenApi};
 
 use crate::{OwnState, describe};
 
-/// A store that takes longer than this to read and to write one row does not answer: probes give up soon after.
+/// Maximum time for a read and a write of the store. Probes give up soon after.
 const STORE_ANSWERS_WITHIN: Duration = Duration::from_secs(2);
 
-/// The hub lives.
+/// Liveness of the hub.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Health {
     /// Always `ok`.
     status: &'static str,
 }
 
-/// The hub takes calls.
+/// Readiness of the hub.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Readiness {
     /// Always `ready`.
     status: &'static str,
-    /// The hub's version.
+    /// Version of the hub.
     version: &'static str,
 }
 
-/// Says that the hub lives. Needs no token.
+/// Reports that the hub is alive. Needs no token.
 #[utoipa::path(
     get,
     path = "/healthz",
@@ -52,7 +52,7 @@ pub(crate) async fn healthz() -> Json<Health> {
     Json(Health { status: "ok" })
 }
 
-/// Says whether the hub takes calls: it is not stopping, and its store can be read and written.
+/// Reports whether the hub accepts calls: the hub is not stopping, and its store is readable and writable.
 #[utoipa::path(
     get,
     path = "/readyz",
@@ -99,7 +99,7 @@ async fn probe(state: &OwnState) -> Result<(), Failure> {
     }
 }
 
-/// What the hub counts, for Prometheus. Needs the scope `metrics`, or `admin`.
+/// Returns the metrics of the hub for Prometheus. Needs the scope `metrics` or `admin`.
 #[utoipa::path(
     get,
     path = "/metrics",
@@ -122,14 +122,14 @@ pub(crate) async fn metrics(
     Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
 }
 
-/// A description on its way to whoever may see it.
+/// State of the `/openapi.json` route.
 #[derive(Debug, Clone)]
 struct Served {
     gatekeeper: Gatekeeper,
     text: Bytes,
 }
 
-/// Describes this API.
+/// Describes the API.
 #[utoipa::path(
     get,
     path = "/openapi.json",
@@ -148,7 +148,7 @@ async fn openapi(
     Ok(([(header::CONTENT_TYPE, "application/json")], served.text).into_response())
 }
 
-/// The route `/openapi.json` for a description, which may be merged from those of several routers.
+/// Builds the route `/openapi.json` for a description, merged from several routers if needed.
 pub fn openapi_route(gatekeeper: Gatekeeper, mut api: OpenApi) -> Router {
     #[derive(utoipa::OpenApi)]
     #[openapi(paths(openapi))]

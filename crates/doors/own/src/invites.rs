@@ -1,9 +1,9 @@
-//! `POST /v1/invites` and `GET /invite/{ticket}`: an agent of another machine is brought to the hub by one line. Whoever may
-//! register an agent makes a ticket; whoever shows it first gets a token with which it is that agent, and
-//! nothing else of its owner's.
+//! `POST /v1/invites` and `GET /invite/{ticket}`: bringing an agent of another machine to the hub with a
+//! single command. A principal that may register an agent creates a ticket. The first client that presents
+//! the ticket receives a token for the agent, without any other rights of the owner.
 //!
-//! The ticket's address and what it answers are those of the Agent Mesh platform, so that its unmodified client can use it
-//! (`connect --setup URL`). That client fetches it by a plain GET, so the ticket is all the right that is needed.
+//! Address and response match the Agent Mesh platform, so its unmodified client works (`connect --setup
+//! URL`). The client sends a plain GET, so the ticket is the only permission needed.
 
 mod tickets;
 
@@ -23,8 +23,9 @@ use crate::{
     translate::invite::{InviteBody, InviteView, SetupView},
 };
 
-/// Makes a ticket with which an agent can be brought to this hub from another machine, once and within 15 minutes. Only who
-/// may register the agent may: its owner, with a token that has the scope for it, and admins.
+/// Creates a ticket for bringing an agent to the hub from another machine. The ticket works once, within 15
+/// minutes. Allowed for principals that may register the agent: its owner, with a token of matching scope,
+/// and admins.
 #[utoipa::path(
     post,
     path = "/v1/invites",
@@ -62,7 +63,7 @@ pub(crate) async fn create(
         .find(&Principal::admin(principal.owner.clone()), agent.as_str());
     let owner = match (&known, &wanted) {
         (Ok(entry), _) => entry.owner().clone(),
-        // Nobody's yet; it will be the inviter's.
+        // A new agent will belong to the inviter.
         (Err(_), wanted) => wanted.clone().unwrap_or_else(|| principal.owner.clone()),
     };
     check(&principal, &agent, principal.owner == owner)?;
@@ -79,14 +80,14 @@ pub(crate) async fn create(
     let secret = tickets.issue(ticket)?;
     tracing::info!(agent = %agent, by = %principal.owner, "invite made");
     let url = format!("{base}/invite/{secret}");
-    // Without TLS of its own the hub does not know what those in front of it show.
+    // Without own TLS, the hub does not know the certificate of the proxy in front.
     let ca = tls.filter(|_| url.starts_with("https://"));
     let ca = ca.and_then(|Extension(tls)| tls.fingerprint());
     let view = InviteView::new(agent, owner, url, ca, LIFETIME);
     Ok((StatusCode::CREATED, Json(view)))
 }
 
-/// Whether one may let somebody else register the agent: only what one may do oneself.
+/// Checks that the principal may invite the agent: nobody may grant more than their own rights.
 fn check(principal: &Principal, agent: &AgentId, is_owner: bool) -> Result<(), Failure> {
     let refused = |text: String| Err(Failure::new(Reason::Unauthorized, text));
     if !principal.may_register(agent) {
@@ -102,7 +103,7 @@ fn check(principal: &Principal, agent: &AgentId, is_owner: bool) -> Result<(), F
     Ok(())
 }
 
-/// Takes a ticket and gives a token for the agent that it was made for, once. Needs no token: the ticket is the right.
+/// Exchanges a ticket for a token of its agent, once. Needs no token: the ticket is the permission.
 #[utoipa::path(
     get,
     path = "/invite/{ticket}",
@@ -123,7 +124,7 @@ pub(crate) async fn redeem(
     Id(secret): Id,
 ) -> Result<(HeaderMap, Json<SetupView>), Problem> {
     if method == Method::HEAD {
-        // Whoever only looks does not use it up.
+        // A HEAD request must not use up the ticket.
         let failure = Failure::new(Reason::Unsupported, "an invite is taken by GET");
         return Err(Problem::from(failure).with_status(StatusCode::METHOD_NOT_ALLOWED));
     }
@@ -138,7 +139,7 @@ pub(crate) async fn redeem(
     let new = match made {
         Ok(new) => new,
         Err(error) => {
-            // Nothing was given for it.
+            // No token was issued for the ticket.
             tickets.give_back(&secret, ticket);
             return Err(error.into());
         }

@@ -1,9 +1,10 @@
 //! The hub's own HTTP API: agents, calls and tasks, events, files, tokens, invites, health. JSON with
-//! snake_case names; streams are SSE; errors are always `{"error", "message"}` with the code in docs/promises.md, Failures.
+//! snake_case names; streams are SSE; errors are always `{"error", "message"}` with a code from
+//! docs/promises.md, section Failures.
 //!
-//! [`router`] makes it; it can be merged with the routers of other doors, and its description with theirs, which
-//! [`openapi_route`] then serves. Unlike other HTTP APIs, who may not do something gets 401 and not 403, as in every
-//! door of this hub; only links to files, which no token can mend, get 403.
+//! [`router`] builds the API. Its routes can be merged with the routers of other doors, and its description
+//! with theirs; [`openapi_route`] serves the merged description. Missing permissions yield 401 instead of
+//! 403, as in every door of the hub. Only file links yield 403: no token can help there.
 
 mod agents;
 mod callbacks;
@@ -37,19 +38,19 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use crate::describe::Description;
 pub use crate::{config::Config, health::openapi_route};
 
-/// The door's name, for people and metrics.
+/// Name of the door in logs, error messages and metrics.
 pub const DOOR: &str = "own";
 
-/// What the API needs.
+/// State of the API.
 #[derive(Debug, Clone)]
 pub struct OwnState {
-    /// The hub.
+    /// The [`Hub`].
     pub hub: Hub,
-    /// Who decides who is calling.
+    /// Authenticates callers.
     pub gatekeeper: Gatekeeper,
-    /// The hub's version, for people.
+    /// Version of the hub, for display.
     pub version: &'static str,
-    /// Cancelled when the server begins to stop: the hub is not ready any more, and streams that would never end do.
+    /// Cancelled when the server begins to stop: the hub is no longer ready, and endless streams end.
     pub stop: CancellationToken,
 }
 
@@ -63,7 +64,7 @@ impl Api for OwnState {
     }
 }
 
-/// The API's routes and their description.
+/// Builds the routes of the API and their [`OpenApi`] description.
 pub fn router(state: OwnState) -> (Router, OpenApi) {
     let mut api = Description::openapi();
     api.info.version = state.version.to_owned();

@@ -1,9 +1,10 @@
-//! `GET /v1/prove`: a hub shows that it has the administrator's token of its data directory, without saying it. Commands on
-//! the hub's machine ask before they send that token, so that they do not send it to whoever listens in the hub's place.
+//! `GET /v1/prove`: a hub proves possession of the administrator token in its data directory, without
+//! revealing the token. Commands on the hub's machine ask for the proof before sending the token, to avoid
+//! sending it to a program listening in place of the hub.
 //!
-//! A program in between could pass the question on to the hub. So what is proved is bound to the address: to the socket
-//! that the question came to, which is another one if somebody passes it on, or to the hub's public URL, which counts only
-//! where a certificate proves that URL.
+//! A program in between could forward the question to the hub, so the proof is bound to an address: to the
+//! socket that received the question, which differs after forwarding, or to the hub's public URL, which
+//! counts only if a certificate proves the URL.
 
 use std::{fmt, net::SocketAddr, sync::Arc};
 
@@ -23,10 +24,12 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::DOOR;
 
-/// How long a nonce may be, in characters: 16 random bytes in hexadecimal at least, and nothing that takes long.
+/// Allowed length of a nonce, in characters: at least 16 random bytes in hexadecimal, and short enough to
+/// hash quickly.
 const NONCE: std::ops::RangeInclusive<usize> = 32..=128;
 
-/// The administrator's token of a hub's data directory, as the key of proofs. `Debug` does not show it.
+/// Administrator token of a hub's data directory, as the key of proofs. `Debug` hides the
+/// token.
 #[derive(Clone)]
 pub struct ProofKey(Arc<[u8]>);
 
@@ -37,12 +40,12 @@ impl fmt::Debug for ProofKey {
 }
 
 impl ProofKey {
-    /// The key out of the token.
+    /// Creates the key from the token.
     pub fn new(token: &str) -> Self {
         Self(token.as_bytes().into())
     }
 
-    /// The proof that whoever has the key was asked at this socket.
+    /// Returns the proof that the owner of the key was asked at `socket`.
     pub fn at_socket(&self, nonce: &str, socket: SocketAddr) -> String {
         let ip = socket.ip().to_canonical();
         self.seal(
@@ -52,7 +55,7 @@ impl ProofKey {
         )
     }
 
-    /// The proof that whoever has the key is known by this URL. None if it is no URL.
+    /// Returns the proof that the owner of the key has the address `url`. `None` for an invalid URL.
     pub fn at_url(&self, nonce: &str, url: &str) -> Option<String> {
         Some(self.seal("url", nonce, &origin(url)?))
     }
@@ -65,7 +68,7 @@ impl ProofKey {
     }
 }
 
-/// Scheme, host and port of a URL, written in one way.
+/// Returns the normalized scheme, host and port of a URL.
 fn origin(url: &str) -> Option<String> {
     let uri: Uri = url.parse().ok()?;
     let scheme = uri.scheme_str()?.to_ascii_lowercase();
@@ -78,18 +81,18 @@ fn origin(url: &str) -> Option<String> {
     Some(format!("{scheme}://{host}:{port}"))
 }
 
-/// What the route needs.
+/// State of [`proof_router`].
 #[derive(Debug, Clone)]
 pub struct Prover {
-    /// The hub.
+    /// The [`Hub`].
     pub hub: Hub,
-    /// The key, if the hub has an administrator's token in its data directory.
+    /// Key, if the hub's data directory has an administrator token.
     pub key: Option<ProofKey>,
-    /// The URL under which the hub is known.
+    /// Public URL of the hub.
     pub public_url: Option<String>,
 }
 
-/// The route and its description.
+/// Builds the route and its [`OpenApi`] description.
 pub fn proof_router(prover: Prover) -> (Router, OpenApi) {
     let (router, api) = OpenApiRouter::new()
         .routes(routes!(prove))
@@ -104,17 +107,18 @@ pub fn proof_router(prover: Prover) -> (Router, OpenApi) {
     (router, api)
 }
 
-/// What the hub proves: each is the HMAC-SHA256, in hexadecimal, under the administrator's token.
+/// Proofs of the hub: each an HMAC-SHA256 with the administrator token as key, in hexadecimal.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[schema(as = Proof)]
 pub struct ProofView {
-    /// Of the address and port at which the question came to the hub.
+    /// Proof for the address and port that received the request.
     pub socket: Option<String>,
-    /// Of the hub's public URL, if it has one.
+    /// Proof for the hub's public URL, if configured.
     pub public_url: Option<String>,
 }
 
-/// Proves that this is the hub of its data directory, to who can read the administrator's token there. Needs no token.
+/// Proves the identity of the hub to clients that can read the administrator token in its data directory.
+/// Needs no token.
 #[utoipa::path(
     get,
     path = "/v1/prove",

@@ -1,6 +1,7 @@
-//! The bodies of streams: a live call, a kept one by cursor, what an observer sees. Dropping the body of a live call
-//! drops the caller's end of it, which cancels it. A stream also ends when its token is revoked, and those that would
-//! never end by themselves when the hub stops; either is said as `failed`.
+//! Response bodies of streams: a live call, a durable call by cursor, and the events for an observer.
+//!
+//! Dropping the body of a live call drops the caller's end and cancels the call. Revoking the token ends a
+//! stream. Endless streams also end when the hub stops. In both cases the last event is `failed`.
 
 use axum::response::Response;
 use futures_util::{Stream, StreamExt as _, stream};
@@ -46,7 +47,7 @@ fn say_to_observer(failure: &Failure) -> SseFrame {
     WatchEvent::failed(failure).frame()
 }
 
-/// The stream of a live call.
+/// Responds with the stream of a live call.
 pub(crate) fn live(state: &OwnState, asking: Asking) -> Response {
     let leash = Leash::of(&asking.call().principal);
     let opened = CallEvent::Call(OpenedView::from(&**asking.call())).frame();
@@ -61,20 +62,20 @@ pub(crate) fn live(state: &OwnState, asking: Asking) -> Response {
     respond(state, leash, say_in_call, frames)
 }
 
-/// How a task is read.
+/// Extent of reading a [`Subscription`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Reading {
-    /// The reply to one message, until its end.
+    /// Reply to a single message, until its end.
     Turn,
-    /// Everything, as long as a call is running.
+    /// All events, as long as a call runs.
     Follow,
-    /// Everything up to this position.
+    /// All events up to the given position.
     Until(u64),
-    /// The reader has all there is and does not wait for more.
+    /// No events: the reader has everything and does not wait for more.
     Nothing,
 }
 
-/// The stream of a kept call; `first` is said before what the subscription has.
+/// Responds with the stream of a durable call. Sends `first` before the events of the subscription.
 pub(crate) fn kept(
     state: &OwnState,
     principal: &Principal,
@@ -114,7 +115,7 @@ impl Reader {
             match (self.reading, &item) {
                 (Reading::Until(end), _) => self.is_over = next.pos >= end,
                 (Reading::Turn, TaskItem::Row { item, .. }) => match item {
-                    // The caller said these itself.
+                    // The caller sent these items itself.
                     LogItem::Message(_) | LogItem::Answer(..) => continue,
                     LogItem::Event(_) => {}
                     LogItem::End(_) => self.is_over = true,
@@ -128,7 +129,7 @@ impl Reader {
     }
 }
 
-/// The stream of an observer.
+/// Responds with the events of a [`Watching`] observer.
 pub(crate) fn watch(state: &OwnState, principal: &Principal, watching: Watching) -> Response {
     let leash = Leash::until_stop(principal, &state.stop);
     let seen = stream::unfold((watching, None), |(mut watching, held)| async move {

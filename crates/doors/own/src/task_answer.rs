@@ -1,6 +1,8 @@
-//! A task with all that was said, as `GET /v1/calls/{id}` answers it: JSON that is written piece by piece while its reader
-//! takes it. The log is read in pages, first to see what the answer consists of, then again for each of its members. What
-//! one answer holds at a time is a page, a piece of JSON and the largest row of the log, not the task.
+//! Response of `GET /v1/calls/{id}`: a task with its complete conversation, as JSON written in pieces while
+//! the client reads.
+//!
+//! The log is read in pages: first for an overview, then again for each member of the JSON object. The
+//! response holds a page, a piece of JSON and the largest row of the log in memory, never the whole task.
 
 use std::sync::Arc;
 
@@ -28,15 +30,16 @@ use tokio::sync::mpsc::{self, Receiver, Sender};
 
 use crate::translate::task::{HistoryItem, Role, TaskSummary};
 
-/// How much JSON is handed on at once.
+/// Size of a piece of JSON, in bytes.
 const PIECE: usize = 32 << 10;
-/// What an answer holds besides the largest row of its log: a page of the log (64 KiB), the piece that is written and those
-/// that wait to be taken.
+/// Memory of a response besides the largest row of the log: a page of the log (64 KiB), the piece in work,
+/// and the queued pieces.
 const BUFFER: usize = 192 << 10;
-/// How often a row is held while it is written: as it was read, and as JSON.
+/// Copies of a row held while writing: the row itself and its JSON.
 const COPIES: usize = 2;
 
-/// Answers with a task. Fails with `busy` if the asker has no room for what the answer holds while it is sent.
+/// Responds with a [`Task`]. Fails with `busy` if the client's account has no room for the memory of the
+/// response.
 pub(crate) async fn respond(
     task: &Arc<Task>,
     principal: &Principal,
@@ -60,7 +63,7 @@ pub(crate) async fn respond(
     let (pieces, written) = mpsc::channel(1);
     let leash = Leash::of(principal);
     let writing = async move {
-        // Given back when the answer is sent, or given up.
+        // Released when the response is sent or abandoned.
         let _room = room;
         tokio::select! {
             biased;
@@ -71,7 +74,7 @@ pub(crate) async fn respond(
     let mut pieces = Box::pin(taken(writing, written));
     let first = pieces.next().await.transpose()?.unwrap_or_default();
     let body = match pieces.next().await {
-        // It is small: its length is known, and it cannot break off.
+        // A small response has a known length and cannot break off.
         None => Body::from(first),
         Some(second) => Body::from_stream(stream::iter([Ok(first), second]).chain(pieces)),
     };
@@ -79,7 +82,7 @@ pub(crate) async fn respond(
     Ok(([(header::CONTENT_TYPE, json)], body).into_response())
 }
 
-/// What `writing` has written. It goes on only as its pieces are taken.
+/// Returns the pieces written by `writing`. The writing proceeds only as the pieces are read.
 fn taken(
     writing: impl Future<Output = Result<(), Failure>> + Send + 'static,
     written: Receiver<Bytes>,
@@ -105,12 +108,12 @@ fn taken(
     })
 }
 
-/// The log of a task up to a place.
+/// Log of a [`Task`] up to a fixed position.
 struct Log {
     subscription: Subscription,
     pos: u64,
     end: u64,
-    /// Whether something of it is not there any more.
+    /// Whether some rows are no longer stored.
     has_gap: bool,
 }
 
@@ -124,7 +127,7 @@ impl Log {
         }
     }
 
-    /// The next row and where it stands. Text that has grown since is cut to where the log ended.
+    /// Returns the next row and its position. Cuts text that has grown beyond the end position.
     async fn next(&mut self) -> Result<Option<(u64, LogItem)>, Failure> {
         if self.pos >= self.end {
             return Ok(None);
@@ -149,7 +152,7 @@ impl Log {
     }
 }
 
-/// An artifact, and the rows that have its parts.
+/// [`Artifact`], with the positions of the rows that contain its parts.
 #[derive(Debug)]
 struct Made {
     id: String,
@@ -159,25 +162,25 @@ struct Made {
     rows: Vec<u64>,
 }
 
-/// What an answer consists of.
+/// Structure of an [`Answer`].
 #[derive(Debug, Default)]
 struct Overview {
-    /// Where it stops, and whether there is more that does not fit or is no longer there.
+    /// End position, and whether output is left out because of its size or its age.
     end: u64,
     truncated: bool,
-    /// What the largest row weighs.
+    /// Weight of the largest row, in bytes.
     largest: usize,
     artifacts: Vec<Made>,
-    /// What `artifacts` weighs.
+    /// Weight of `artifacts`, in bytes.
     index: usize,
-    /// Where the last turn begins, what its agent said before its end, and where the end is.
+    /// Start of the last turn, the streamed text of the turn, and the position of its end.
     turn: u64,
     streamed: StreamedText,
     done: Option<u64>,
 }
 
 impl Overview {
-    /// Reads the log up to the present, or to where it is more than `limit` bytes.
+    /// Reads the log up to the present, or up to `limit` bytes.
     async fn of(task: &Arc<Task>, present: Cursor, limit: usize) -> Result<Self, Failure> {
         let mut overview = Self::default();
         let mut room = limit;
@@ -240,7 +243,7 @@ impl Overview {
     }
 }
 
-/// What a chunk adds to the answer.
+/// Returns the text that a [`Chunk`] adds to the answer.
 fn answer_of(chunk: &Chunk) -> &str {
     match chunk.kind {
         ChunkKind::Text => &chunk.text,
@@ -252,11 +255,11 @@ fn answer_of(chunk: &Chunk) -> &str {
     }
 }
 
-/// JSON on its way to its reader.
+/// Writer of JSON that sends pieces to the client.
 struct Pieces {
     to: Sender<Bytes>,
     unsent: Vec<u8>,
-    /// Whether the next element of the list that is written is its first.
+    /// Whether the next element of the current list is the first.
     is_first: bool,
 }
 
@@ -280,14 +283,14 @@ impl Pieces {
         })
     }
 
-    /// The name of a member that is not the first one.
+    /// Writes the name of a member that is not the first.
     fn member(&mut self, name: &str) {
         self.raw(",\"");
         self.raw(name);
         self.raw("\":");
     }
 
-    /// Text within a string that is open.
+    /// Writes text within an open string.
     fn text(&mut self, text: &str) -> Result<(), Failure> {
         let start = self.unsent.len();
         self.value(text)?;
@@ -301,14 +304,14 @@ impl Pieces {
         self.is_first = true;
     }
 
-    /// What stands before an element of the list.
+    /// Writes the separator before a list element.
     fn element(&mut self) {
         if !std::mem::take(&mut self.is_first) {
             self.raw(",");
         }
     }
 
-    /// Hands on what is written, if that is enough for a piece. Waits for the reader.
+    /// Sends the written JSON if a piece is full. Waits for the client.
     async fn pass(&mut self) {
         if self.unsent.len() >= PIECE {
             self.flush().await;
@@ -319,13 +322,13 @@ impl Pieces {
         let mut written = Bytes::from(std::mem::take(&mut self.unsent));
         while !written.is_empty() {
             let piece = written.split_to(PIECE.min(written.len()));
-            // Fails if the reader is gone, and then nobody goes on with this.
+            // Sending fails after the client disconnected; the response is then dropped.
             drop(self.to.send(piece).await);
         }
     }
 }
 
-/// The answer, before it is written.
+/// Response before writing.
 struct Answer {
     task: Arc<Task>,
     summary: TaskSummary,
@@ -361,7 +364,7 @@ impl Answer {
             record: &self.summary,
         };
         out.value(&head)?;
-        // The object goes on.
+        // Remove the closing brace: more members follow.
         out.unsent.pop();
         self.write_text(&mut out).await?;
         self.write_artifacts(&mut out).await?;
@@ -378,7 +381,7 @@ impl Answer {
         Ok(())
     }
 
-    /// How the last turn was done, if it was.
+    /// Returns the end of the last turn, or the default if the turn did not end with [`Done`].
     async fn done(&self) -> Result<Done, Failure> {
         let row = match self.overview.done {
             Some(pos) => self.row(pos).await?,
@@ -428,7 +431,7 @@ impl Answer {
                     continue;
                 };
                 for part in &artifact.parts {
-                    // The text of a piece continues the text before it, as in `Artifact::join`.
+                    // Text of a later row continues the text before, as in `Artifact::join`.
                     if is_in_text && (row == 0 || !matches!(part, Part::Text(_))) {
                         is_in_text = false;
                         out.raw("\"}");
@@ -499,12 +502,12 @@ impl Answer {
     }
 }
 
-/// What was said, in order. Text of the agent that nothing else comes between is one item.
+/// Writer of the conversation, in order. Adjacent text of the agent forms a single item.
 struct History<'a> {
     out: &'a mut Pieces,
-    /// What the agent has said in this turn.
+    /// Text streamed by the agent in the current turn.
     streamed: StreamedText,
-    /// Whether the item of its text is open.
+    /// Whether an item with the agent's text is open.
     is_open: bool,
 }
 

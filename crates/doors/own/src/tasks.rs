@@ -1,5 +1,5 @@
-//! `/v1/calls`: what is kept of calls and what is open of them: looking, reading by cursor, cancelling, answering,
-//! saying more. A call is named by its own id or by that of its task.
+//! `/v1/calls`: tasks and open calls: listing, showing, reading by cursor, cancelling, answering questions,
+//! and sending further messages. The id of a call or of its task identifies both.
 
 use std::sync::Arc;
 
@@ -33,13 +33,13 @@ use crate::{
     },
 };
 
-/// What an id names.
+/// Result of looking up an id.
 enum Found {
     Task(Arc<Task>),
     Live(Arc<Call>),
 }
 
-/// A call or task of the principal's. Foreign and unknown ones look the same.
+/// Finds a [`Call`] or [`Task`] of the principal. Calls of other callers fail like unknown calls.
 async fn find(state: &OwnState, principal: &Principal, id: &str) -> Result<Found, Failure> {
     let unknown = || Failure::new(Reason::NotFound, "no such call or task of yours");
     let (Some(call), Some(task)) = (CallId::parse(id), TaskId::parse(id)) else {
@@ -59,14 +59,14 @@ async fn find(state: &OwnState, principal: &Principal, id: &str) -> Result<Found
     }
 }
 
-/// A call of anybody's that waits for a decision of the principal's.
+/// Finds a [`Call`] of any caller that waits for a decision of the principal.
 fn find_waiting(state: &OwnState, principal: &Principal, id: &str) -> Option<Arc<Call>> {
     let (call, task) = (CallId::parse(id)?, TaskId::parse(id)?);
     let mut waiting = state.hub.waiting_for(principal).into_iter();
     waiting.find(|it| it.id == call || it.task == Some(task))
 }
 
-/// Lists your tasks, newest first, and before them the calls that wait for a decision of yours, whoever made them.
+/// Lists your tasks, newest first. Calls of any caller that wait for your decision come first.
 #[utoipa::path(
     get,
     path = "/v1/calls",
@@ -91,7 +91,7 @@ pub(crate) async fn list(
         session: params.one::<SessionId>("session")?,
         state: params.one::<Named>("state")?.map(|named| named.0),
         before: params.one::<Before>("before")?.map(|before| before.0),
-        // One more, to see whether there is a next page.
+        // Fetch an extra record, to detect a next page.
         limit: limit + 1,
         ..TaskFilter::default()
     };
@@ -116,7 +116,8 @@ pub(crate) async fn list(
     }))
 }
 
-/// What waits for a decision of the principal's, at one agent or at all that are theirs.
+/// Returns the calls that wait for a decision of the principal, at a single agent or at all of the
+/// principal's agents.
 fn waiting(
     state: &OwnState,
     principal: &Principal,
@@ -151,8 +152,8 @@ impl std::str::FromStr for Before {
     }
 }
 
-/// Shows a task with all that was said, or an open call; of somebody else's that waits for a decision of yours, what it
-/// asks for.
+/// Shows a task with its complete conversation, or an open call. A call of another caller that waits for your
+/// decision shows its request only.
 #[utoipa::path(
     get,
     path = "/v1/calls/{id}",
@@ -186,9 +187,10 @@ pub(crate) async fn show(
     Ok(Json(view).into_response())
 }
 
-/// Reads the events of a task from a cursor on, as long as a call of it is running.
+/// Reads the events of a task after a cursor, as long as a call of the task runs.
 ///
-/// Besides the events of a call's stream there are `message` and `answer`, and `gap` where something is no longer kept.
+/// In addition to the events of a call's stream: `message` and `answer`, and `gap` for events no longer
+/// stored.
 #[utoipa::path(
     get,
     path = "/v1/calls/{id}/events",
@@ -243,7 +245,7 @@ pub(crate) async fn events(
     ))
 }
 
-/// Cancels a call of yours, or one at an agent of yours. The agent and the caller are told at once.
+/// Cancels your call, or a call at your agent. The agent and the caller are notified immediately.
 #[utoipa::path(
     post,
     path = "/v1/calls/{id}/cancel",
@@ -263,7 +265,7 @@ pub(crate) async fn cancel(
 ) -> Result<StatusCode, Problem> {
     match find(&state, &principal, &id).await {
         Ok(Found::Live(call)) => state.hub.cancel(&principal, call.id)?,
-        // One that waits for its next message has no call that could be cancelled.
+        // A task waiting for its next message has no open call to cancel.
         Ok(Found::Task(task)) => state.hub.cancel_task(&principal, task.id).await?,
         Err(failure) if failure.reason == Reason::NotFound => {
             let task = TaskId::parse(&id).ok_or_else(|| failure.clone())?;
@@ -278,7 +280,8 @@ pub(crate) async fn cancel(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Answers a question of an agent. The caller answers for input, the owner of the agent for approval; the first wins.
+/// Answers a question of an agent. The caller provides input, the owner of the agent approves. The first
+/// answer wins.
 #[utoipa::path(
     post,
     path = "/v1/calls/{id}/answer",
@@ -296,11 +299,11 @@ pub(crate) async fn answer(
     let call = match find(&state, &principal, &id).await {
         Ok(Found::Live(call)) => call.id,
         Ok(Found::Task(task)) => task.record().call,
-        // An approval is its agent's owner's to give, whose call it is not.
+        // The owner of the agent approves, but does not own the call.
         Err(failure) if failure.reason == Reason::NotFound => {
             match find_waiting(&state, &principal, &id) {
                 Some(call) => call.id,
-                // Somebody may have been faster, which is worth saying.
+                // If the question was answered meanwhile, the hub reports the conflict.
                 None => CallId::parse(&id).ok_or(failure)?,
             }
         }
@@ -312,7 +315,7 @@ pub(crate) async fn answer(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Says more in a task whose agent waits for it. Answers as a new call does.
+/// Sends a further message to a task whose agent waits for input. Responds like a new call.
 #[utoipa::path(
     post,
     path = "/v1/calls/{id}/messages",

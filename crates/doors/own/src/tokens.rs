@@ -1,4 +1,5 @@
-//! `/v1/tokens` and `/v1/whoami`: who may do what. Only admins make, list and revoke tokens; a secret is shown once.
+//! `/v1/tokens` and `/v1/whoami`: tokens and identities. Only admins create, list and revoke tokens. A secret
+//! is shown once.
 
 use axum::{Json, extract::State};
 use http::StatusCode;
@@ -11,7 +12,7 @@ use crate::{
     translate::{NewTokenView, TokenList, TokenView, Whoami, body::TokenBody},
 };
 
-/// The longest name of a token, in characters: one line of a table.
+/// Maximum length of a token's name, in characters: a line of a table.
 const NAME_MAX: usize = 128;
 
 fn needs_admin(principal: &Principal) -> Result<(), Failure> {
@@ -22,7 +23,7 @@ fn needs_admin(principal: &Principal) -> Result<(), Failure> {
     Err(Failure::new(Reason::Unauthorized, text))
 }
 
-/// Says who you are to the hub.
+/// Shows your identity at the hub.
 #[utoipa::path(
     get,
     path = "/v1/whoami",
@@ -33,7 +34,7 @@ pub(crate) async fn whoami(Caller(principal): Caller) -> Json<Whoami> {
     Json(Whoami::from(&principal))
 }
 
-/// Lists all tokens, oldest first, without their secrets. Only admins may.
+/// Lists all tokens, oldest first, without their secrets. Only for admins.
 #[utoipa::path(
     get,
     path = "/v1/tokens",
@@ -51,7 +52,7 @@ pub(crate) async fn list(
     }))
 }
 
-/// Makes a token and shows it, this once. Only admins may.
+/// Creates a token and shows its secret once. Only for admins.
 #[utoipa::path(
     post,
     path = "/v1/tokens",
@@ -84,7 +85,7 @@ pub(crate) async fn create(
     Ok((StatusCode::CREATED, Json(new.into())))
 }
 
-/// Revokes a token and closes what it holds open. Only admins may.
+/// Revokes a token and closes its connections and streams. Only for admins.
 #[utoipa::path(
     delete,
     path = "/v1/tokens/{id}",

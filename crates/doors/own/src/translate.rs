@@ -1,8 +1,8 @@
-//! Pure functions between the core's types and the JSON of the API, and the types that describe that JSON. Objects
-//! have an `id`; what refers to one from elsewhere is `agent`, `call`, `task` or ends in `_id`.
+//! Pure conversions between core types and the JSON of the API, and the types that describe the JSON. Objects
+//! have an `id`; references to objects are named `agent`, `call`, `task`, or end in `_id`.
 //!
-//! Here: agents, tokens, who one is. Events are in [`event`] and [`watch`], calls and tasks in [`task`],
-//! callbacks in [`callback`], invites in [`invite`], other requests in [`body`].
+//! Contains agents, tokens and identities. Events are in [`event`] and [`watch`], calls and tasks in
+//! [`task`], callbacks in [`callback`], invites in [`invite`], other requests in [`body`].
 
 pub mod body;
 pub mod callback;
@@ -27,123 +27,123 @@ use utoipa::ToSchema;
 
 use self::body::ShareBody;
 
-/// Something an agent can do.
+/// Skill of an agent.
 #[derive(Debug, ToSchema)]
 #[schema(as = Skill)]
 #[allow(dead_code, reason = "describes the core's type")]
 pub struct SkillView {
-    /// Its id.
+    /// Id of the skill.
     id: String,
-    /// A name for people.
+    /// Display name.
     #[schema(nullable = false)]
     name: Option<String>,
-    /// What it does.
+    /// Description of the skill.
     #[schema(nullable = false)]
     description: Option<String>,
 }
 
-/// Whether an agent is attached.
+/// Connection state of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Presence {
-    /// It is attached.
+    /// Connected.
     Online,
-    /// It is attached, and has not answered for so long that its connection may be dead.
+    /// Connected, but silent for so long that the connection may be dead.
     Unresponsive,
-    /// It is not.
+    /// Not connected.
     Offline,
 }
 
-/// How much of an agent's kept calls is written to disk.
+/// Extent of an agent's durable calls to store on disk.
 #[derive(Debug, ToSchema)]
 #[schema(as = Keep, rename_all = "snake_case")]
 #[allow(dead_code, reason = "describes the core's type")]
 pub enum KeepView {
     /// Everything.
     Full,
-    /// That it happened and how it ended.
+    /// Only the call itself and how it ended.
     Meta,
     /// Nothing.
     None,
 }
 
-/// What was set for an agent.
+/// Settings of an agent.
 #[derive(Debug, ToSchema)]
 #[schema(as = Settings)]
 #[allow(dead_code, reason = "describes the core's type")]
 pub struct SettingsView {
-    /// How much of its kept calls is written to disk.
+    /// Extent of the agent's durable calls to store on disk.
     store: KeepView,
-    /// Whether its approval asks go to the caller too.
+    /// Whether callers may also answer approval requests.
     approvals_to_caller: bool,
-    /// Whether other agents may call it.
+    /// Whether other agents may call the agent.
     allow_a2a: bool,
-    /// How many calls of other agents it takes within an hour, where that is limited.
+    /// Maximum number of calls from other agents per hour, if limited.
     #[schema(value_type = u64, required = false, maximum = 4294967295u32)]
     calls_per_hour: Option<u32>,
-    /// How long a call of it may be silent, where not as the hub has it.
+    /// Maximum silence of a call to the agent, if different from the hub's default.
     #[schema(nullable = false)]
     idle: Option<String>,
-    /// How long a call of it may last, where not as the hub has it.
+    /// Maximum duration of a call to the agent, if different from the hub's default.
     #[schema(nullable = false)]
     absolute: Option<String>,
 }
 
-/// An agent.
+/// Agent.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Agent)]
 pub struct AgentView {
-    /// Its id.
+    /// Id of the agent.
     #[schema(value_type = String)]
     id: AgentId,
-    /// A name for people.
+    /// Display name.
     name: String,
-    /// What it is for.
+    /// Purpose of the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     description: Option<String>,
-    /// What it is made with.
+    /// Framework or program of the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     agent_type: Option<String>,
-    /// The protocol that it came by, or last came by.
+    /// Protocol of the current or last connection.
     door: String,
-    /// Whose it is.
+    /// Owner of the agent.
     #[schema(value_type = String)]
     owner: Owner,
-    /// Whether it is attached.
+    /// Connection state.
     state: Presence,
-    /// Since when it is so.
+    /// Start of the current connection state.
     #[schema(value_type = String, format = DateTime)]
     since: Timestamp,
-    /// When it first registered.
+    /// Time of the first registration.
     #[schema(value_type = String, format = DateTime)]
     registered_at: Timestamp,
-    /// What it can do.
+    /// Skills of the agent.
     #[schema(value_type = Vec<SkillView>)]
     skills: Vec<Skill>,
-    /// Whether anybody but its owner may call it.
+    /// Whether anyone except the owner may call the agent.
     shared: bool,
-    /// How many calls are open or queued there.
+    /// Number of open and queued calls.
     open_calls: usize,
-    /// An address that it wants shown.
+    /// Address published by the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     endpoint: Option<String>,
-    /// Who else may call it; shown to its owner and to admins when one agent is asked for.
+    /// Owners who may also call the agent. Visible to the owner and admins when showing a single agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<ShareBody>)]
     share: Option<Share>,
-    /// What was set for it; shown to its owner and to admins when one agent is asked for.
+    /// Settings of the agent. Visible to the owner and admins when showing a single agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<SettingsView>)]
     settings: Option<Settings>,
 }
 
-/// Agents, by id.
+/// Agents, sorted by id.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct AgentList {
-    /// The agents.
+    /// Agents.
     pub agents: Vec<AgentView>,
 }
 
@@ -178,7 +178,7 @@ impl From<entry::AgentView> for AgentView {
     }
 }
 
-/// One agent, with what only its owner and admins may know.
+/// Converts an [`entry::AgentView`], including the fields for its owner and admins if `principal` may see them.
 pub fn agent_for(principal: &Principal, view: entry::AgentView) -> AgentView {
     let is_theirs = principal.is_admin() || principal.sees_all_of(&view.id, &view.owner);
     let private = is_theirs.then(|| (view.share.clone(), view.settings.clone()));
@@ -190,32 +190,32 @@ pub fn agent_for(principal: &Principal, view: entry::AgentView) -> AgentView {
     }
 }
 
-/// A token, without its secret.
+/// Token, without its secret.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Token)]
 pub struct TokenView {
-    /// Its id.
+    /// Id of the token.
     #[schema(value_type = String, format = "uuid")]
     id: TokenId,
-    /// A name for people.
+    /// Display name.
     name: String,
-    /// Whose it is.
+    /// Owner of the token.
     #[schema(value_type = String)]
     owner: Owner,
-    /// The one agent that it stands for, if it is no token of the owner.
+    /// Agent that the token belongs to, if the token is limited to an agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, required = false)]
     agent: Option<AgentId>,
-    /// What it may do.
+    /// Scopes of the token.
     scopes: Vec<String>,
-    /// When it was made.
+    /// Creation time.
     #[schema(value_type = String, format = DateTime)]
     created_at: Timestamp,
-    /// When it stops working by itself.
+    /// Expiry time.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, format = DateTime, required = false)]
     expires_at: Option<Timestamp>,
-    /// When it was revoked.
+    /// Revocation time.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, format = DateTime, required = false)]
     revoked_at: Option<Timestamp>,
@@ -239,18 +239,18 @@ impl From<TokenRecord> for TokenView {
 /// Tokens, oldest first.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct TokenList {
-    /// The tokens.
+    /// Tokens.
     pub tokens: Vec<TokenView>,
 }
 
-/// A new token.
+/// New token.
 #[derive(Serialize, ToSchema)]
 #[schema(as = NewToken)]
 pub struct NewTokenView {
-    /// What is kept of it.
+    /// Stored token.
     #[serde(flatten)]
     record: TokenView,
-    /// The token itself. It is shown this once.
+    /// Secret of the token, shown only once.
     token: String,
 }
 
@@ -269,35 +269,35 @@ impl std::fmt::Debug for NewTokenView {
     }
 }
 
-/// What kind of caller one is.
+/// Kind of a caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WhoView {
-    /// A person, or a program acting as its owner.
+    /// Person, or a program acting as its owner.
     Person,
-    /// An agent.
+    /// Agent.
     Agent,
-    /// The platform.
+    /// Platform.
     Platform,
-    /// A libp2p peer.
+    /// libp2p peer.
     Peer,
 }
 
-/// Who one is to the hub.
+/// Identity of the caller.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Whoami {
-    /// On whose behalf one acts.
+    /// Owner on whose behalf the caller acts.
     #[schema(value_type = String)]
     owner: Owner,
-    /// What kind of caller one is.
+    /// Kind of the caller.
     who: WhoView,
-    /// The agent that one is, if one is an agent.
+    /// Agent id, if the caller is an agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, required = false)]
     agent: Option<AgentId>,
-    /// What one may do besides what an owner may.
+    /// Scopes beyond the rights of an owner.
     scopes: Vec<String>,
-    /// Whether one may do everything.
+    /// Whether the caller is an admin and may do everything.
     admin: bool,
 }
 

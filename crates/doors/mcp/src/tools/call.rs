@@ -1,5 +1,6 @@
-//! `call_agent`: calls an agent and waits for its answer. The call is kept: when the time is up, it goes on, and the
-//! client has the task's id. A client that leaves before it has that cannot come back; the call is then cancelled soon.
+//! `call_agent`: calls an agent and waits for the answer. The call is durable: after the waiting time the
+//! call continues, and the client has the task id. If the client disconnects before receiving the id, the
+//! call is cancelled soon.
 
 use jackfield_kit::{api::invalid, similar::with_meant};
 use jackfield_model::{AgentId, Failure, Json, Message, Part, SessionId};

@@ -1,4 +1,4 @@
-//! `cancel`: ends a task. Its agent is told at once.
+//! `cancel`: cancels a task and notifies its agent immediately.
 
 use jackfield_model::{Failure, Reason};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject};

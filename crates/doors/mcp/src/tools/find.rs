@@ -1,4 +1,4 @@
-//! `find_agents`: the agents that the caller may see.
+//! `find_agents`: lists the agents visible to the caller.
 
 use jackfield_core::{agent::Skill, entry::AgentView, hub::Wanted};
 use jackfield_model::Failure;
@@ -24,7 +24,7 @@ struct Arguments {
 #[derive(Debug, Serialize)]
 struct Found {
     agents: Vec<Agent>,
-    /// How many there are, shown or not.
+    /// Number of matching agents, including agents not shown.
     total: usize,
 }
 
@@ -48,7 +48,7 @@ pub(super) fn run(asked: &Asked<'_>, given: Option<JsonObject>) -> Result<CallTo
     let mut views = asked.hub().discover(asked.principal(), &wanted);
     views.retain(|view| given.matches(view));
     let total = views.len();
-    // Who is there comes first; it is a stable sort, so that ids stay in order.
+    // Online agents first. The sort is stable, so ids stay in order.
     views.sort_by_key(|view| !view.online);
     views.truncate(given.limit.unwrap_or(LIST).min(LIST_MAX));
     let agents = views.into_iter().map(Agent::from).collect();
@@ -73,7 +73,7 @@ impl Arguments {
     }
 }
 
-/// All that an agent says of itself, to be searched.
+/// Returns the searchable text of an agent's profile.
 fn words(view: &AgentView) -> String {
     let profile = &view.profile;
     let mut words = vec![view.id.as_str(), &profile.name];

@@ -1,4 +1,4 @@
-//! `task`: waits again for a task, from where the client was, or answers what its agent asked.
+//! `task`: continues waiting for a task after the client's position, or answers a question of its agent.
 
 use std::sync::Arc;
 
@@ -36,12 +36,12 @@ pub(super) async fn run(
     let mut after = given.after()?;
     let mut task = find(asked, &given.task).await?;
     asked.is_about(task.id);
-    // Whoever knows its id may come back again.
+    // A caller that knows the id may return later.
     task.outlive_readers();
     if given.answer.is_some() || given.approve.is_some() {
         match open_ask(asked, &task) {
             Some(ask) => {
-                // What was said before the question was told with it.
+                // The client has received all output before the question.
                 after.get_or_insert(task.snapshot().1);
                 given.answer_ask(asked, &task, &ask)?;
             }
@@ -73,7 +73,7 @@ impl Arguments {
         })
     }
 
-    /// Answers a question of an agent that is at work.
+    /// Answers a question of a working agent.
     fn answer_ask(&self, asked: &Asked<'_>, task: &Task, ask: &Ask) -> Result<(), Failure> {
         if ask.kind == AskKind::Approval && self.approve.is_none() {
             let text = "argument \"approve\": the agent asks for leave; say true or false";
@@ -88,7 +88,7 @@ impl Arguments {
         asked.hub().answer(asked.principal(), call, &ask.id, answer)
     }
 
-    /// Says more to an agent that ended its turn and waits for it.
+    /// Sends a message to an agent that ended its turn and waits for input.
     async fn say_more(&self, asked: &Asked<'_>, task: &Arc<Task>) -> Result<Arc<Task>, Failure> {
         let record = task.record();
         let Some(answer) = &self.answer else {

@@ -1,5 +1,5 @@
-//! The tickets that are out. In memory only, and only as hashes: after a restart of the hub they are gone, and whoever can
-//! read its memory or its files still cannot use one.
+//! Open invite tickets. Stored in memory only, as hashes: a restart of the hub drops the tickets, and reading
+//! the hub's memory or files reveals no usable ticket.
 
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
@@ -9,29 +9,29 @@ use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
-/// How long a ticket is good for: long enough to walk to the other machine.
+/// Lifetime of a ticket: long enough to walk to the other machine.
 pub(crate) const LIFETIME: Duration = Duration::from_secs(15 * 60);
-/// How many tickets of one owner may be out at once, and of all: they are made by hand.
+/// Maximum number of open tickets per owner, and in total: people create tickets by hand.
 const PER_OWNER: usize = 32;
 const TOTAL: usize = 1024;
-/// How many wrong tickets are looked up within a minute before they are not answered any more.
+/// Maximum number of wrong tickets per minute before lookups are refused.
 const MISSES: u32 = 60;
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// What a ticket is for.
+/// Purpose of a ticket.
 #[derive(Clone)]
 pub(crate) struct Ticket {
-    /// The agent that its token may register.
+    /// Agent that the token may register.
     pub(crate) agent: AgentId,
-    /// What kind of agent that is to be.
+    /// Type of the agent.
     pub(crate) agent_type: String,
-    /// Whose the agent is.
+    /// Owner of the agent.
     pub(crate) owner: Owner,
-    /// The right that it was made by: a ticket of a revoked token is none.
+    /// Grant of the creator. Revoking the creator's token invalidates the ticket.
     pub(crate) by: Arc<Grant>,
 }
 
-/// The tickets that are out. Cheap to clone.
+/// Open [`Ticket`]s. Cheap to clone.
 #[derive(Clone, Default)]
 pub(crate) struct Tickets {
     out: Arc<Mutex<Out>>,
@@ -40,7 +40,7 @@ pub(crate) struct Tickets {
 #[derive(Default)]
 struct Out {
     tickets: HashMap<[u8; 32], (Ticket, Instant)>,
-    /// Wrong ones since then.
+    /// Start of the current minute, and wrong tickets since.
     misses: Option<(Instant, u32)>,
 }
 
@@ -51,7 +51,7 @@ impl fmt::Debug for Tickets {
 }
 
 impl Tickets {
-    /// Makes a ticket; what is returned is known to nobody else.
+    /// Creates a [`Ticket`]. Only the caller knows the returned secret.
     pub(crate) fn issue(&self, ticket: Ticket) -> Result<String, Failure> {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes)
@@ -69,7 +69,7 @@ impl Tickets {
         Ok(secret)
     }
 
-    /// Takes a ticket out: it works once.
+    /// Redeems a [`Ticket`]. Works once per ticket.
     pub(crate) fn take(&self, secret: &str) -> Result<Ticket, Failure> {
         let now = Instant::now();
         let mut out = self.out.lock();
@@ -82,7 +82,7 @@ impl Tickets {
         }
     }
 
-    /// Puts a ticket back for which nothing was given.
+    /// Restores a ticket after a failed exchange.
     pub(crate) fn give_back(&self, secret: &str, ticket: Ticket) {
         let until = Instant::now() + LIFETIME;
         self.out
@@ -93,7 +93,7 @@ impl Tickets {
 }
 
 impl Out {
-    /// Somebody came with a wrong ticket. Right ones are always taken, however many are wrong.
+    /// Counts a wrong ticket. Valid tickets always work, regardless of the count.
     fn miss(&mut self, now: Instant) -> Failure {
         let (since, count) = self.misses.get_or_insert((now, 0));
         if now - *since >= MINUTE {

@@ -1,5 +1,4 @@
-//! What callers send: request bodies, read strictly (a field that we do not know is refused), and what the core makes
-//! of them.
+//! Request bodies and their conversion into core types. Reading is strict: unknown fields are refused.
 
 use std::collections::BTreeMap;
 
@@ -23,25 +22,25 @@ use utoipa::ToSchema;
 
 use super::{KeepView, span::SpanBody};
 
-/// Files as people and other programs write them: the last bits of the last character may be anything.
+/// Base64 decoder for files. Accepts any trailing bits of the last character, as some programs write them.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
 );
 
-/// A [`Part`] as callers write it, read strictly.
+/// [`Part`] as written by callers, read strictly.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PartBody {
     /// Text.
     Text(String),
-    /// A file.
+    /// File.
     File(Object<FileBody>),
     /// Structured data.
     Data(Json),
 }
 
-/// A [`File`] as callers write it: with either `uri` or `bytes`.
+/// [`File`] as written by callers: with either `uri` or `bytes`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileBody {
@@ -51,52 +50,53 @@ pub struct FileBody {
     bytes: Option<String>,
 }
 
-/// What the caller says, and how long they wait for the answer.
+/// Call of an agent: the message, and the limits for the answer.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = NewCall)]
 pub struct CallBody {
-    /// Words; `text`, `parts` or both.
+    /// Text of the message. Give `text`, `parts` or both.
     pub text: Option<String>,
-    /// Words, files and data; they come after `text`.
+    /// Texts, files and data, appended after `text`.
     #[schema(value_type = Option<Vec<Part>>, min_items = 1)]
     pub parts: Option<Vec<PartBody>>,
-    /// The conversation to go on with: 1 to 256 bytes. A new one if absent.
+    /// Session of an existing conversation: 1 to 256 bytes. Defaults to a new conversation.
     #[schema(value_type = Option<String>, min_length = 1, max_length = 256, pattern = r"^[^\x00-\x1f\x7f-\x9f]+$")]
     pub session: Option<SessionId>,
-    /// The caller's own id of the request: 1 to 256 bytes. It may be open once.
+    /// Request id assigned by the caller: 1 to 256 bytes. Unique among open requests.
     #[schema(value_type = Option<String>, min_length = 1, max_length = 256, pattern = r"^[^\x00-\x1f\x7f-\x9f]+$")]
     pub request_id: Option<RequestId>,
-    /// Keeps the call: it goes on when the caller leaves, and can be read again.
+    /// Makes the call durable: the call continues when the caller disconnects, and can be read again.
     #[serde(default)]
     pub keep: bool,
-    /// Keeps the call where the agent can resume it or the hub finds it again (dialled A2A servers), so that it survives cuts
-    /// and a restart of the hub. It is cancelled after 30 s without a reader.
+    /// Makes the call durable if the agent can resume it or the hub can find it again (dialled A2A servers).
+    /// Such a call survives connection losses and a restart of the hub. Without a reader, the call is
+    /// cancelled after 30 s.
     #[serde(default)]
     pub keep_if_resumable: bool,
-    /// Answers as soon as the call is kept, and implies `keep`.
+    /// Responds as soon as the call is stored. Implies `keep`.
     #[serde(default)]
     pub detach: bool,
-    /// How long the call may wait for its agent to come online; implies `keep`.
+    /// Maximum time to wait for the agent to come online. Implies `keep`.
     pub wait_online: Option<SpanBody>,
-    /// How long the call may last.
+    /// Maximum duration of the call.
     pub timeout: Option<SpanBody>,
-    /// How long the agent may be silent.
+    /// Maximum silence of the agent.
     pub idle: Option<SpanBody>,
-    /// Answers as it comes (the default), or all at once.
+    /// Whether to stream the answer (the default) or to respond with the complete answer.
     #[serde(default = "yes")]
     pub stream: bool,
-    /// What else the agent should know; passed on where its protocol can.
+    /// Additional data for the agent, passed on if the agent's protocol supports it.
     #[schema(value_type = Option<Object>)]
     pub metadata: Option<Json>,
-    /// The caller's own id of the message: 1 to 256 bytes.
+    /// Message id assigned by the caller: 1 to 256 bytes.
     #[schema(value_type = Option<String>, min_length = 1, max_length = 256, pattern = r"^[^\x00-\x1f\x7f-\x9f]+$")]
     pub message_id: Option<RequestId>,
-    /// Asks for the files that come of it: an agent that can offers them at the end, as `file_transfer_offer`.
+    /// Requests the resulting files: a capable agent offers the files at the end, as `file_transfer_offer`.
     #[serde(default)]
     pub with_files: bool,
-    /// Whose files an agent with a folder keeps apart: 1 to 128 of `A-Z a-z 0-9 . _ -`, not beginning with a dot or with
-    /// `agent.`. Agents that call and name none are clients of their own.
+    /// Client id by which an agent with a folder separates files: 1 to 128 of `A-Z a-z 0-9 . _ -`, not
+    /// beginning with a dot or with `agent.`. A calling agent without a client id is a client of its own.
     #[schema(
         min_length = 1,
         max_length = 128,
@@ -110,7 +110,7 @@ fn yes() -> bool {
 }
 
 impl CallBody {
-    /// What is said.
+    /// Builds the [`Message`] of the call.
     pub fn message(&mut self) -> Result<Message, Failure> {
         let mut parts: Vec<_> = self.text.take().map(Part::Text).into_iter().collect();
         parts.extend(parts_from_body(self.parts.take().unwrap_or_default())?);
@@ -134,7 +134,8 @@ impl CallBody {
         })
     }
 
-    /// What else the agent is told: the caller's own words, and what it says of files in the words of the bridge.
+    /// Returns the metadata for the agent: the caller's metadata, plus the file options under their bridge
+    /// names.
     fn metadata(&mut self) -> Result<Option<Json>, Failure> {
         let client_id = self.client_id.take();
         if client_id
@@ -162,12 +163,12 @@ impl CallBody {
         Json::of(&members).map(Some).map_err(unreadable)
     }
 
-    /// Whether the call is to go on when its caller leaves.
+    /// Returns whether the call continues when its caller disconnects.
     pub fn is_kept(&self) -> bool {
         self.keep || self.detach || self.wait_online.is_some()
     }
 
-    /// How long the caller gives it.
+    /// Returns the time limits of the call as [`Patience`].
     pub fn patience(&self) -> Patience {
         Patience {
             idle: self.idle.map(|span| span.0),
@@ -176,7 +177,7 @@ impl CallBody {
     }
 }
 
-/// The parts of a message or an answer.
+/// Converts the [`Part`]s of a message or an answer.
 pub fn parts_from_body(parts: Vec<PartBody>) -> Result<Vec<Part>, Failure> {
     let part = |(index, part)| {
         Ok(match part {
@@ -210,28 +211,28 @@ fn file_from_body(file: FileBody, index: usize) -> Result<File, Failure> {
     })
 }
 
-/// The answer to a question of an agent.
+/// Answer to a question of an agent.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Answer)]
 pub struct AnswerBody {
-    /// The question's id; `id`, as the question itself has it, will do.
+    /// Id of the question. Also accepted as `id`, the name used in the question.
     #[serde(alias = "id")]
     pub ask_id: String,
-    /// The words; `text`, as the question itself has it, will do.
+    /// Text of the answer. Also accepted as `text`, the name used in the question.
     #[serde(alias = "text")]
     pub content: Option<String>,
     /// Files and data.
     #[schema(value_type = Option<Vec<Part>>)]
     pub parts: Option<Vec<PartBody>>,
-    /// Yes or no, to an approval.
+    /// Decision on an approval.
     pub approved: Option<bool>,
-    /// Why.
+    /// Reason for the decision.
     pub reason: Option<String>,
 }
 
 impl AnswerBody {
-    /// What the agent is told.
+    /// Returns the id of the question and the [`Answer`] for the agent.
     pub fn answer(self) -> Result<(String, Answer), Failure> {
         if self.content.is_none() && self.parts.is_none() && self.approved.is_none() {
             return Err(invalid(
@@ -249,71 +250,71 @@ impl AnswerBody {
     }
 }
 
-/// Who besides its owner may see and call an agent.
+/// Owners, besides the agent's own, who may see and call an agent.
 #[derive(Debug, ToSchema)]
 #[schema(as = Share, rename_all = "snake_case")]
 #[allow(dead_code, reason = "describes the core's type")]
 pub enum ShareBody {
-    /// Nobody.
+    /// No other owner.
     Nobody,
-    /// These owners.
+    /// The listed owners.
     With(Vec<OwnerName>),
-    /// Everybody on this hub.
+    /// All owners of the hub.
     Everyone,
 }
 
-/// The name of an owner.
+/// Name of an owner.
 #[derive(Debug, ToSchema)]
 #[schema(as = Owner, pattern = "^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$")]
 #[allow(dead_code, reason = "describes the core's type")]
 pub struct OwnerName(String);
 
-/// What to change of an agent.
+/// Changes of an agent.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = AgentChange)]
 pub struct AgentBody {
-    /// Who else may see and call it.
+    /// Owners who may also see and call the agent.
     #[schema(value_type = Option<ShareBody>)]
     pub share: Option<Share>,
-    /// What to set for it; what is not named stays.
+    /// Settings to change. Fields left out stay unchanged.
     #[schema(value_type = Option<SettingsBody>)]
     pub settings: Option<Object<SettingsBody>>,
 }
 
-/// What to set for an agent.
+/// Changes of an agent's settings.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = SettingsChange)]
 pub struct SettingsBody {
-    /// How much of its kept calls is written to disk.
+    /// Extent of the agent's durable calls to store on disk.
     #[schema(value_type = Option<KeepView>)]
     store: Option<Keep>,
-    /// Whether its approval asks go to the caller too.
+    /// Whether callers may also answer approval requests.
     approvals_to_caller: Option<bool>,
-    /// Whether other agents may call it.
+    /// Whether other agents may call the agent.
     allow_a2a: Option<bool>,
-    /// How many calls of other agents it takes within an hour; null: any number.
+    /// Maximum number of calls from other agents per hour; null removes the limit.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<u64>, maximum = 4294967295u32)]
     calls_per_hour: Option<Option<u32>>,
-    /// How long a call of it may be silent; null: as the hub has it.
+    /// Maximum silence of a call to the agent; null restores the hub's default.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<SpanBody>)]
     idle: Option<Option<SpanBody>>,
-    /// How long a call of it may last; null: as the hub has it.
+    /// Maximum duration of a call to the agent; null restores the hub's default.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<SpanBody>)]
     absolute: Option<Option<SpanBody>>,
 }
 
-/// Tells null from nothing.
+/// Distinguishes null from a missing field.
 fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(d: D) -> Result<Option<T>, D::Error> {
     T::deserialize(d).map(Some)
 }
 
 impl SettingsBody {
-    /// The settings after the change.
+    /// Applies the changes to `settings`.
     pub fn applied_to(self, mut settings: Settings) -> Settings {
         let span = |span: Option<SpanBody>| span.map(|span| Span(span.0));
         settings.store = self.store.unwrap_or(settings.store);
@@ -328,25 +329,26 @@ impl SettingsBody {
     }
 }
 
-/// A token to make.
+/// Token to create.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = TokenRequest)]
 pub struct TokenBody {
-    /// A name for people.
+    /// Display name.
     #[schema(min_length = 1, max_length = 128)]
     pub name: String,
-    /// Whose it is.
+    /// Owner of the token.
     #[schema(value_type = OwnerName)]
     pub owner: Owner,
-    /// What it may do besides what an owner may: `agent:PATTERN`, `call:PATTERN`, `watch:PATTERN`, `metrics`, `admin`.
+    /// Scopes beyond the rights of an owner: `agent:PATTERN`, `call:PATTERN`, `watch:PATTERN`, `metrics`,
+    /// `admin`.
     #[schema(value_type = Vec<ScopeText>)]
     pub scopes: Vec<String>,
-    /// After what time it stops working by itself.
+    /// Lifetime of the token.
     pub expires: Option<SpanBody>,
 }
 
-/// One scope as it is written.
+/// Scope as text.
 #[derive(Debug, ToSchema)]
 #[schema(as = Scope, pattern = "^(admin|metrics|(agent|call|watch):.+)$")]
 #[allow(dead_code, reason = "describes a text that the core checks")]

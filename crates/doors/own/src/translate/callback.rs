@@ -1,4 +1,4 @@
-//! Callbacks as JSON.
+//! JSON of callbacks.
 
 use jackfield_core::outbox::{OutboxRow, OutboxState};
 use jackfield_model::{CallbackId, TaskId};
@@ -6,41 +6,41 @@ use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// Where a callback stands.
+/// State of a callback.
 #[derive(Debug, ToSchema)]
 #[schema(as = CallbackState, rename_all = "snake_case")]
 #[allow(dead_code, reason = "describes the core's type")]
 pub enum CallbackStateView {
-    /// It is tried until it is delivered.
+    /// Retried until delivered.
     Pending,
-    /// It was given up.
+    /// Abandoned.
     Dead,
 }
 
-/// A callback that was not delivered.
+/// Undelivered callback.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Callback)]
 pub struct CallbackView {
-    /// Its id, which is its `Idempotency-Key`.
+    /// Id of the callback, sent as its `Idempotency-Key`.
     #[schema(value_type = String, format = "uuid")]
     id: CallbackId,
-    /// The task that it is about.
+    /// Task of the callback.
     #[schema(value_type = String, format = "uuid")]
     task: TaskId,
-    /// Where it stands.
+    /// State of the callback.
     #[schema(value_type = CallbackStateView)]
     state: OutboxState,
-    /// The origin that it goes to; the whole address may hold a secret.
+    /// Origin of the target address. The complete address may contain a secret.
     to: String,
-    /// How often it was tried.
+    /// Number of attempts.
     attempts: u32,
-    /// When the task's turn ended, or since when it is sent again.
+    /// End of the task's turn, or the time of the last resend.
     #[schema(value_type = String, format = DateTime)]
     created_at: Timestamp,
-    /// When it is tried again; of a dead one, when it was given up.
+    /// Time of the next attempt. For a dead callback: the time of abandonment.
     #[schema(value_type = String, format = DateTime)]
     next_at: Timestamp,
-    /// Why the last try failed.
+    /// Error of the last attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     last_error: Option<String>,
@@ -49,7 +49,7 @@ pub struct CallbackView {
 /// Callbacks, newest first.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct CallbackList {
-    /// The callbacks.
+    /// Callbacks.
     pub callbacks: Vec<CallbackView>,
 }
 

@@ -1,5 +1,5 @@
-//! What the stream of a call says, as JSON: the model's events, without what only the agent's protocol can read. How they
-//! become frames is in `frame`.
+//! JSON of a call's stream: the model's events, without fields specific to the agent's protocol. The module
+//! `frame` converts the events into SSE frames.
 
 use jackfield_kit::api::ErrorView;
 use jackfield_model::{
@@ -8,32 +8,32 @@ use jackfield_model::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// The names of a call, told first.
+/// Ids of a call, sent first.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = CallOpened)]
 pub struct OpenedView {
-    /// The call's id.
+    /// Call id.
     #[schema(value_type = String, format = "uuid")]
     pub id: CallId,
-    /// The request, as the agent sees it.
+    /// Request id, as seen by the agent.
     #[schema(value_type = String)]
     pub request_id: RequestId,
-    /// The conversation; name it again to go on with it.
+    /// Session id. Pass the id to continue the conversation.
     #[schema(value_type = String)]
     pub session: SessionId,
-    /// The task that keeps the call.
+    /// Task of the call, if the call is durable.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, format = "uuid", required = false)]
     pub task: Option<TaskId>,
 }
 
-/// The answer that a question got.
+/// Answer to a question.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = AnswerGiven)]
 pub struct AnswerView {
-    /// The question's id.
+    /// Id of the question.
     pub(super) ask_id: String,
-    /// The words.
+    /// Text of the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub(super) content: Option<String>,
@@ -41,46 +41,46 @@ pub struct AnswerView {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub(super) parts: Vec<Part>,
-    /// Yes or no.
+    /// Decision on an approval.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub(super) approved: Option<bool>,
-    /// Why.
+    /// Reason for the decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub(super) reason: Option<String>,
 }
 
-/// Some events are no longer there.
+/// Lost events.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Gap)]
 pub struct GapView {
-    /// From where it goes on, as an event id.
+    /// Event id after which the stream continues.
     pub(super) next: String,
 }
 
-/// One event of a call's stream.
+/// Event of a call's stream.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum CallEvent {
-    /// The call is on its way: its names.
+    /// Start of the call, with its ids.
     Call(OpenedView),
-    /// The caller's message that opens a turn of a task.
+    /// Message of the caller that starts a turn of a task.
     Message(Message),
-    /// A piece of the reply.
+    /// Piece of the reply.
     Chunk(Chunk),
-    /// Something the agent made.
+    /// Artifact of the agent.
     Artifact(Artifact),
-    /// A question.
+    /// Question of the agent.
     Ask(Ask),
-    /// The answer to a question.
+    /// Answer to a question.
     Answer(AnswerView),
-    /// Something is no longer there.
+    /// Some events are no longer stored.
     Gap(GapView),
-    /// The end: the agent is done.
+    /// End: the agent is done.
     Done(Done),
-    /// The end: something went wrong. Without an `id:`, only the stream has ended, not what is kept.
+    /// End: the call failed. Without an `id:`, only the stream ended; the durable call continues.
     Failed(ErrorView),
-    /// The end: somebody cancelled.
+    /// End: the call was cancelled.
     Cancelled,
 }

@@ -1,5 +1,5 @@
-//! From the core's events to the JSON of a call's stream, and on to SSE frames. Each frame's `event:` is the `type` of
-//! its data; only what is kept has an `id:`, from which a reader goes on.
+//! Conversion of core events into the JSON of a call's stream, and into SSE frames. The `event:` of a frame
+//! is the `type` of its data. Only events of durable calls have an `id:` for resuming.
 
 use jackfield_core::{
     store::LogItem,
@@ -11,19 +11,19 @@ use serde::Serialize;
 
 use super::event::{AnswerView, CallEvent, GapView};
 
-/// A frame whose data is JSON.
+/// Builds an [`SseFrame`] with JSON data.
 pub(super) fn frame(name: &'static str, data: &impl Serialize) -> SseFrame {
     let data = serde_json::to_vec(data).expect("views have text keys and no fallible parts");
     SseFrame::data(data).with_event(name)
 }
 
 impl CallEvent {
-    /// The stream ends early.
+    /// Creates the event for a [`Failure`] that ends the stream early.
     pub fn failed(failure: &Failure) -> Self {
         Self::Failed(failure.into())
     }
 
-    /// As a frame of a live call.
+    /// Converts the event into an [`SseFrame`] of a live call.
     pub fn frame(&self) -> SseFrame {
         let name = match self {
             Self::Call(_) => "call",
@@ -40,13 +40,13 @@ impl CallEvent {
         frame(name, self)
     }
 
-    /// As a frame of a kept call: whoever shows the cursor goes on after it.
+    /// Converts the event into an [`SseFrame`] of a durable call. A reader resumes after `next`.
     pub fn kept_frame(&self, next: Cursor) -> SseFrame {
         self.frame().with_id(next.to_string())
     }
 }
 
-/// One item of a task's log as a frame.
+/// Converts a [`TaskItem`] of a task's log into a frame.
 pub fn frame_from_item(item: TaskItem) -> SseFrame {
     match item {
         TaskItem::Row { next, item, .. } => CallEvent::from(item).kept_frame(next),

@@ -1,4 +1,4 @@
-//! Invites: what is asked for, the ticket, and what is given for it.
+//! JSON of invites: the request, the ticket, and the setup returned for a ticket.
 
 use std::{fmt, time::Duration};
 
@@ -10,19 +10,19 @@ use utoipa::ToSchema;
 
 use super::body::OwnerName;
 
-/// What an agent is if nobody says: the kind that the published client of the bridge starts.
+/// Default agent type: the type started by the published client of the bridge.
 const DEFAULT_TYPE: &str = "claude";
-/// The longest kind of agent.
+/// Maximum length of an agent type, in bytes.
 const TYPE_MAX: usize = 64;
 
-/// An invite to make.
+/// Invite to create.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = NewInvite)]
 pub struct InviteBody {
-    /// The agent that may be registered with it.
+    /// Agent to register with the invite.
     pub agent: String,
-    /// What kind of agent it is to be; `claude` if not given.
+    /// Type of the agent. Defaults to `claude`.
     #[serde(rename = "type")]
     #[schema(
         min_length = 1,
@@ -31,13 +31,13 @@ pub struct InviteBody {
         nullable = false
     )]
     kind: Option<String>,
-    /// Whose the agent will be, if its id is new; only admins may name another than themselves.
+    /// Owner of the agent, if its id is new. Only admins may name an owner other than themselves.
     #[schema(value_type = Option<OwnerName>, nullable = false)]
     pub owner: Option<Owner>,
 }
 
 impl InviteBody {
-    /// What kind of agent it is to be. It stands in commands that people copy, so that it may hold nothing else.
+    /// Returns the type of the agent. Allows only safe characters, because people copy the type in commands.
     pub fn agent_type(&self) -> Result<String, Failure> {
         let kind = self.kind.as_deref().unwrap_or(DEFAULT_TYPE);
         let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
@@ -49,30 +49,30 @@ impl InviteBody {
     }
 }
 
-/// An invite.
+/// Invite.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Invite)]
 pub struct InviteView {
-    /// The agent that may be registered with it.
+    /// Agent to register with the invite.
     #[schema(value_type = String)]
     agent: AgentId,
-    /// Whose that agent is, or will be.
+    /// Current or future owner of the agent.
     #[schema(value_type = String)]
     owner: Owner,
-    /// Where it is taken, once: for `connect --setup`.
+    /// Address for redeeming the invite once: for `connect --setup`.
     url: String,
-    /// The fingerprint of the hub's CA, or of its certificate if the CA is not sent along, if no public CA signed it: for
-    /// `connect --ca`.
+    /// Fingerprint of the hub's CA (or of its certificate if the CA is not sent along), unless signed by a
+    /// public CA: for `connect --ca`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(pattern = "^sha256:[0-9a-f]{64}$", nullable = false)]
     ca: Option<String>,
-    /// When it stops working.
+    /// Expiry time.
     #[schema(value_type = String, format = DateTime)]
     expires_at: Timestamp,
 }
 
 impl InviteView {
-    /// An invite that is good for so long from now.
+    /// Creates an invite that expires after `lifetime`.
     pub fn new(
         agent: AgentId,
         owner: Owner,
@@ -99,22 +99,22 @@ impl fmt::Debug for InviteView {
     }
 }
 
-/// What an agent needs to attach, with the names of the Agent Mesh platform.
+/// Data for connecting an agent, with field names of the Agent Mesh platform.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Setup)]
 pub struct SetupView {
-    /// The agent.
+    /// Agent id.
     agent_id: String,
-    /// Its token, which may register this agent and no other.
+    /// Token of the agent, valid for registering the agent only.
     token: String,
-    /// What kind of agent it is to be.
+    /// Type of the agent.
     agent_type: String,
-    /// The hub's WebSocket.
+    /// WebSocket address of the hub.
     bridge_url: String,
 }
 
 impl SetupView {
-    /// For a hub at this address.
+    /// Creates the setup for a hub at the address `base`.
     pub fn new(agent: &AgentId, agent_type: String, token: String, base: &str) -> Self {
         let rest = base.strip_prefix("http").unwrap_or(base);
         Self {

@@ -1,4 +1,4 @@
-//! Lengths of time in request bodies: seconds, or text as people write it.
+//! Durations in request bodies: seconds, or text with a unit.
 
 use std::{borrow::Cow, time::Duration};
 
@@ -9,10 +9,10 @@ use utoipa::{
     openapi::{ObjectBuilder, OneOfBuilder, RefOr, Schema, schema::Type},
 };
 
-/// The longest time that can be asked for: clocks reach no further than people plan.
+/// Maximum duration of a request: people do not plan further ahead.
 const SPAN_MAX: Duration = Duration::from_secs(366 * 24 * 3600);
 
-/// A length of time: a number of seconds, or a text such as `30s`, `10m`, `8h`, `30d`.
+/// Duration: a number of seconds, or a text such as `30s`, `10m`, `8h`, `30d`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpanBody(pub Duration);
 
@@ -29,7 +29,7 @@ impl<'de> Deserialize<'de> for SpanBody {
             Text(String),
         }
         let span = match Either::deserialize(deserializer)? {
-            // JSON does not tell 60 from 60.0.
+            // JSON does not distinguish 60 from 60.0.
             Either::Seconds(seconds) if seconds.fract() == 0.0 => {
                 Duration::try_from_secs_f64(seconds).map_err(D::Error::custom)?
             }

@@ -1,4 +1,4 @@
-//! Calls and tasks as JSON: what stands in their record, and the shape of what is gathered from their events.
+//! JSON of calls and tasks: their records, and the results collected from their events.
 
 use jackfield_core::{
     call::{Approval, Call, Standing},
@@ -16,16 +16,16 @@ use utoipa::ToSchema;
 
 use super::event::OpenedView;
 
-/// Where a call or a task stands.
+/// State of a call or a task.
 #[derive(Debug, ToSchema)]
 #[schema(as = State, rename_all = "snake_case")]
 #[allow(dead_code, reason = "describes the core's type")]
 pub enum StateView {
-    /// Accepted; not yet written to the agent.
+    /// Accepted, but not yet sent to the agent.
     Submitted,
-    /// The agent has it.
+    /// In work at the agent.
     Working,
-    /// The agent waits for an answer or another message.
+    /// Waiting for an answer or a further message.
     InputRequired,
     /// Done.
     Completed,
@@ -33,68 +33,68 @@ pub enum StateView {
     Failed,
     /// Cancelled.
     Cancelled,
-    /// The agent would not do it.
+    /// Rejected by the agent.
     Rejected,
 }
 
-/// A task: what is kept of one or more calls, one after another.
+/// Task: the record of consecutive durable calls.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct TaskSummary {
-    /// Its id.
+    /// Id of the task.
     #[schema(value_type = String, format = "uuid")]
     id: TaskId,
-    /// Its current or last call.
+    /// Current or last call.
     #[schema(value_type = String, format = "uuid")]
     call: CallId,
-    /// Where it stands.
+    /// State of the task.
     #[schema(value_type = StateView)]
     state: TaskState,
-    /// The agent that was called.
+    /// Called agent.
     #[schema(value_type = String)]
     agent: AgentId,
-    /// How the agent sees the caller.
+    /// Name of the caller, as seen by the agent.
     caller: String,
-    /// The protocol that the caller came by.
+    /// Protocol of the caller.
     door: String,
-    /// The conversation.
+    /// Session id.
     #[schema(value_type = String)]
     session: SessionId,
-    /// The request, as the agent sees it.
+    /// Request id, as seen by the agent.
     #[schema(value_type = String)]
     request_id: RequestId,
-    /// What its call was made for, if known: a task, or a call that nobody keeps.
+    /// Parent of the call, if known: a task, or a live call.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, format = "uuid", required = false)]
     parent: Option<TaskId>,
-    /// When it was accepted.
+    /// Time of acceptance.
     #[schema(value_type = String, format = DateTime)]
     created_at: Timestamp,
-    /// When something last happened.
+    /// Time of the last change.
     #[schema(value_type = String, format = DateTime)]
     updated_at: Timestamp,
-    /// Until when it waits for its agent to come online.
+    /// Time limit for the agent to come online.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, format = DateTime, required = false)]
     wait_until: Option<Timestamp>,
-    /// Why it failed.
+    /// Cause of the failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     failure: Option<ErrorView>,
-    /// The approvals that it waits for.
+    /// Pending approvals.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     approvals: Vec<ApprovalView>,
 }
 
-/// An approval that a call waits for. Its state stays `working`: the caller has nothing to say.
+/// Pending approval. The state of the call stays `working`, because the caller does not need to act.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Approval)]
 pub struct ApprovalView {
-    /// The id of the question: the `ask_id` of the answer.
+    /// Id of the question: the `ask_id` of the answer.
     ask_id: String,
-    /// Whose it is to give: the owner of the asking agent.
+    /// Owner of the asking agent, who decides.
     owner: String,
-    /// The tool that needs it.
+    /// Tool that needs approval.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     tool_name: Option<String>,
@@ -110,62 +110,62 @@ impl From<Approval> for ApprovalView {
     }
 }
 
-/// A call that waits for a decision of yours: what it asks for, and no more.
+/// Call that waits for your decision. Contains the request only.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = WaitingCall)]
 pub struct WaitingView {
-    /// Its id.
+    /// Call id.
     #[schema(value_type = String, format = "uuid")]
     id: CallId,
-    /// The task that keeps it.
+    /// Task of the call, if the call is durable.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, format = "uuid", required = false)]
     task: Option<TaskId>,
-    /// The agent that asks.
+    /// Asking agent.
     #[schema(value_type = String)]
     agent: AgentId,
-    /// How the agent sees the caller.
+    /// Name of the caller, as seen by the agent.
     caller: String,
-    /// The protocol that the caller came by.
+    /// Protocol of the caller.
     door: &'static str,
-    /// The approvals that are yours to give.
+    /// Approvals for you to decide.
     asks: Vec<Ask>,
 }
 
-/// Where an open call stands.
+/// Progress of an open call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = Standing)]
 #[serde(rename_all = "snake_case")]
 pub enum StandingView {
-    /// It waits for the agent to come online.
+    /// Waiting for the agent to come online.
     Waiting,
-    /// It waits for its turn: the agent takes one call of a conversation at a time.
+    /// Waiting in the queue: the agent takes a single call of a conversation at a time.
     Queued,
-    /// The agent has it.
+    /// In work at the agent.
     Working,
 }
 
-/// A call that is open at an agent of yours: who made it and since when it is open, not what it says.
+/// Open call at your agent: caller and start time, without the content.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = OpenCall)]
 pub struct OpenCallView {
-    /// Its id.
+    /// Call id.
     #[schema(value_type = String, format = "uuid")]
     id: CallId,
-    /// The task that keeps it.
+    /// Task of the call, if the call is durable.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, format = "uuid", required = false)]
     task: Option<TaskId>,
-    /// The agent, or the team that was called.
+    /// Called agent or team.
     #[schema(value_type = String)]
     agent: AgentId,
-    /// Where it stands.
+    /// Progress of the call.
     state: StandingView,
-    /// How the agent sees the caller.
+    /// Name of the caller, as seen by the agent.
     caller: String,
-    /// The protocol that the caller came by.
+    /// Protocol of the caller.
     door: &'static str,
-    /// When it was made.
+    /// Start time.
     #[schema(value_type = String, format = DateTime)]
     since: Timestamp,
 }
@@ -188,54 +188,54 @@ impl From<&Call> for OpenCallView {
     }
 }
 
-/// The calls that are open at an agent, oldest first.
+/// Open calls at an agent, oldest first.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct OpenCallList {
-    /// The calls.
+    /// Calls.
     pub calls: Vec<OpenCallView>,
 }
 
 /// Tasks, newest first.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct TaskList {
-    /// Calls that wait for a decision of yours, whoever made them, kept or not; on the first page.
+    /// Calls of any caller that wait for your decision, durable or live. Only on the first page.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub waiting: Vec<WaitingView>,
-    /// The tasks.
+    /// Tasks.
     pub tasks: Vec<TaskSummary>,
-    /// What to give as `before` for the next page, if there is one.
+    /// Value of `before` for the next page, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, format = "uuid", required = false)]
     pub next: Option<TaskId>,
 }
 
-/// Who said something.
+/// Author of a history item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// The caller.
+    /// Caller.
     Caller,
-    /// The agent.
+    /// Agent.
     Agent,
 }
 
-/// One thing that was said in a task.
+/// Item of a task's conversation.
 #[derive(Debug, PartialEq, Serialize, ToSchema)]
 pub struct HistoryItem {
-    /// Who said it.
+    /// Author.
     pub(super) role: Role,
-    /// What.
+    /// Content.
     pub(super) parts: Vec<Part>,
-    /// The caller's own id of the message.
+    /// Message id assigned by the caller.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub(super) message_id: Option<String>,
-    /// The question that it is, or that it answers.
+    /// Id of the question, for a question or an answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub(super) ask_id: Option<String>,
-    /// Yes or no, to an approval.
+    /// Decision on an approval.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub(super) approved: Option<bool>,
@@ -252,7 +252,7 @@ impl HistoryItem {
         }
     }
 
-    /// What the caller said.
+    /// Creates the item for a [`Message`] of the caller.
     pub fn message(message: Message) -> Self {
         Self {
             message_id: message.id,
@@ -260,7 +260,7 @@ impl HistoryItem {
         }
     }
 
-    /// What the agent asked.
+    /// Creates the item for an [`Ask`] of the agent.
     pub fn asked(ask: Ask) -> Self {
         Self {
             ask_id: Some(ask.id),
@@ -268,7 +268,7 @@ impl HistoryItem {
         }
     }
 
-    /// The answer to a question.
+    /// Creates the item for an [`Answer`].
     pub fn answer(ask_id: String, answer: Answer) -> Self {
         let mut parts: Vec<_> = answer.content.into_iter().map(Part::Text).collect();
         parts.extend(answer.parts);
@@ -281,135 +281,136 @@ impl HistoryItem {
     }
 }
 
-/// A task with all that was said. It is written piece by piece, by `task_answer.rs`; this describes it.
+// Only describes the JSON: `task_answer.rs` writes it in pieces.
+/// Task with its complete conversation.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Task)]
 pub struct TaskView {
-    /// Its record.
+    /// Record of the task.
     #[serde(flatten)]
     pub(super) record: TaskSummary,
-    /// The answer of the current or last turn, so far.
+    /// Answer of the current or last turn, as far as received.
     pub(super) text: String,
-    /// What the agent made.
+    /// Artifacts of the agent.
     pub(super) artifacts: Vec<Artifact>,
-    /// Files that came with the end of the last turn.
+    /// Files attached to the end of the last turn.
     pub(super) attachments: Vec<File>,
-    /// Whether what the agent waits for are credentials.
+    /// Whether the agent waits for credentials.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]
     pub(super) needs_auth: bool,
-    /// Files that the agent offered with the end of the last turn, as it wrote it.
+    /// Files offered by the agent at the end of the last turn, in the agent's own format.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
     pub(super) file_transfer_offer: Option<Json>,
-    /// What was said, in order.
+    /// Conversation, in order.
     pub(super) history: Vec<HistoryItem>,
-    /// Questions that the one who asks may answer now.
+    /// Questions that the caller of the API may answer now.
     pub(super) asks: Vec<Ask>,
-    /// Whether some of the text, the artifacts or the history is left out: too large, or no longer kept.
+    /// Whether text, artifacts or history are incomplete: too large, or no longer stored.
     pub(super) truncated: bool,
-    /// The event id from which to read on, as `after`.
+    /// Event id for reading on, as `after`.
     pub(super) cursor: String,
 }
 
-/// A call that is open and not kept: only its caller reads it.
+/// Open live call. Only its caller reads the reply.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = LiveCall)]
 pub struct LiveView {
-    /// Its id.
+    /// Call id.
     #[schema(value_type = String, format = "uuid")]
     id: CallId,
-    /// Where it stands.
+    /// State of the call.
     #[schema(value_type = StateView)]
     state: TaskState,
-    /// The agent that was called.
+    /// Called agent.
     #[schema(value_type = String)]
     agent: AgentId,
-    /// How the agent sees the caller.
+    /// Name of the caller, as seen by the agent.
     caller: String,
-    /// The protocol that the caller came by.
+    /// Protocol of the caller.
     door: &'static str,
-    /// The conversation.
+    /// Session id.
     #[schema(value_type = String)]
     session: SessionId,
-    /// The request, as the agent sees it.
+    /// Request id, as seen by the agent.
     #[schema(value_type = String)]
     request_id: RequestId,
-    /// The call for which it is made, if known.
+    /// Parent call, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, format = "uuid", required = false)]
     parent: Option<TaskId>,
-    /// Questions that the one who asks may answer now.
+    /// Questions that the caller of the API may answer now.
     asks: Vec<Ask>,
-    /// The approvals that it waits for.
+    /// Pending approvals.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     approvals: Vec<ApprovalView>,
 }
 
-/// A task, or a call that is open: one of yours that is not kept, or one that waits for you.
+/// Task, or an open call: your own live call, or a call that waits for your decision.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(tag = "life", rename_all = "snake_case")]
 #[schema(as = Call)]
 pub enum CallView {
-    /// A task.
+    /// Task.
     #[serde(rename = "kept")]
     Task(Box<TaskView>),
-    /// An open call.
+    /// Open live call.
     Live(LiveView),
-    /// An open call of somebody else's that waits for a decision of yours.
+    /// Open call of another caller that waits for your decision.
     Waiting(WaitingView),
 }
 
-/// A call that was kept and goes on by itself.
+/// Stored call that continues in the background.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Detached {
-    /// The task.
+    /// Task id.
     #[schema(value_type = String, format = "uuid")]
     pub task: TaskId,
-    /// Its call.
+    /// Call id.
     #[schema(value_type = String, format = "uuid")]
     pub call: CallId,
-    /// The conversation.
+    /// Session id.
     #[schema(value_type = String)]
     pub session: SessionId,
 }
 
-/// The whole answer to a call.
+/// Complete answer to a call.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct CallResult {
-    /// Its names.
+    /// Ids of the call.
     #[serde(flatten)]
     pub(super) opened: OpenedView,
-    /// Where it stands now.
+    /// Final state.
     #[schema(value_type = StateView)]
     pub(super) state: TaskState,
-    /// The words.
+    /// Text of the answer.
     pub(super) text: String,
-    /// Whether what the agent waits for are credentials, where the state is `input_required`.
+    /// Whether the agent waits for credentials, if the state is `input_required`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]
     pub(super) needs_auth: bool,
-    /// What the agent made.
+    /// Artifacts of the agent.
     pub(super) artifacts: Vec<Artifact>,
-    /// Files that came with the end.
+    /// Files attached to the end.
     pub(super) attachments: Vec<File>,
-    /// What the answer cost, in the agent's own terms.
+    /// Usage, in the agent's own terms.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
     pub(super) usage: Option<Json>,
-    /// Why the model stopped.
+    /// Reason why the model stopped.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub(super) stop_reason: Option<String>,
-    /// Files that the agent offers besides, as it wrote it: see `/v1/agents/{id}/transfers`.
+    /// Further files offered by the agent, in the agent's own format: see `/v1/agents/{id}/transfers`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
     pub(super) file_transfer_offer: Option<Json>,
 }
 
 impl CallResult {
-    /// The whole answer of a call that ended; `is_cancelled` if the agent did not finish it.
+    /// Creates the answer of a finished call from its [`Transcript`]. `is_cancelled` if the agent did not finish.
     pub fn new(transcript: Transcript, opened: OpenedView, is_cancelled: bool) -> Self {
         let (text, artifacts, done) = transcript.into_inner();
         let state = match done.state {
@@ -458,7 +459,7 @@ impl From<TaskRecord> for TaskSummary {
 }
 
 impl TaskSummary {
-    /// A task with what its open call waits for.
+    /// Creates the summary of a [`TaskRecord`], with the pending approvals of its open call.
     pub fn new(record: TaskRecord, call: Option<&Call>) -> Self {
         Self {
             approvals: call.map(approvals_view).unwrap_or_default(),
@@ -489,7 +490,7 @@ impl From<&Call> for OpenedView {
     }
 }
 
-/// An open live call, with the questions that the principal may answer.
+/// Creates the [`LiveView`] of an open call, with the questions that the principal may answer.
 pub fn live_view(call: &Call, principal: &Principal) -> LiveView {
     let asks = call.open_asks(principal);
     LiveView {
@@ -510,7 +511,7 @@ pub fn live_view(call: &Call, principal: &Principal) -> LiveView {
     }
 }
 
-/// What a call asks of the principal, whose agent it is at.
+/// Creates the [`WaitingView`] of a call that waits for a decision of the principal.
 pub fn waiting_view(call: &Call, principal: &Principal) -> WaitingView {
     WaitingView {
         id: call.id,

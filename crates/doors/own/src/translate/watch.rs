@@ -1,4 +1,4 @@
-//! What an observer sees of all agents it may watch, as JSON and as SSE frames.
+//! JSON and SSE frames of the events for an observer of agents.
 
 use jackfield_core::tap::{Direction, Seen, Sight};
 use jackfield_kit::{api::ErrorView, sse::SseFrame};
@@ -9,90 +9,90 @@ use utoipa::ToSchema;
 
 use super::{event::CallEvent, frame::frame};
 
-/// What an observer sees, and when and where.
+/// Observed event, with time and source.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct WatchEvent {
-    /// When.
+    /// Time of the event.
     #[schema(value_type = String, format = DateTime)]
     at: Timestamp,
-    /// At which agent.
+    /// Observed agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, required = false)]
     agent: Option<AgentId>,
-    /// In which call.
+    /// Observed call.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, format = "uuid", required = false)]
     call: Option<CallId>,
-    /// What.
+    /// Content of the event.
     #[serde(flatten)]
     sight: SightView,
 }
 
-/// What an observer sees.
+/// Content of an observed event.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[schema(as = Sight)]
 pub enum SightView {
     /// The agent came online.
     Online {
-        /// By this protocol.
+        /// Protocol of the connection.
         door: &'static str,
     },
     /// The agent went offline.
     Offline,
-    /// Somebody calls the agent.
+    /// A call of the agent started.
     Started {
-        /// Who.
+        /// Caller.
         caller: String,
-        /// By which protocol.
+        /// Protocol of the caller.
         door: &'static str,
-        /// What they say.
+        /// Message of the caller.
         message: Message,
     },
-    /// The agent says something.
+    /// Piece of the agent's reply.
     Chunk(Chunk),
-    /// The agent made something.
+    /// Artifact of the agent.
     Artifact(Artifact),
-    /// The agent asks.
+    /// Question of the agent.
     Ask(Ask),
-    /// The call is over.
+    /// The call ended.
     Ended {
-        /// How: `done`, `failed` or `cancelled`.
+        /// End of the call: `done`, `failed` or `cancelled`.
         end: CallEvent,
     },
-    /// The agent says something to another one of its protocol, without a call in between.
+    /// Message to an agent of the same protocol, relayed without a call.
     Relayed {
-        /// To whom.
+        /// Receiving agent.
         #[schema(value_type = String)]
         to: AgentId,
-        /// The protocol's name for it.
+        /// Name of the message type in the protocol.
         kind: &'static str,
-        /// The words of it.
+        /// Text of the message.
         text: String,
     },
-    /// A frame on the agent's connection, as it is.
+    /// Raw frame on the agent's connection.
     Frame {
-        /// `in` from the agent, `out` to it.
+        /// `in` from the agent, `out` to the agent.
         direction: &'static str,
-        /// The frame.
+        /// Text of the frame.
         text: String,
     },
-    /// The observer lagged.
+    /// The observer was too slow.
     Missed {
-        /// So many were missed.
+        /// Number of lost events.
         count: u64,
     },
-    /// The stream ends: something went wrong.
+    /// The stream ends with a failure.
     Failed(ErrorView),
 }
 
 impl WatchEvent {
-    /// So many were missed.
+    /// Creates the event for `count` lost events.
     pub fn missed(count: u64) -> Self {
         Self::now(SightView::Missed { count })
     }
 
-    /// The stream ends early.
+    /// Creates the event for a [`Failure`] that ends the stream early.
     pub fn failed(failure: &Failure) -> Self {
         Self::now(SightView::Failed(failure.into()))
     }
@@ -106,7 +106,7 @@ impl WatchEvent {
         }
     }
 
-    /// As a frame.
+    /// Converts the event into an [`SseFrame`].
     pub fn frame(&self) -> SseFrame {
         let name = match self.sight {
             SightView::Online { .. } => "online",
