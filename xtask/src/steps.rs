@@ -12,6 +12,7 @@ use anyhow::{Context, Result, bail};
 use crate::count::{self, Count};
 use crate::judges::{self, JUDGES, Judge, PYTHON};
 use crate::layers;
+use crate::promises;
 use crate::room;
 use crate::workspace::{Workspace, shown};
 
@@ -53,7 +54,7 @@ enum Verdict {
     CouldNotRun,
 }
 
-const STEPS: [Step; 11] = [
+const STEPS: [Step; 12] = [
     Step {
         name: "fmt",
         about: "the code is formatted",
@@ -83,6 +84,12 @@ const STEPS: [Step; 11] = [
         about: "the crates know only those they may know",
         hint: "the rules are in xtask/src/layers.rs",
         run: layers,
+    },
+    Step {
+        name: "promises",
+        about: "every promise in docs/promises.md names tests that exist",
+        hint: "each section ends with a line `Tests:` and a list of files with the names of tests",
+        run: promises,
     },
     Step {
         name: "set-up",
@@ -325,6 +332,12 @@ fn deny(run: &mut Run<'_>) -> Result<Verdict> {
 fn layers(run: &mut Run<'_>) -> Result<Verdict> {
     layers::check(run.workspace)?;
     println!("    {} crates in order", run.workspace.packages.len());
+    Ok(Verdict::Passed)
+}
+
+fn promises(run: &mut Run<'_>) -> Result<Verdict> {
+    let (sections, tests) = promises::check(run.workspace)?;
+    println!("    {sections} promises, proved by {tests} tests");
     Ok(Verdict::Passed)
 }
 
