@@ -9,6 +9,7 @@ mod count;
 mod judges;
 mod layers;
 mod picture;
+mod promises;
 mod room;
 mod steps;
 mod workspace;

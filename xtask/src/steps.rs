@@ -5,6 +5,7 @@
 
 use std::io::IsTerminal;
 use std::process::Command;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -12,6 +13,7 @@ use anyhow::{Context, Result, bail};
 use crate::count::{self, Count};
 use crate::judges::{self, JUDGES, Judge, PYTHON};
 use crate::layers;
+use crate::promises;
 use crate::room;
 use crate::workspace::{Workspace, shown};
 
@@ -53,7 +55,10 @@ enum Verdict {
     CouldNotRun,
 }
 
-const STEPS: [Step; 11] = [
+/// The step that waits for the judges. Their preparation begins with the run, since downloads need no processor.
+const SET_UP: &str = "set-up";
+
+const STEPS: [Step; 12] = [
     Step {
         name: "fmt",
         about: "the code is formatted",
@@ -85,16 +90,22 @@ const STEPS: [Step; 11] = [
         run: layers,
     },
     Step {
-        name: "set-up",
-        about: "outside judges are prepared: published clients and servers that the tests run",
-        hint: "",
-        run: set_up,
+        name: "promises",
+        about: "every promise in docs/promises.md names tests that exist",
+        hint: "each section ends with a line `Tests:` and a list of files with the names of tests",
+        run: promises,
     },
     Step {
         name: "build",
         about: "every target builds",
         hint: "",
         run: build,
+    },
+    Step {
+        name: SET_UP,
+        about: "outside judges are prepared: published clients and servers that the tests run",
+        hint: "",
+        run: set_up,
     },
     Step {
         name: "tests",
@@ -136,6 +147,8 @@ pub(crate) fn descriptions() -> impl Iterator<Item = (&'static str, &'static str
 struct Run<'a> {
     workspace: &'a Workspace,
     count: Count,
+    /// The preparation of the judges, which goes on beside the steps before `set-up`.
+    preparation: Option<JoinHandle<Preparation>>,
     /// Why a judge is not ready, by its name.
     unready: Vec<(&'static str, String)>,
     deny: Standing,
@@ -165,6 +178,7 @@ pub(crate) fn run(workspace: &Workspace, selection: &Selection) -> bool {
     let mut run = Run {
         workspace,
         count: Count::default(),
+        preparation: None,
         unready: Vec::new(),
         deny: Standing::NotAsked,
         tests_ran: false,
@@ -173,6 +187,9 @@ pub(crate) fn run(workspace: &Workspace, selection: &Selection) -> bool {
     let start = Instant::now();
     let mut report = Vec::new();
     let mut failure = None;
+    if selection.has(SET_UP) {
+        run.begin_preparation();
+    }
     for step in STEPS.iter().filter(|step| selection.has(step.name)) {
         println!("\n==> {}: {}", step.name, step.about);
         let start = Instant::now();
@@ -191,6 +208,8 @@ pub(crate) fn run(workspace: &Workspace, selection: &Selection) -> bool {
         }
     }
 
+    // A preparation that is cut off would leave its installers running.
+    run.end_preparation();
     println!("\nSteps, {} in all:", readable(start.elapsed()));
     for (name, verdict, took) in report {
         println!("  {name:<9} {:>12}  {verdict}", readable(took));
@@ -218,7 +237,28 @@ pub(crate) fn run(workspace: &Workspace, selection: &Selection) -> bool {
     false
 }
 
+/// The outcome of preparing the programs and judges that the tests need; an error is the reason for people.
+struct Preparation {
+    programs: Result<(), String>,
+    /// One result per judge, in the order of [`JUDGES`].
+    judges: Vec<Result<(), String>>,
+}
+
 impl Run<'_> {
+    /// Starts to prepare the judges on a thread of its own.
+    fn begin_preparation(&mut self) {
+        let target = self.workspace.target.clone();
+        self.preparation = Some(thread::spawn(move || Preparation {
+            programs: judges::prepare_programs(),
+            judges: JUDGES.iter().map(|judge| judge.prepare(&target)).collect(),
+        }));
+    }
+
+    /// Waits until the judges are prepared. Returns `None` if no preparation is under way.
+    fn end_preparation(&mut self) -> Option<Preparation> {
+        self.preparation.take()?.join().ok()
+    }
+
     /// Runs a command whose output goes straight to the terminal.
     fn show(mut command: Command) -> Result<Verdict> {
         let line = shown(&command);
@@ -328,10 +368,19 @@ fn layers(run: &mut Run<'_>) -> Result<Verdict> {
     Ok(Verdict::Passed)
 }
 
+fn promises(run: &mut Run<'_>) -> Result<Verdict> {
+    let (sections, tests) = promises::check(run.workspace)?;
+    println!("    {sections} promises, proved by {tests} tests");
+    Ok(Verdict::Passed)
+}
+
 fn set_up(run: &mut Run<'_>) -> Result<Verdict> {
-    judges::prepare_programs().map_err(anyhow::Error::msg)?;
-    for judge in &JUDGES {
-        match judge.prepare(&run.workspace.target) {
+    let Some(preparation) = run.end_preparation() else {
+        bail!("the preparation of the judges broke off");
+    };
+    preparation.programs.map_err(anyhow::Error::msg)?;
+    for (judge, result) in JUDGES.iter().zip(preparation.judges) {
+        match result {
             Ok(()) => println!("    {}: ready", judge.title()),
             Err(reason) => {
                 println!("    {}: not ready, {reason}", judge.title());

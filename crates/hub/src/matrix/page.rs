@@ -8,7 +8,7 @@ const HEAD: &str = "\
 # Every pair of protocols
 
 What passes when a caller of one protocol calls an agent of another, and as what. This page is made from the file `matrix.rs` of
-each door, and every cell of it is a test (`crates/testkit/tests/matrix`). `jackfield show --calls A B` prints the rows
+each door, and every cell of it is a test (`crates/testkit/tests/it/matrix`). `jackfield show --calls A B` prints the rows
 for two agents of a hub.
 
 A call joins a caller and an agent. What passes is the lesser of what the agent's protocol can say and what the caller's can

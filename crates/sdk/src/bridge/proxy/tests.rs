@@ -1,4 +1,4 @@
-//! Proxies that do what a test says. A published one is in `tests/examples`.
+//! Proxies that do what a test says. A published one is in `tests/it/examples`.
 
 use std::error::Error as _;
 

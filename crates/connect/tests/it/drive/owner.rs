@@ -1,0 +1,103 @@
+//! Permissions: asked at the owner's desk and at the hub; the first answer is the one decision.
+
+use jackfield_connect::Decision;
+use serde_json::json;
+
+use crate::drive::rig::{Rig, pairs};
+
+fn yes() -> Decision {
+    Decision {
+        approved: true,
+        reason: None,
+    }
+}
+
+#[tokio::test]
+async fn an_answer_at_the_desk_is_told_to_the_hub() {
+    let rig = Rig::start().await;
+    let mut bob = rig.claude().await;
+    let called = rig.call("use a tool").await;
+    let (request, answer) = bob.question().await;
+    assert_eq!(request.tool, "Bash");
+    assert_eq!(request.arguments, json!({"command": "rm x"}));
+    assert_eq!(request.call.as_ref(), Some(&called.id));
+    let ask_id = request.ask_id.clone();
+    answer.send(yes()).unwrap();
+    let id = called.id.clone();
+    let told = called.told().await;
+    assert!(
+        told.contains(&("text".to_owned(), "removed ".to_owned())),
+        "{told:?}"
+    );
+    assert_eq!(told.last().unwrap().0, "done");
+    // Whoever comes later finds nothing to answer.
+    let late = json!({"ask_id": ask_id, "approved": false});
+    let (status, _) = rig
+        .hub
+        .web()
+        .post(&format!("/v1/calls/{id}/answer"), late)
+        .await;
+    assert_ne!(status, 204);
+}
+
+#[tokio::test]
+async fn an_answer_at_the_hub_withdraws_the_question_at_the_desk() {
+    let rig = Rig::start().await;
+    let mut bob = rig.claude().await;
+    let called = rig.call("use a tool").await;
+    let (request, mut answer) = bob.question().await;
+    let path = format!("/v1/calls/{}/answer", called.id);
+    let body = json!({"ask_id": request.ask_id, "approved": false, "reason": "not today"});
+    // The question is on its way to the hub while it is shown at the desk.
+    crate::drive::rig::soon_async(async || {
+        let (status, _) = rig.hub.web().post(&path, body.clone()).await;
+        status == 204
+    })
+    .await;
+    answer.closed().await;
+    let told = called.told().await;
+    assert!(
+        told.contains(&("text".to_owned(), "denied: not today ".to_owned())),
+        "{told:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_denial_without_a_reason_has_one() {
+    let rig = Rig::start().await;
+    let mut bob = rig.claude().await;
+    let called = rig.call("use a tool").await;
+    let (_, answer) = bob.question().await;
+    let no = Decision {
+        approved: false,
+        reason: None,
+    };
+    answer.send(no).unwrap();
+    let told = called.told().await;
+    assert!(
+        told.contains(&("text".to_owned(), "denied: the owner said no ".to_owned())),
+        "{told:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_question_that_the_agent_takes_back_is_withdrawn() {
+    let rig = Rig::start().await;
+    let mut bob = rig.claude().await;
+    let called = rig.call("withdraw").await;
+    let (_, mut answer) = bob.question().await;
+    std::fs::write(rig.project().join("seen"), "").unwrap();
+    answer.closed().await;
+    let told = called.told().await;
+    assert_eq!(told.last(), pairs(&[("done", "")]).last(), "{told:?}");
+}
+
+#[tokio::test]
+async fn a_cancelled_call_withdraws_its_question() {
+    let rig = Rig::start().await;
+    let mut bob = rig.claude().await;
+    let called = rig.call("use a tool").await;
+    let (_, mut answer) = bob.question().await;
+    drop(called);
+    answer.closed().await;
+}

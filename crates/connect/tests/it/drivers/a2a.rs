@@ -1,0 +1,184 @@
+//! A2A servers: another hub stands in for a server that the hub cannot reach.
+
+use jackfield_connect::{
+    Driver as _, Reaper,
+    drivers::a2a::{A2a, A2aSettings},
+};
+use jackfield_sdk::{Address, Agent, Artifact, Failure, File};
+use jackfield_testkit::TestHub;
+use serde_json::json;
+use tokio::{sync::mpsc, task::JoinSet};
+
+use crate::drivers::{server::Server, world::World};
+
+/// A server with one agent; gone when dropped.
+struct Remote {
+    url: String,
+    _hub: TestHub,
+    _agent: JoinSet<()>,
+}
+
+async fn remote(agent: Agent) -> Remote {
+    let hub = TestHub::start().await;
+    let url = hub.url(&format!("/a2a/agents/{}", agent.id()));
+    let agent = agent.hub(Address::new(&hub.url("")).unwrap());
+    let (tell, mut attached) = mpsc::channel(1);
+    let mut running = JoinSet::new();
+    running.spawn(async move {
+        let attached = move || {
+            // Nobody waits for it again after a cut.
+            tell.try_send(()).ok();
+        };
+        agent.run_with(attached).await.unwrap();
+    });
+    attached.recv().await.unwrap();
+    Remote {
+        url,
+        _hub: hub,
+        _agent: running,
+    }
+}
+
+fn driver(url: &str) -> A2a {
+    let settings = A2aSettings {
+        url: url.to_owned(),
+        ..A2aSettings::default()
+    };
+    A2a::new(settings).unwrap()
+}
+
+#[tokio::test]
+async fn all_that_a_server_says_and_makes_arrives() {
+    let agent = Agent::new("bob")
+        .description("writes")
+        .skill("write")
+        .on_message(|message, reply| async move {
+            reply.thinking("hm").await?;
+            reply.text(format!("you said {}", message.text)).await?;
+            let file = File::bytes(*b"hi!").name("a.txt").mime("text/plain");
+            reply
+                .artifact(Artifact::new("draft").name("draft").file(file))
+                .await?;
+            Ok(())
+        });
+    let (world, remote) = (World::new().await, remote(agent).await);
+    let bob = driver(&remote.url);
+    bob.check().await.unwrap();
+    let said = bob.introduction();
+    assert_eq!(said.description.as_deref(), Some("writes"));
+    assert_eq!(said.skills.len(), 1);
+    let amy = world.connect(bob, &Reaper::new()).await;
+    let heard = world.hear("s", "hello").await;
+    assert!(heard.contains(&json!({"thinking": "hm"})), "{heard:#?}");
+    assert!(
+        heard.contains(&json!({"text": "you said hello"})),
+        "{heard:#?}"
+    );
+    let made = heard.iter().find_map(|event| event.get("artifact"));
+    let made = jackfield_testkit::with_files(made.unwrap().clone()).await;
+    assert_eq!(made["name"], "draft");
+    assert!(made.to_string().contains("a.txt"), "{made}");
+    assert_eq!(heard.last().unwrap()["done"]["state"], "completed");
+    amy.stop().await;
+}
+
+#[tokio::test]
+async fn a_question_of_a_server_is_put_to_the_caller_and_the_answer_comes_back() {
+    let agent = Agent::new("bob").on_message(|_, reply| async move {
+        let tone = reply.ask("which tone?").await?.text;
+        Ok(reply.text(format!("so be it: {tone}")).await?)
+    });
+    let (world, remote) = (World::new().await, remote(agent).await);
+    let amy = world.connect(driver(&remote.url), &Reaper::new()).await;
+    let mut call = world.say("s", "hello").await;
+    let ask = loop {
+        let (name, data) = call.next().await.unwrap();
+        if name == "ask" {
+            break data;
+        }
+    };
+    assert_eq!(ask["text"], "which tone?");
+    let answer = json!({"ask_id": ask["id"], "content": "mild"});
+    let path = format!("/v1/calls/{}/answer", call.id);
+    let (status, _) = world.hub.web().post(&path, answer).await;
+    assert!(status < 300, "{status}");
+    let rest = call.rest().await;
+    assert!(
+        rest.contains(&json!({"text": "so be it: mild"})),
+        "{rest:#?}"
+    );
+    amy.stop().await;
+}
+
+#[tokio::test]
+async fn a_cancel_reaches_the_server() {
+    let (tell, mut told) = mpsc::channel(1);
+    let agent = Agent::new("bob").on_message(move |_, reply| {
+        /// Says that the handler was dropped.
+        struct Dropped(mpsc::Sender<()>);
+        impl Drop for Dropped {
+            fn drop(&mut self) {
+                self.0.try_send(()).ok();
+            }
+        }
+        let dropped = Dropped(tell.clone());
+        async move {
+            let _dropped = dropped;
+            reply.text("working").await?;
+            std::future::pending::<()>().await;
+            Ok(())
+        }
+    });
+    let (world, remote) = (World::new().await, remote(agent).await);
+    let amy = world.connect(driver(&remote.url), &Reaper::new()).await;
+    let mut call = world.say("s", "hello").await;
+    assert_eq!(call.text().await, "working");
+    world
+        .hub
+        .web()
+        .post(&format!("/v1/calls/{}/cancel", call.id), json!({}))
+        .await;
+    told.recv().await.unwrap();
+    amy.stop().await;
+}
+
+#[tokio::test]
+async fn a_conversation_is_the_same_at_the_server_also_after_a_restart() {
+    let agent = Agent::new("bob").on_message(|message, reply| async move {
+        Ok(reply.text(message.context_id.unwrap_or_default()).await?)
+    });
+    let (world, remote) = (World::new().await, remote(agent).await);
+    let mut contexts = Vec::new();
+    for session in ["s", "s", "other"] {
+        let amy = world.connect(driver(&remote.url), &Reaper::new()).await;
+        contexts.push(world.hear(session, "hello").await[0]["text"].clone());
+        amy.stop().await;
+    }
+    assert_eq!(contexts[0], contexts[1]);
+    assert_ne!(contexts[0], contexts[2]);
+}
+
+#[tokio::test]
+async fn what_goes_wrong_at_the_server_is_told() {
+    let agent = Agent::new("bob")
+        .on_message(|_, _| async move { Err(Failure::new("quota", "no more today").into()) });
+    let (world, remote) = (World::new().await, remote(agent).await);
+    let amy = world.connect(driver(&remote.url), &Reaper::new()).await;
+    let heard = world.hear("s", "hello").await;
+    let failed = &heard.last().unwrap()["failed"];
+    assert!(
+        failed["message"]
+            .as_str()
+            .unwrap()
+            .contains("no more today"),
+        "{heard:#?}"
+    );
+    amy.stop().await;
+    let failure = driver(&Server::nobody().await).check().await.unwrap_err();
+    assert_eq!(failure.code, "adapter_crash");
+    assert!(
+        failure.message.contains("start it, or mend the URL"),
+        "{}",
+        failure.message
+    );
+}

@@ -1,0 +1,251 @@
+//! Servers of chat completions: a server that writes the documented bytes stands in for them.
+
+use jackfield_connect::{
+    Driver as _, Reaper,
+    drivers::openai::{OpenAi, OpenAiSettings},
+};
+use serde_json::{Value, json};
+
+use crate::drivers::{
+    server::{Asked, Server, answer, endless, events},
+    world::World,
+};
+
+/// A variable that every test finds in its environment: its value stands for a key.
+const KEY_ENV: &str = "CARGO_PKG_NAME";
+const KEY: &str = env!("CARGO_PKG_NAME");
+
+const MODELS: &str = r#"{"object":"list","data":[{"id":"llama3.2:latest","object":"model"},{"id":"qwen","object":"model"}]}"#;
+
+fn settings(world: &World, url: String) -> OpenAiSettings {
+    OpenAiSettings {
+        url,
+        key_env: Some(KEY_ENV.to_owned()),
+        histories: world.folder().join("histories"),
+        ..OpenAiSettings::default()
+    }
+}
+
+/// A server with models that answers so to everything else.
+async fn server(work: impl Fn(&Asked) -> Vec<u8> + Send + Sync + 'static) -> Server {
+    Server::start(move |asked| match asked.line.as_str() {
+        "GET /v1/models" => answer("200 OK", "application/json", MODELS),
+        "POST /v1/chat/completions" => work(asked),
+        _ => answer("404 Not Found", "text/plain", "404 page not found"),
+    })
+    .await
+}
+
+/// Says what the last message says.
+fn echo(asked: &Asked) -> Vec<u8> {
+    let last = asked.body["messages"].as_array().unwrap().last().unwrap();
+    let words = format!("you said {}", last["content"].as_str().unwrap());
+    let piece =
+        json!({"choices": [{"index": 0, "delta": {"content": words}, "finish_reason": null}]});
+    let end = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
+    events(&[&piece.to_string(), end, "[DONE]"])
+}
+
+/// How a call fails that such a server answers.
+async fn failure(work: impl Fn(&Asked) -> Vec<u8> + Send + Sync + 'static) -> (String, String) {
+    let (world, server) = (World::new().await, server(work).await);
+    let driver = OpenAi::new(settings(&world, server.url(""))).unwrap();
+    let amy = world.connect(driver, &Reaper::new()).await;
+    let heard = world.hear("s", "hello").await;
+    amy.stop().await;
+    let failed = &heard.last().unwrap()["failed"];
+    let text = |key: &str| {
+        failed[key]
+            .as_str()
+            .unwrap_or_else(|| panic!("{heard:#?}"))
+            .to_owned()
+    };
+    (text("error"), text("message"))
+}
+
+#[tokio::test]
+async fn an_answer_arrives_in_its_kinds_and_the_key_goes_to_the_server_alone() {
+    let server = server(|_| {
+        events(&[
+            r#"{"id":"c","choices":[{"index":0,"delta":{"role":"assistant","content":"","reasoning_content":"hm"},"finish_reason":null}]}"#,
+            r#"{"id":"c","choices":[{"index":0,"delta":{"content":"Hel"},"finish_reason":null}]}"#,
+            r#"{"id":"c","choices":[{"index":0,"delta":{"content":"lo"},"finish_reason":null}]}"#,
+            r#"{"id":"c","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"t","type":"function","function":{"name":"f","arguments":"{}"}}]},"finish_reason":null}]}"#,
+            r#"{"id":"c","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#,
+            r#"{"id":"c","choices":[],"usage":{"total_tokens":11}}"#,
+            "[DONE]",
+        ])
+    })
+    .await;
+    let world = World::new().await;
+    let settings = OpenAiSettings {
+        system: Some("be brief".to_owned()),
+        ..settings(&world, server.url(""))
+    };
+    let amy = world
+        .connect(OpenAi::new(settings).unwrap(), &Reaper::new())
+        .await;
+    let heard = world.hear("s", "hello").await;
+    assert_eq!(
+        heard[..heard.len() - 1],
+        [
+            json!({"thinking": "hm"}),
+            json!({"text": "Hello"}),
+            json!({"tool_start": "", "tool_name": "f", "tool_call_id": "t"}),
+            json!({"tool_input": "{}", "tool_call_id": "t"}),
+            json!({
+                "tool_result": "[error] not carried out: no tools are offered to this model",
+                "tool_call_id": "t",
+            }),
+        ],
+        "{heard:#?}"
+    );
+    let done = &heard.last().unwrap()["done"];
+    assert_eq!(done["usage"], json!({"total_tokens": 11}));
+    assert_eq!(done["stop_reason"], "stop");
+    let asked = &server.asked()[0];
+    assert!(
+        asked
+            .headers
+            .contains(&format!("authorization: bearer {KEY}"))
+    );
+    assert_eq!(asked.body["model"], "llama3.2:latest");
+    assert_eq!(
+        asked.body["messages"],
+        json!([{"role": "system", "content": "be brief"}, {"role": "user", "content": "hello"}])
+    );
+    amy.stop().await;
+}
+
+#[tokio::test]
+async fn a_conversation_is_told_again_with_each_message_also_after_a_restart() {
+    let (world, server) = (World::new().await, server(echo).await);
+    let connect = || async {
+        let driver = OpenAi::new(settings(&world, server.url("/v1"))).unwrap();
+        world.connect(driver, &Reaper::new()).await
+    };
+    let amy = connect().await;
+    world.hear("s", "one").await;
+    world.hear("other", "apart").await;
+    amy.stop().await;
+    let amy = connect().await;
+    world.hear("s", "two").await;
+    amy.stop().await;
+    assert_eq!(
+        server.asked()[2].body["messages"],
+        json!([
+            {"role": "user", "content": "one"},
+            {"role": "assistant", "content": "you said one"},
+            {"role": "user", "content": "two"},
+        ])
+    );
+}
+
+#[tokio::test]
+async fn a_look_at_the_models_tells_what_is_wrong_before_anybody_calls() {
+    let world = World::new().await;
+    let check = |url: String, model: Option<&str>| {
+        let settings = OpenAiSettings {
+            model: model.map(str::to_owned),
+            ..settings(&world, url)
+        };
+        async move { OpenAi::new(settings).unwrap().check().await }
+    };
+    let failure = check(Server::nobody().await, None).await.unwrap_err();
+    assert_eq!(failure.code, "adapter_crash");
+    assert!(
+        failure.message.contains("start the server"),
+        "{}",
+        failure.message
+    );
+
+    let locked = Server::start(|_| {
+        let body = format!(r#"{{"error":{{"message":"Incorrect API key provided: {KEY}"}}}}"#);
+        answer("401 Unauthorized", "application/json", &body)
+    })
+    .await;
+    let failure = check(locked.url(""), None).await.unwrap_err();
+    assert_eq!(failure.code, "model_unauthorized");
+    assert!(failure.message.contains("--key-env") && failure.message.contains(KEY_ENV));
+    assert!(!failure.message.contains(KEY), "{}", failure.message);
+
+    let other = Server::start(|_| answer("200 OK", "text/html", "<html>")).await;
+    let failure = check(other.url(""), Some("m")).await.unwrap_err();
+    assert!(
+        failure.message.contains("no list of models"),
+        "{}",
+        failure.message
+    );
+
+    let empty = Server::start(|_| answer("200 OK", "application/json", r#"{"data":[]}"#)).await;
+    let failure = check(empty.url(""), None).await.unwrap_err();
+    assert_eq!(failure.code, "model_not_found");
+
+    // The version is found by itself, and so is a server that has no list at all.
+    let plain = Server::start(|asked| match asked.line.as_str() {
+        "GET /models" => answer("200 OK", "application/json", MODELS),
+        _ => answer("404 Not Found", "text/plain", ""),
+    })
+    .await;
+    check(plain.url(""), None).await.unwrap();
+    let bare = Server::start(|_| answer("404 Not Found", "text/plain", "")).await;
+    check(bare.url(""), Some("m")).await.unwrap();
+    check(bare.url(""), None).await.unwrap_err();
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_off_or_makes_no_sense_is_a_crash() {
+    let half = r#"{"choices":[{"index":0,"delta":{"content":"Hel"},"finish_reason":null}]}"#;
+    let (code, text) = failure(move |_| events(&[half])).await;
+    assert_eq!(code, "crashed");
+    assert!(text.contains("broke off"), "{text}");
+    let (code, text) = failure(|_| events(&["<html>so sorry</html>"])).await;
+    assert_eq!(code, "crashed");
+    assert!(text.contains("makes no sense"), "{text}");
+    let (code, text) = failure(|_| endless("text/event-stream", "data: ")).await;
+    assert_eq!(code, "crashed");
+    assert!(text.contains("more than is taken"), "{text}");
+}
+
+#[tokio::test]
+async fn what_a_server_refuses_is_told_with_what_to_do() {
+    let complaint = |status: &'static str, text: &'static str| {
+        move |_: &Asked| {
+            let body = json!({"error": {"message": format!("{text} ({KEY})")}}).to_string();
+            answer(status, "application/json", &body)
+        }
+    };
+    for (status, code, words) in [
+        ("404 Not Found", "model_not_found", "--model"),
+        ("401 Unauthorized", "model_unauthorized", "--key-env"),
+        ("429 Too Many Requests", "busy", "try again later"),
+        ("500 Internal Server Error", "agent_error", "the cat"),
+        ("302 Found", "crashed", "leads elsewhere"),
+    ] {
+        let (told, text) = failure(complaint(status, "the cat")).await;
+        assert_eq!(told, code, "{text}");
+        assert!(text.contains(words), "{text}");
+        assert!(!text.contains(KEY), "{text}");
+    }
+    let (code, text) = failure(|_| events(&[r#"{"error":{"message":"out of memory"}}"#])).await;
+    assert_eq!(
+        (code.as_str(), text.as_str()),
+        ("agent_error", "out of memory")
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_stream_is_heard_too() {
+    let server = server(|_| {
+        let body = r#"{"choices":[{"index":0,"message":{"role":"assistant","content":"Hello"},"finish_reason":"stop"}],"usage":{"total_tokens":3}}"#;
+        answer("200 OK", "application/json; charset=utf-8", body)
+    })
+    .await;
+    let world = World::new().await;
+    let driver = OpenAi::new(settings(&world, server.url(""))).unwrap();
+    let amy = world.connect(driver, &Reaper::new()).await;
+    let heard: Vec<Value> = world.hear("s", "hello").await;
+    assert_eq!(heard[0], json!({"text": "Hello"}));
+    assert_eq!(heard[1]["done"]["usage"], json!({"total_tokens": 3}));
+    amy.stop().await;
+}

@@ -1,0 +1,207 @@
+//! What holds within one process; several queues in one folder are as good as several processes here.
+
+use std::{fs, path::Path, time::Duration};
+
+use jackfield_connect::queue::{Busy, Entry, Limits, Place, Queue, Waiting};
+use jackfield_sdk::Failure;
+use tokio::time::timeout;
+
+use crate::queue::SOON;
+
+fn limits(active: usize, waiting: usize) -> Limits {
+    Limits {
+        active,
+        waiting,
+        ..Limits::default()
+    }
+}
+
+/// A place that is free now.
+async fn at_once(queue: &Queue) -> Place {
+    match queue.line_up().await.unwrap() {
+        Entry::Place(place) => place,
+        Entry::Waiting(_) => panic!("somebody is there"),
+    }
+}
+
+/// A number, since no place is free.
+async fn lined_up(queue: &Queue) -> Waiting {
+    match queue.line_up().await.unwrap() {
+        Entry::Waiting(waiting) => waiting,
+        Entry::Place(_) => panic!("a place was free"),
+    }
+}
+
+/// A place that becomes free.
+async fn placed(waiting: Waiting) -> Place {
+    timeout(SOON, waiting.place()).await.unwrap().unwrap()
+}
+
+/// All numbers that wait, by the files.
+fn numbers(dir: &Path) -> String {
+    let members = fs::read_dir(dir.join("members")).unwrap();
+    let lines = members.map(|entry| entry.unwrap().path());
+    let lines = lines.filter(|path| path.extension().is_some_and(|it| it == "line"));
+    lines
+        .map(|path| fs::read_to_string(path).unwrap())
+        .collect()
+}
+
+#[tokio::test]
+async fn so_many_work_at_once_and_the_next_one_comes_when_one_leaves() {
+    let dir = tempfile::tempdir().unwrap();
+    let queue = Queue::open(dir.path().join("deep/runtime"), limits(2, 1000)).unwrap();
+    let (first, _second) = (at_once(&queue).await, at_once(&queue).await);
+    let third = lined_up(&queue).await;
+    let fourth = lined_up(&queue).await;
+    assert_eq!((third.ahead(), fourth.ahead()), (0, 1));
+    drop(first);
+    let third = placed(third).await;
+    drop(third);
+    placed(fourth).await;
+}
+
+#[tokio::test]
+async fn who_comes_later_does_not_pass_those_who_wait() {
+    let dir = tempfile::tempdir().unwrap();
+    let [here, there] = [(); 2].map(|()| Queue::open(dir.path(), limits(1, 1000)).unwrap());
+    let place = at_once(&here).await;
+    let first = lined_up(&there).await;
+    let second = lined_up(&here).await;
+    drop(place);
+    // The place is free, and whoever is next has not taken it.
+    let third = lined_up(&there).await;
+    assert_eq!(third.ahead(), 2);
+    let (second, mut third) = (second.place(), Box::pin(third.place()));
+    tokio::pin!(second);
+    let place = placed(first).await;
+    tokio::select! {
+        biased;
+        _ = &mut second => panic!("the place is taken"),
+        _ = &mut third => panic!("the place is taken"),
+        () = tokio::task::yield_now() => {}
+    }
+    drop(place);
+    let place = tokio::select! {
+        place = timeout(SOON, &mut second) => place.unwrap().unwrap(),
+        _ = &mut third => panic!("somebody is before it"),
+    };
+    drop(place);
+    timeout(SOON, third).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_full_line_says_so_at_once_and_has_room_again_when_one_leaves_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let [here, there] = [(); 2].map(|()| Queue::open(dir.path(), limits(1, 2)).unwrap());
+    let _place = at_once(&here).await;
+    let (first, _second) = (lined_up(&here).await, lined_up(&there).await);
+    for queue in [&here, &there] {
+        let busy = queue.line_up().await.unwrap_err();
+        assert!(matches!(busy, Busy::Full(2)), "{busy}");
+        assert_eq!(Failure::from(busy).code, "agent_busy");
+    }
+    drop(first);
+    lined_up(&there).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_waits_longer_than_the_limit() {
+    let dir = tempfile::tempdir().unwrap();
+    let queue = Queue::open(
+        dir.path(),
+        Limits {
+            active: 1,
+            ..Limits::default()
+        },
+    )
+    .unwrap();
+    let _place = at_once(&queue).await;
+    let since = tokio::time::Instant::now();
+    let busy = queue.enter().await.unwrap_err();
+    assert!(matches!(busy, Busy::Late(limit) if limit == Duration::from_secs(600)));
+    assert!(since.elapsed() >= Duration::from_secs(600));
+    assert_eq!(Failure::from(busy).code, "agent_busy");
+    assert_eq!(numbers(dir.path()), "", "who gave up is not in the line");
+}
+
+#[tokio::test]
+async fn who_gives_up_leaves_no_trace() {
+    let dir = tempfile::tempdir().unwrap();
+    let [here, there] = [(); 2].map(|()| Queue::open(dir.path(), limits(1, 1000)).unwrap());
+    let place = at_once(&here).await;
+    let first = lined_up(&here).await;
+    let (mut waits, next) = (Box::pin(first.place()), lined_up(&there).await);
+    tokio::select! {
+        biased;
+        _ = &mut waits => panic!("the place is taken"),
+        () = tokio::task::yield_now() => {}
+    }
+    assert_eq!(numbers(dir.path()).lines().count(), 2);
+    drop(waits);
+    assert_eq!(numbers(dir.path()).lines().count(), 1);
+    drop(place);
+    placed(next).await;
+    assert_eq!(numbers(dir.path()), "");
+}
+
+#[tokio::test]
+async fn who_ends_well_leaves_no_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let queue = Queue::open(dir.path(), limits(1, 1000)).unwrap();
+    let place = at_once(&queue).await;
+    let waiting = lined_up(&queue).await;
+    let members = || fs::read_dir(dir.path().join("members")).unwrap().count();
+    assert_eq!(members(), 2, "it is a member, with a line");
+    drop((place, waiting, queue));
+    assert_eq!(members(), 0);
+}
+
+#[tokio::test]
+async fn a_place_that_comes_for_somebody_who_gave_up_goes_to_the_next() {
+    let dir = tempfile::tempdir().unwrap();
+    let queue = Queue::open(dir.path(), limits(1, 1000)).unwrap();
+    for _ in 0..50 {
+        let place = at_once(&queue).await;
+        let (first, next) = (lined_up(&queue).await, lined_up(&queue).await);
+        let mut first = Box::pin(first.place());
+        drop(place);
+        // It is just looking, beside this thread, when it gives up.
+        tokio::select! {
+            biased;
+            taken = &mut first => drop(taken.unwrap()),
+            () = tokio::task::yield_now() => {}
+        }
+        drop(first);
+        placed(next).await;
+    }
+}
+
+#[tokio::test]
+async fn a_machine_that_lost_power_begins_anew() {
+    let dir = tempfile::tempdir().unwrap();
+    let queue = Queue::open(dir.path(), limits(1, 1000)).unwrap();
+    for (file, text) in [
+        ("members/7", ""),
+        ("members/7.line", "1\n2\n"),
+        ("number", ""),
+    ] {
+        fs::write(dir.path().join(file), text).unwrap();
+    }
+    let place = at_once(&queue).await;
+    assert_eq!(lined_up(&queue).await.ahead(), 0);
+    assert!(!dir.path().join("members/7.line").exists());
+    drop(place);
+}
+
+#[tokio::test]
+async fn a_folder_that_cannot_be_used_is_said_to_be_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    fs::write(&file, "").unwrap();
+    Queue::open(&file, Limits::default()).unwrap_err();
+    let queue = Queue::open(dir.path().join("gone"), Limits::default()).unwrap();
+    fs::remove_dir_all(dir.path().join("gone")).unwrap();
+    let busy = queue.enter().await.unwrap_err();
+    assert_eq!(Failure::from(busy).code, "internal_error");
+}

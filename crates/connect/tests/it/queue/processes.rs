@@ -1,0 +1,172 @@
+//! What holds among several processes, each of which may be killed at any moment.
+
+use std::{
+    io::{BufRead as _, BufReader, Write as _, stdin},
+    path::Path,
+    process::{Child, ChildStdin, Command, Stdio},
+    sync::mpsc,
+};
+
+use jackfield_connect::queue::{Entry, Limits, Queue};
+use tokio::time::timeout;
+
+use crate::queue::SOON;
+
+/// Tells a process of these tests where the queue is.
+const DIR: &str = "JACKFIELD_TEST_QUEUE";
+
+fn limits() -> Limits {
+    Limits {
+        active: 2,
+        ..Limits::default()
+    }
+}
+
+/// What the other processes do; no test by itself. They do what they read, line by line, and say what came of it.
+#[test]
+fn another_process() {
+    let Ok(dir) = std::env::var(DIR) else {
+        return;
+    };
+    let queue = Queue::open(dir, limits()).unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let mut places = Vec::new();
+    for line in stdin().lines() {
+        match line.unwrap().as_str() {
+            "enter" => {
+                let entry = runtime.block_on(queue.line_up()).unwrap();
+                places.push(match entry {
+                    Entry::Place(place) => place,
+                    Entry::Waiting(waiting) => {
+                        println!("@waiting");
+                        runtime.block_on(waiting.place()).unwrap()
+                    }
+                });
+                println!("@in");
+            }
+            "leave" => drop(places.remove(0)),
+            other => panic!("{other}"),
+        }
+    }
+}
+
+/// Another process.
+struct Other {
+    child: Child,
+    stdin: ChildStdin,
+    /// What it says, line by line.
+    said: mpsc::Receiver<String>,
+}
+
+impl Other {
+    fn start(dir: &Path) -> Self {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args([
+                "--exact",
+                "queue::processes::another_process",
+                "--nocapture",
+            ])
+            .env(DIR, dir)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stdin = child.stdin.take().unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let (say, said) = mpsc::channel();
+        // Beside the test, so that it need not wait for ever. It ends with the process.
+        std::thread::spawn(move || {
+            for line in stdout.lines().map_while(Result::ok) {
+                say.send(line).ok();
+            }
+        });
+        Self { child, stdin, said }
+    }
+
+    fn tell(&mut self, order: &str) {
+        writeln!(self.stdin, "{order}").unwrap();
+    }
+
+    /// It says this next, besides what the test harness says.
+    fn says(&mut self, word: &str) {
+        loop {
+            let line = self.said.recv_timeout(SOON).expect("it says something");
+            // The harness may have begun the line.
+            if let Some((_, said)) = line.split_once('@') {
+                assert_eq!(said.trim(), word);
+                return;
+            }
+        }
+    }
+
+    fn enter(&mut self, word: &str) {
+        self.tell("enter");
+        self.says(word);
+    }
+
+    /// Kills it as `kill -9` does.
+    fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+#[tokio::test]
+async fn places_of_a_killed_process_are_free_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut other = Other::start(dir.path());
+    other.enter("in");
+    other.enter("in");
+    let queue = Queue::open(dir.path(), limits()).unwrap();
+    let Entry::Waiting(waiting) = queue.line_up().await.unwrap() else {
+        panic!("the other process has both places");
+    };
+    other.kill();
+    let first = timeout(SOON, waiting.place()).await.unwrap().unwrap();
+    let Entry::Place(second) = queue.line_up().await.unwrap() else {
+        panic!("the other process had two places");
+    };
+    drop((first, second));
+}
+
+#[test]
+fn processes_come_in_the_order_in_which_they_lined_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut holder = Other::start(dir.path());
+    holder.enter("in");
+    holder.enter("in");
+    let mut waiting: Vec<_> = (0..4).map(|_| Other::start(dir.path())).collect();
+    for other in &mut waiting {
+        other.enter("waiting");
+    }
+    // One place moves on from each to the next. If it went to another, that one would never be told to leave.
+    holder.tell("leave");
+    for other in &mut waiting {
+        other.says("in");
+        other.tell("leave");
+    }
+}
+
+#[test]
+fn nobody_waits_for_a_killed_process_that_waited() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut holder = Other::start(dir.path());
+    holder.enter("in");
+    holder.enter("in");
+    let [mut first, mut second, mut third] = [(); 3].map(|()| Other::start(dir.path()));
+    for other in [&mut first, &mut second, &mut third] {
+        other.enter("waiting");
+    }
+    first.kill();
+    holder.tell("leave");
+    second.says("in");
+    second.kill();
+    third.says("in");
+}

@@ -1,0 +1,4 @@
+//! Archives and transfers with real files: one program for all tests.
+
+mod files;
+mod judged;

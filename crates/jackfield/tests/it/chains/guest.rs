@@ -1,0 +1,82 @@
+//! The peer at the end of the tree, which streams its answer in frames and which the test plays. The hub keeps a
+//! connection with it through a proxy.
+
+use jackfield_p2p::exchange::{self, WriteTrouble};
+use jackfield_testkit::{FaultProxy, SOON};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use crate::chains::hub::Hub;
+use crate::raw::{RawPeer, Work, card};
+
+/// The peer.
+pub(crate) struct Guest {
+    pub(crate) line: FaultProxy,
+    /// Its id as an agent of the hub.
+    pub(crate) id: String,
+    peer: RawPeer,
+}
+
+impl Guest {
+    pub(crate) async fn join(hub: &Hub) -> Self {
+        let peer = RawPeer::streaming(card("guest", "ask", "/ask")).await;
+        let address = peer.address();
+        let port = address.split('/').nth(4).and_then(|port| port.parse().ok());
+        let port: u16 = port.expect("a port");
+        let line = FaultProxy::start(([127, 0, 0, 1], port).into()).await;
+        let name = peer.id();
+        let id = format!("guest@{}", &name[name.len() - 12..]);
+        let through = format!("/ip4/127.0.0.1/tcp/{}/p2p/{name}", line.addr().port());
+        hub.cli.run(&["add", &through]).await.ok();
+        hub.until_online(&[&id]).await;
+        Self { line, id, peer }
+    }
+
+    /// The next work, in these words.
+    pub(crate) async fn is_asked(&mut self, words: &str) -> Speech {
+        let work = self.peer.work().await;
+        assert_eq!(work.request["input_data"], words, "{}", work.request);
+        Speech { work, said: 0 }
+    }
+}
+
+/// An answer that the peer gives.
+pub(crate) struct Speech {
+    work: Work,
+    said: u64,
+}
+
+impl Speech {
+    async fn frame(&mut self, frame: Value) {
+        self.work.say(&format!("{frame}\n")).await;
+    }
+
+    /// Says a piece.
+    pub(crate) async fn says(&mut self, piece: &str) {
+        let frame = json!({"type": "chunk", "seq": self.said, "data": piece});
+        self.said += 1;
+        self.frame(frame).await;
+    }
+
+    /// Is done.
+    pub(crate) async fn ends(mut self) {
+        self.frame(json!({"type": "result"})).await;
+        self.work.end().await;
+    }
+
+    /// Waits until nobody takes a word any more: the stream is reset, or its connection is gone.
+    pub(crate) async fn until_hung_up(mut self) {
+        let frame = b"{\"type\":\"heartbeat\"}\n";
+        let hung_up = async {
+            loop {
+                match exchange::write(&mut self.work.stream, frame).await {
+                    Ok(()) => tokio::task::yield_now().await,
+                    Err(WriteTrouble::Broken(_)) => return,
+                    Err(WriteTrouble::TooSlow) => panic!("it is open, and nobody reads"),
+                }
+            }
+        };
+        let hung_up = timeout(SOON, hung_up).await;
+        hung_up.expect("the hub hangs up in time");
+    }
+}

@@ -1,0 +1,112 @@
+//! The root of the tree: the platform, which reads the relay's stream as it comes, by somebody else's HTTP client.
+
+use jackfield_testkit::{Events, Heard};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::chains::hub::Hub;
+
+/// Whom the root calls.
+const AGENT: &str = "laptop";
+const SESSION: &str = "s-1";
+const REQUEST: &str = "r-1";
+
+/// A caller that reads.
+pub(crate) struct Root {
+    events: Events,
+    /// The id of the last event, where the stream is kept.
+    last: Option<String>,
+}
+
+impl Root {
+    /// Asks by a stream that cancels the call when it is lost.
+    pub(crate) async fn live(hub: &Hub, words: &str) -> Self {
+        Self::ask(hub, words, json!({})).await
+    }
+
+    /// Asks by a stream that can be gone on with.
+    pub(crate) async fn kept(hub: &Hub, words: &str) -> Self {
+        Self::ask(hub, words, json!({"keep": true})).await
+    }
+
+    async fn ask(hub: &Hub, words: &str, mut body: Value) -> Self {
+        body["agent_id"] = AGENT.into();
+        body["session_id"] = SESSION.into();
+        body["request_id"] = REQUEST.into();
+        body["content"] = words.into();
+        let request = hub.ask(Method::POST, "/api/relay").json(&body);
+        Self {
+            events: Events::of(request).await,
+            last: None,
+        }
+    }
+
+    /// Goes on at a hub that was started again: what comes is the answer as it stands there, from its start.
+    pub(crate) async fn go_on(self, hub: &Hub) -> Self {
+        let path = format!("/api/relay/events?agent_id={AGENT}&request_id={REQUEST}");
+        let mut request = hub.ask(Method::GET, &path);
+        if let Some(last) = self.last {
+            request = request.header("last-event-id", last);
+        }
+        let mut root = Self {
+            events: Events::of(request).await,
+            last: None,
+        };
+        let first = root.next().await;
+        assert_eq!(first["type"], "gap", "{first}");
+        root
+    }
+
+    /// Tells the hub to cancel the request, which the stream hears of.
+    pub(crate) async fn cancel(&mut self, hub: &Hub) {
+        let body = json!({"agent_id": AGENT, "session_id": SESSION, "request_id": REQUEST});
+        let (status, answer) = hub.post("/api/cancel", &body).await;
+        assert_eq!(status, 200, "{answer}");
+        let end = self.next().await;
+        assert_eq!(
+            (&end["type"], &end["code"]),
+            (&json!("error"), &json!("session_not_found")),
+            "{end}"
+        );
+    }
+
+    /// The next thing but signs of life and what goes on besides.
+    async fn next(&mut self) -> Value {
+        loop {
+            let heard = self.events.maybe_next().await;
+            let Heard { id, data, .. } = heard.expect("the stream says how it ends");
+            self.last = id.or(self.last.take());
+            if data["type"] != "keepalive" && data["kind"] != "status" {
+                return data;
+            }
+        }
+    }
+
+    /// The next piece of the answer is this one, and no more.
+    pub(crate) async fn hears(&mut self, piece: &str) {
+        let chunk = self.next().await;
+        assert_eq!(
+            (&chunk["type"], &chunk["delta"]),
+            (&json!("chunk"), &json!(piece)),
+            "{chunk}"
+        );
+    }
+
+    /// All that is left of the answer, and how it ends.
+    pub(crate) async fn rest(&mut self) -> (String, Value) {
+        let mut said = String::new();
+        loop {
+            let next = self.next().await;
+            match next["delta"].as_str() {
+                Some(piece) => said += piece,
+                None => return (said, next),
+            }
+        }
+    }
+
+    /// The answer ends well, after these words.
+    pub(crate) async fn hears_to_the_end(&mut self, words: &str) {
+        let (said, end) = self.rest().await;
+        assert_eq!((&*said, end), (words, json!({"type": "done"})));
+    }
+}

@@ -1,0 +1,118 @@
+//! The server as a client of the hub: it asks the team by A2A, and goes on with what it asked when the connection is lost.
+
+use std::time::Duration;
+
+use axum::http::HeaderValue;
+use reqwest::{Client, RequestBuilder, Response};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use super::task::Task;
+use crate::chains::{crew::TEAM, hub::Hub};
+
+/// How often it looks for a hub that is away, and how long it waits in between.
+const TRIES: usize = 100;
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The way to the team.
+#[derive(Debug, Clone)]
+pub(super) struct Asking {
+    client: Client,
+    url: String,
+}
+
+impl Asking {
+    pub(super) fn of(hub: &Hub) -> Self {
+        Self {
+            client: Client::new(),
+            url: format!("{}/a2a/agents/{TEAM}", hub.url()),
+        }
+    }
+
+    fn request(&self, method: &str, params: &Value) -> RequestBuilder {
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let request = self.client.post(&self.url).header("a2a-version", "1.0");
+        request.json(&body)
+    }
+
+    /// Asks the team on behalf of a call, and tells the task all of the answer.
+    pub(super) async fn ask(
+        &self,
+        words: String,
+        call: Option<HeaderValue>,
+        task: &watch::Sender<Task>,
+    ) {
+        let message = json!({"messageId": "m-1", "role": "ROLE_USER", "parts": [{"text": words}]});
+        let mut request = self.request("SendStreamingMessage", &json!({"message": message}));
+        if let Some(call) = call {
+            request = request.header("jackfield-call", call);
+        }
+        let mut open = request.send().await.ok();
+        for _ in 0..TRIES {
+            if let Some(response) = open.take() {
+                Heard(response).pass_on(task).await;
+            }
+            let asked = task.borrow().asked.clone();
+            let Some(asked) = asked.filter(|_| !task.borrow().is_over()) else {
+                break;
+            };
+            tokio::time::sleep(PAUSE).await;
+            let follow = self.request("SubscribeToTask", &json!({"id": asked}));
+            open = follow.send().await.ok();
+        }
+        // Nothing, if it has ended.
+        task.send_modify(|task| {
+            let why = "the team cannot be reached".to_owned();
+            task.end("TASK_STATE_FAILED", Some(why));
+        });
+    }
+
+    pub(super) async fn cancel(&self, asked: &str) {
+        let request = self.request("CancelTask", &json!({"id": asked}));
+        request.send().await.expect("the hub is there");
+    }
+}
+
+/// What the hub says of a task.
+struct Heard(Response);
+
+impl Heard {
+    /// Passes on what comes, to the end of the task or of the stream.
+    async fn pass_on(mut self, task: &watch::Sender<Task>) {
+        let mut unread = Vec::new();
+        while let Ok(Some(bytes)) = self.0.chunk().await {
+            unread.extend_from_slice(&bytes);
+            while let Some(at) = unread.windows(2).position(|two| two == b"\n\n") {
+                let block: Vec<_> = unread.drain(..at + 2).collect();
+                let block = String::from_utf8(block).expect("UTF-8");
+                let data = block.lines().find_map(|line| line.strip_prefix("data: "));
+                if let Some(data) = data {
+                    let event: Value = serde_json::from_str(data).expect("JSON");
+                    task.send_modify(|task| hear(task, &event["result"]));
+                }
+            }
+        }
+    }
+}
+
+fn hear(task: &mut Task, result: &Value) {
+    let text_of = |parts: &Value| -> String {
+        let parts = parts.as_array().into_iter().flatten();
+        parts.filter_map(|part| part["text"].as_str()).collect()
+    };
+    let shown = &result["task"];
+    if shown.is_object() {
+        task.asked = shown["id"].as_str().map(str::to_owned);
+        // What is not there yet after a restart of the hub comes again.
+        task.said = text_of(&shown["artifacts"][0]["parts"]);
+    }
+    task.said += &text_of(&result["artifactUpdate"]["artifact"]["parts"]);
+    let status = [&shown["status"], &result["statusUpdate"]["status"]];
+    for status in status {
+        let state = status["state"].as_str().unwrap_or_default();
+        if !matches!(state, "" | "TASK_STATE_SUBMITTED" | "TASK_STATE_WORKING") {
+            let why = text_of(&status["message"]["parts"]);
+            task.end(state, Some(why).filter(|why| !why.is_empty()));
+        }
+    }
+}

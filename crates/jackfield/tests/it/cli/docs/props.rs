@@ -1,0 +1,84 @@
+//! What the pages presuppose beside a hub: servers, peers and programs, each put in place where a page names it.
+
+use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
+
+use axum::{
+    Json, Router,
+    extract::Path as Gaps,
+    routing::{get, post},
+};
+use jackfield_sdk::{Address, Agent};
+use serde_json::{Value, json};
+use tokio::{net::TcpListener, sync::oneshot, task::JoinSet};
+
+use crate::cli::{connect::stand_ins, connected::model::Model};
+
+/// Servers that stand in for those of the pages; gone when dropped.
+#[derive(Default)]
+pub(super) struct Servers {
+    running: JoinSet<()>,
+    models: Vec<Model>,
+}
+
+impl Servers {
+    /// A server of chat completions and of A2A.
+    pub(super) async fn model(&mut self, path: &str) -> String {
+        let model = Model::start().await;
+        let url = model.url(path);
+        self.models.push(model);
+        url.trim_end_matches('/').to_owned()
+    }
+
+    /// An agent behind HTTP with a card, that knows the weather of every city.
+    pub(super) async fn weather(&mut self) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        let routes = Router::new()
+            .route("/card", get(async || Json(weather_card())))
+            .route(
+                "/forecast/{city}",
+                post(async |Gaps(city): Gaps<String>| format!("sunny in {city}")),
+            );
+        self.running
+            .spawn(async move { axum::serve(listener, routes).await.expect("it serves") });
+        url
+    }
+
+    /// An agent at a hub that says what it is told, attached.
+    pub(super) async fn echo(&mut self, hub: &str, id: &str) {
+        let (attached, is_attached) = oneshot::channel();
+        let mut attached = Some(attached);
+        let agent = Agent::new(id)
+            .hub(Address::new(hub).expect("a URL"))
+            .on_message(|message, reply| async move {
+                reply.text(message.text).await?;
+                Ok(())
+            });
+        self.running.spawn(async move {
+            let tell = move || {
+                if let Some(attached) = attached.take() {
+                    attached.send(()).expect("the test waits");
+                }
+            };
+            agent.run_with(tell).await.expect("the hub takes the agent");
+        });
+        is_attached.await.expect("the agent is attached");
+    }
+}
+
+fn weather_card() -> Value {
+    json!({"name": "weather", "version": "1", "description": "Knows the weather.", "skills": [
+        {"id": "forecast", "name": "Forecast", "description": "Tells it.", "path": "/forecast/{city}", "method": "POST"}]})
+}
+
+/// Programs of others that the pages start, in a folder: stand-ins that speak as they do.
+pub(super) fn programs(folder: &Path) {
+    fs::create_dir(folder).expect("a folder");
+    let acp = stand_ins().join("acp_agent.py");
+    for name in ["gemini", "npx"] {
+        let path = folder.join(name);
+        let script = format!("#!/bin/sh\nexec python3 {} told\n", acp.display());
+        fs::write(&path, script).expect("a file");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a mode");
+    }
+}

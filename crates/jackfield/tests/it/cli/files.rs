@@ -1,0 +1,105 @@
+//! Files between agents, with nothing left out: `connect` and `call` as people run them, by WebRTC and through the hub.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod bad;
+mod cuts;
+mod handed;
+mod moves;
+mod published;
+mod told;
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use serde_json::Value;
+
+use crate::cli::connect::connect;
+use crate::run::{Cli, Running};
+
+/// Under this name the agent keeps the files of whoever calls in these tests.
+const CLIENT: &str = "tester";
+
+/// Writes a workspace of 50 MB that cannot be packed any smaller.
+const FIFTY: &str = "mkdir -p deep/er && head -c 30000000 /dev/urandom > one.bin && \
+                     head -c 20000000 /dev/urandom > deep/er/two.bin && echo made";
+
+/// Where the agent `amy` works.
+fn project(cli: &Cli) -> PathBuf {
+    cli.home().join("project")
+}
+
+/// Where it works for the client of these tests.
+fn workspace(cli: &Cli) -> PathBuf {
+    project(cli).join(".bridge-clients").join(CLIENT)
+}
+
+/// A shell script as the agent `amy`.
+async fn amy(cli: &Cli, script: &str) -> Running {
+    fs::create_dir_all(project(cli)).unwrap();
+    let args = [
+        "--as", "amy", "--dir", "project", "exec", "sh", "-c", script,
+    ];
+    let mut running = cli.start_command(connect(cli, &args));
+    assert_eq!(running.line().await.as_deref(), Some("connected as amy"));
+    running
+}
+
+/// The files below a folder, by their names.
+fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(inner) = folders.pop() {
+        for entry in fs::read_dir(inner).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let name = path.strip_prefix(folder).unwrap().display().to_string();
+                found.insert(name, fs::read(path).unwrap());
+            }
+        }
+    }
+    found
+}
+
+/// Checks that two folders have the same files, without printing megabytes.
+fn assert_same(one: &Path, other: &Path) {
+    let (one, other) = (files(one), files(other));
+    let names = |files: &BTreeMap<String, Vec<u8>>| files.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(&one), names(&other));
+    assert!(one == other, "the files differ");
+}
+
+/// What is told of transfers on the next lines, up to the step of this name, which is the last one.
+async fn steps_to(running: &mut Running, last: &str) -> Vec<Value> {
+    let mut steps = Vec::new();
+    loop {
+        let told = running.json().await;
+        if told["type"] != "transfer" {
+            continue;
+        }
+        let is_last = told["step"] == last;
+        steps.push(told);
+        if is_last {
+            return steps;
+        }
+    }
+}
+
+/// The steps of this name.
+fn named<'a>(steps: &'a [Value], name: &'a str) -> impl Iterator<Item = &'a Value> {
+    steps.iter().filter(move |step| step["step"] == name)
+}
+
+/// What is left of transfers in the home of a caller: orders, and parts of archives.
+fn left_over(cli: &Cli) -> Vec<String> {
+    let folder = cli.home().join(".local/state/jackfield/transfers");
+    match folder.exists() {
+        true => files(&folder).into_keys().collect(),
+        false => Vec::new(),
+    }
+}

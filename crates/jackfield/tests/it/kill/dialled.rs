@@ -1,0 +1,130 @@
+//! Killed while an A2A server that the hub dials works for a task: rule *sent*.
+
+use jackfield_testkit::{Events, SOON};
+use serde_json::json;
+
+use crate::kill::{
+    agent::Agent,
+    hub::Hub,
+    platform::{patient, relay},
+    receiver::Receiver,
+    server::{Server, Speaks},
+};
+
+/// A hub whose server has said `one ` of its answer, which is on the disk.
+async fn half_answered(server: &Server, receiver: &Receiver) -> Hub {
+    let hub = Hub::start_with(&server.config()).await;
+    Agent::register(&hub, "bob").await.leave(&hub).await;
+    let platform = hub.platform();
+    platform
+        .relay(&patient(relay("far", "r1", &receiver.url())))
+        .await;
+    server.is_asked().await;
+    server.says("one ");
+    let path = "/api/relay/events?agent_id=far&request_id=r1";
+    let request = reqwest::Client::new()
+        .get(format!("http://{}{path}", hub.addr))
+        .header("x-platform-secret", &platform.secret);
+    let mut events = Events::of(request).await;
+    while events.next().await["delta"] != "one " {}
+    // The store takes one thing after another: once it has this one, it has all before it.
+    platform
+        .relay(&patient(relay("bob", "r2", &receiver.url())))
+        .await;
+    hub
+}
+
+async fn assert_answered(receiver: &mut Receiver, result: &str) {
+    let post = receiver.next().await;
+    let told = post.body();
+    assert_eq!(
+        (&told["request_id"], &told["status"], &told["result"]),
+        (&json!("r1"), &json!("completed"), &json!(result)),
+        "{told}"
+    );
+    post.ok().await;
+}
+
+#[tokio::test]
+async fn an_answer_that_is_still_being_said_goes_on_with_nothing_lost_or_doubled() {
+    for speaks in [Speaks::New, Speaks::Old] {
+        let mut receiver = Receiver::start();
+        let server = Server::start(speaks).await;
+        let home = half_answered(&server, &receiver).await.kill().await;
+        server.says("two ");
+        let _hub = home.start().await;
+        server.says("three");
+        server.ends();
+        assert_answered(&mut receiver, "one two three").await;
+        let asked = server.asked();
+        let sent = asked.iter().filter(|method| method.contains("essage"));
+        assert_eq!(sent.count(), 1, "{asked:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_ended_while_the_hub_was_away_is_fetched() {
+    for speaks in [Speaks::New, Speaks::Old] {
+        let mut receiver = Receiver::start();
+        let server = Server::start(speaks).await;
+        let home = half_answered(&server, &receiver).await.kill().await;
+        server.says("two");
+        server.ends();
+        let hub = home.start().await;
+        assert_answered(&mut receiver, "one two").await;
+        // A hub that is killed again has nothing more to say of it.
+        let hub = hub.kill().await.start().await;
+        let status = hub.platform().status("far", "r1").await;
+        assert_eq!(status["result"], "one two", "{status}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_forgot_the_task_fails_it_and_that_is_told() {
+    let mut receiver = Receiver::start();
+    let server = Server::start(Speaks::New).await;
+    let home = half_answered(&server, &receiver).await.kill().await;
+    server.forgets();
+    let _hub = home.start().await;
+    let post = receiver.next().await;
+    let told = post.body();
+    let why = told["error_message"].as_str().unwrap_or_default();
+    assert!(
+        why.contains("restarted") && why.contains("no such task"),
+        "{told}"
+    );
+    post.ok().await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_away_for_a_while_is_waited_for() {
+    let mut receiver = Receiver::start();
+    let mut server = Server::start(Speaks::New).await;
+    let home = half_answered(&server, &receiver).await.kill().await;
+    server.leaves().await;
+    let mut hub = home.start().await;
+    hub.says("remote cannot be called").await;
+    server.says("two");
+    server.ends();
+    server.returns().await;
+    assert_answered(&mut receiver, "one two").await;
+}
+
+/// SIGTERM leaves it to the next hub, and the server is not told to stop.
+#[tokio::test]
+async fn a_hub_that_stops_leaves_the_work_to_the_next_one() {
+    let mut receiver = Receiver::start();
+    let server = Server::start(Speaks::New).await;
+    let hub = half_answered(&server, &receiver).await;
+    let stopped = tokio::time::timeout(SOON, hub.stop()).await;
+    let home = stopped.expect("nobody waits for the server");
+    server.says("two");
+    let _hub = home.start().await;
+    server.ends();
+    assert_answered(&mut receiver, "one two").await;
+    let asked = server.asked();
+    assert!(
+        !asked.iter().any(|method| method == "CancelTask"),
+        "{asked:?}"
+    );
+}

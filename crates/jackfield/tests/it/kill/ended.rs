@@ -1,0 +1,86 @@
+//! Killed right after the agent wrote its end.
+
+use crate::kill::{
+    agent::Agent,
+    hub::Hub,
+    platform::relay,
+    receiver::{Receiver, Told},
+};
+
+/// How many tasks end at once.
+const TASKS: usize = 24;
+
+fn request(number: usize) -> String {
+    format!("r{number}")
+}
+
+/// An agent that has written the ends of many tasks, of which the hub may have read and committed any number.
+async fn ended(hub: &Hub, receiver: &Receiver) {
+    let mut amy = Agent::register(hub, "amy").await;
+    let platform = hub.platform();
+    for number in 0..TASKS {
+        let relay = relay("amy", &request(number), &receiver.url());
+        platform.relay(&relay).await;
+        amy.expect(&request(number)).await;
+    }
+    for number in 0..TASKS {
+        amy.done(&request(number), "answer").await;
+    }
+}
+
+/// Every task has one end, and the task list says the same as the callback.
+async fn assert_each_has_one_end(hub: &Hub, receiver: &mut Receiver, mut told: Told) {
+    let mut amy = Agent::register(hub, "amy").await;
+    while told.len() < TASKS {
+        let post = receiver.next().await;
+        told.note(&post);
+        post.ok().await;
+    }
+    let platform = hub.platform();
+    for number in 0..TASKS {
+        let request = request(number);
+        let status = platform.status("amy", &request).await;
+        let told = told.of(&request).expect("each was told");
+        assert_eq!(status["status"], told["status"], "{status}");
+        match told["status"].as_str() {
+            Some("completed") => assert_eq!(
+                (&status["result"], &told["result"]),
+                (&"answer".into(), &"answer".into())
+            ),
+            Some("failed") => assert_eq!(
+                (&status["error_code"], &told["error_code"]),
+                (&"agent_offline".into(), &"agent_offline".into())
+            ),
+            other => panic!("{other:?} is no end"),
+        }
+    }
+    assert_eq!(platform.tasks().await.len(), TASKS);
+    platform.relay(&relay("amy", "next", &receiver.url())).await;
+    amy.expect("next").await;
+}
+
+/// Rules *outbox* and *the rest*: an end is there or it is not, and then the task fails; never neither, never both.
+#[tokio::test]
+async fn an_end_that_was_just_written_counts_or_the_task_fails() {
+    let mut receiver = Receiver::start();
+    let hub = Hub::start().await;
+    ended(&hub, &receiver).await;
+    let hub = hub.kill().await.start().await;
+    assert_each_has_one_end(&hub, &mut receiver, Told::default()).await;
+}
+
+/// The same, when some callbacks went out: what was told does not change.
+#[tokio::test]
+async fn an_end_that_was_told_stays() {
+    let mut receiver = Receiver::start();
+    let hub = Hub::start().await;
+    ended(&hub, &receiver).await;
+    let mut told = Told::default();
+    for _ in 0..TASKS / 4 {
+        let post = receiver.next().await;
+        told.note(&post);
+        post.ok().await;
+    }
+    let hub = hub.kill().await.start().await;
+    assert_each_has_one_end(&hub, &mut receiver, told).await;
+}

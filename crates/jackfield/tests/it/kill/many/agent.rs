@@ -1,0 +1,109 @@
+//! The agents among many tasks: they say something whenever there is nothing to hear.
+
+use jackfield_testkit::{Raw, bridge_register};
+use serde_json::Value;
+
+use super::World;
+use crate::kill::{
+    agent::{chunk, done, text},
+    dice::Dice,
+    memory::Memory,
+};
+
+/// One connection of an agent.
+pub(super) struct Agent<'a> {
+    world: &'a World,
+    /// Of one that resumes.
+    memory: Option<&'a mut Memory>,
+    raw: Raw,
+    /// What it has not ended.
+    open: Vec<String>,
+}
+
+impl<'a> Agent<'a> {
+    pub(super) fn new(world: &'a World, raw: Raw, memory: Option<&'a mut Memory>) -> Self {
+        Self {
+            world,
+            memory,
+            raw,
+            open: Vec::new(),
+        }
+    }
+
+    /// Works until the connection is gone.
+    pub(super) async fn serve(mut self, id: &str, dice: &mut Dice) -> Option<()> {
+        let first = match &self.memory {
+            Some(memory) => memory.register(id),
+            None => bridge_register(id),
+        };
+        self.write(&first).await?;
+        let registered = self.raw.wait_text().await?;
+        let registered: Value = serde_json::from_str(&registered).expect("JSON");
+        assert_eq!(registered["status"], "ok", "{registered}");
+        if let Some(memory) = &mut self.memory {
+            let again = memory.registered(&registered);
+            self.open = memory.unfinished();
+            for frame in again {
+                self.write(&frame).await?;
+            }
+        }
+        self.world.moment();
+        loop {
+            let has_words = !self.open.is_empty();
+            tokio::select! {
+                biased;
+                frame = self.raw.wait_text() => self.hear(&frame?),
+                () = tokio::task::yield_now(), if has_words => self.say(dice).await?,
+            }
+        }
+    }
+
+    fn hear(&mut self, frame: &str) {
+        let frame: Value = serde_json::from_str(frame).expect("JSON");
+        if let Some(memory) = &mut self.memory
+            && frame["type"] == "ack"
+        {
+            memory.acked(&frame);
+            return;
+        }
+        assert_eq!(frame["type"], "message", "{frame}");
+        let request = text(&frame, "request_id");
+        if let Some(memory) = &mut self.memory {
+            memory.begin(&request);
+        }
+        let before = self
+            .world
+            .seen
+            .lock()
+            .said
+            .insert(request.clone(), String::new());
+        assert_eq!(before, None, "{request} is run twice");
+        self.world.moment();
+        self.open.push(request);
+    }
+
+    /// Says a word more in one of its answers, or ends it. Each has a word: one without, right after another of its session,
+    /// is taken for the end of that one.
+    async fn say(&mut self, dice: &mut Dice) -> Option<()> {
+        let at = usize::try_from(dice.roll(self.open.len() as u64)).expect("small");
+        let has_words = !self.world.seen.lock().said[&self.open[at]].is_empty();
+        let mut frame = if has_words && dice.roll(3) == 0 {
+            done(&self.open.swap_remove(at), "")
+        } else {
+            let word = format!("{} ", dice.roll(1000));
+            let mut seen = self.world.seen.lock();
+            let said = seen.said.get_mut(&self.open[at]);
+            said.expect("it works on it").push_str(&word);
+            chunk(&self.open[at], &word)
+        };
+        if let Some(memory) = &mut self.memory {
+            frame = memory.keep(frame);
+        }
+        self.write(&frame).await
+    }
+
+    async fn write(&mut self, frame: &Value) -> Option<()> {
+        let is_written = self.raw.maybe_send_text(&frame.to_string()).await;
+        is_written.then_some(())
+    }
+}

@@ -1,0 +1,221 @@
+//! Killed after a message was written to an agent that resumes: rule *sent*.
+
+use jackfield_testkit::Raw;
+use serde_json::{Value, json};
+
+use crate::kill::{
+    agent::{address, chunk, done, text},
+    hub::Hub,
+    memory::Memory,
+    platform::relay,
+    receiver::{Receiver, Told},
+};
+
+/// A program that goes on with its work when it has another connection.
+struct Resuming {
+    memory: Memory,
+    raw: Raw,
+    /// What it was told when it registered.
+    registered: Value,
+}
+
+impl Resuming {
+    async fn register(hub: &Hub) -> Self {
+        Self::register_with(hub, Memory::default()).await
+    }
+
+    async fn register_with(hub: &Hub, mut memory: Memory) -> Self {
+        let mut raw = Raw::connect(hub.addr, &address("amy")).await;
+        raw.send(memory.register("amy")).await;
+        let registered = raw.frame().await;
+        assert_eq!(registered["extensions"], json!(["resume"]));
+        for frame in memory.registered(&registered) {
+            raw.send(frame).await;
+        }
+        Self {
+            memory,
+            raw,
+            registered,
+        }
+    }
+
+    /// Comes back to another hub, with what it remembers.
+    async fn come_back(self, hub: &Hub) -> Self {
+        Self::register_with(hub, self.memory).await
+    }
+
+    /// The next frame brings this request.
+    async fn expect(&mut self, request: &str) {
+        let frame = self.raw.frame().await;
+        let is_it = (&frame["type"], &frame["request_id"]);
+        assert_eq!(is_it, (&json!("message"), &json!(request)), "{frame}");
+        self.memory.begin(request);
+    }
+
+    /// Says something of its answer.
+    async fn say(&mut self, frame: Value) {
+        self.raw.send(self.memory.keep(frame)).await;
+    }
+
+    /// Waits until the hub has all that it said of a request so far.
+    async fn acked(&mut self, request: &str) {
+        while self.memory.keeps(request) {
+            let ack = self.raw.frame().await;
+            assert_eq!(ack["type"], "ack", "{ack}");
+            self.memory.acked(&ack);
+        }
+    }
+
+    /// What the hub said of its requests: those that go on, and those that are over.
+    fn told(&self) -> (Value, Value) {
+        let resume = &self.registered["resume"];
+        (resume["open"].clone(), resume["gone"].clone())
+    }
+}
+
+async fn asked(hub: &Hub, request: &str, receiver: &Receiver) {
+    let relay = relay("amy", request, &receiver.url());
+    hub.platform().relay(&relay).await;
+}
+
+async fn assert_completed(receiver: &mut Receiver, request: &str, result: &str) {
+    let post = receiver.next().await;
+    let told = post.body();
+    assert_eq!(told["request_id"], request);
+    assert_eq!(
+        (&told["status"], &told["result"]),
+        (&json!("completed"), &json!(result)),
+        "{told}"
+    );
+    post.ok().await;
+}
+
+/// The agent has seen it and said nothing yet.
+#[tokio::test]
+async fn a_message_that_the_agent_has_goes_on_and_is_not_sent_again() {
+    let mut receiver = Receiver::start();
+    let hub = Hub::start().await;
+    let mut amy = Resuming::register(&hub).await;
+    asked(&hub, "r1", &receiver).await;
+    amy.expect("r1").await;
+    let hub = hub.kill().await.start().await;
+    let mut amy = amy.come_back(&hub).await;
+    assert_eq!(amy.told().0, json!([{"request_id": "r1", "have": 0}]));
+    asked(&hub, "r2", &receiver).await;
+    amy.expect("r2").await;
+    amy.say(done("r1", "answer")).await;
+    assert_completed(&mut receiver, "r1", "answer").await;
+}
+
+/// `sent` is committed before the message is written: it may never have arrived.
+#[tokio::test]
+async fn a_message_that_the_agent_does_not_know_is_sent_again() {
+    let mut receiver = Receiver::start();
+    let hub = Hub::start().await;
+    let amy = Resuming::register(&hub).await;
+    asked(&hub, "r1", &receiver).await;
+    let hub = hub.kill().await.start().await;
+    // It never looked at what came.
+    let mut amy = amy.come_back(&hub).await;
+    amy.expect("r1").await;
+    amy.say(done("r1", "answer")).await;
+    assert_completed(&mut receiver, "r1", "answer").await;
+}
+
+/// What the hub acknowledged is in its log; what it did not, the agent says again.
+#[tokio::test]
+async fn an_answer_goes_on_after_some_pieces_with_nothing_lost_or_doubled() {
+    let mut receiver = Receiver::start();
+    let mut hub = Hub::start().await;
+    let mut amy = Resuming::register(&hub).await;
+    asked(&hub, "r1", &receiver).await;
+    amy.expect("r1").await;
+    let mut whole = String::new();
+    for round in 0..3 {
+        for piece in [format!("{round}a "), format!("{round}b ")] {
+            amy.say(chunk("r1", &piece)).await;
+            whole += &piece;
+        }
+        amy.acked("r1").await;
+        // This one may be lost with the hub.
+        let piece = format!("{round}c ");
+        amy.say(chunk("r1", &piece)).await;
+        whole += &piece;
+        hub = hub.kill().await.start().await;
+        amy = amy.come_back(&hub).await;
+        let (open, _) = amy.told();
+        let have = open[0]["have"].as_u64().expect("a number");
+        assert!((round * 3 + 2..=round * 3 + 3).contains(&have), "{open}");
+    }
+    amy.say(done("r1", "")).await;
+    assert_completed(&mut receiver, "r1", &whole).await;
+    let status = hub.platform().status("amy", "r1").await;
+    assert_eq!(status["result"], whole, "{status}");
+}
+
+/// The end was written; whether the hub has it, it says when the agent comes back.
+#[tokio::test]
+async fn an_end_that_was_just_written_is_never_lost() {
+    const TASKS: usize = 24;
+    let mut receiver = Receiver::start();
+    let hub = Hub::start().await;
+    let mut amy = Resuming::register(&hub).await;
+    let requests: Vec<String> = (0..TASKS).map(|number| format!("r{number}")).collect();
+    for request in &requests {
+        asked(&hub, request, &receiver).await;
+        amy.expect(request).await;
+    }
+    for request in &requests {
+        amy.say(done(request, &format!("answer {request}"))).await;
+    }
+    let hub = hub.kill().await.start().await;
+    let amy = amy.come_back(&hub).await;
+    let mut told = Told::default();
+    while told.len() < TASKS {
+        let post = receiver.next().await;
+        told.note(&post);
+        post.ok().await;
+    }
+    for request in &requests {
+        let told = told.of(request).expect("each was told");
+        assert_eq!(told["result"], format!("answer {request}"), "{told}");
+    }
+    let (open, gone) = amy.told();
+    let count = |list: &Value| list.as_array().map_or(0, Vec::len);
+    assert_eq!(count(&open) + count(&gone), TASKS, "{open} {gone}");
+}
+
+/// An agent that resumes is only one if it shows the token of before: another program with its id fails what it had.
+#[tokio::test]
+async fn another_program_does_not_go_on_with_what_the_first_one_had() {
+    let mut receiver = Receiver::start();
+    let hub = Hub::start().await;
+    let mut amy = Resuming::register(&hub).await;
+    asked(&hub, "r1", &receiver).await;
+    amy.expect("r1").await;
+    let hub = hub.kill().await.start().await;
+    let mut other = Resuming::register(&hub).await;
+    let post = receiver.next().await;
+    assert_eq!(text(&post.body(), "error_code"), "agent_offline");
+    post.ok().await;
+    asked(&hub, "r2", &receiver).await;
+    other.expect("r2").await;
+}
+
+/// SIGTERM leaves what an agent resumes to the next hub.
+#[tokio::test]
+async fn a_hub_that_stops_leaves_an_answer_to_the_next_one() {
+    let mut receiver = Receiver::start();
+    let hub = Hub::start().await;
+    let mut amy = Resuming::register(&hub).await;
+    asked(&hub, "r1", &receiver).await;
+    amy.expect("r1").await;
+    amy.say(chunk("r1", "one ")).await;
+    amy.acked("r1").await;
+    let hub = hub.stop().await.start().await;
+    let mut amy = amy.come_back(&hub).await;
+    assert_eq!(amy.told().0, json!([{"request_id": "r1", "have": 1}]));
+    amy.say(chunk("r1", "two")).await;
+    amy.say(done("r1", "")).await;
+    assert_completed(&mut receiver, "r1", "one two").await;
+}

@@ -1,0 +1,209 @@
+//! What the agent of the conformance kits does, prefix by prefix. Time is paused: its work takes none.
+
+use std::time::Duration;
+
+use jackfield_core::call::Reply;
+use jackfield_model::{DoneState, End, Message};
+use jackfield_testkit::fake_request;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::in_process::{
+    behaviour::{Kit, agent},
+    hub::{next, with},
+};
+
+const AT_ONCE: Duration = Duration::ZERO;
+
+/// What came of a message.
+struct Outcome {
+    made: Vec<Value>,
+    state: DoneState,
+    is_message: bool,
+    took: Duration,
+}
+
+/// Sends the agent messages with these ids.
+async fn told(kit: Kit, ids: impl IntoIterator<Item = String>) -> Vec<Outcome> {
+    let (hub, _agent) = with(agent("tck", kit)).await;
+    let mut outcomes = Vec::new();
+    for id in ids {
+        let mut request = fake_request("tck", "x");
+        request.message = Message {
+            id: Some(id),
+            ..Message::text("hello")
+        };
+        let (begun, mut made) = (Instant::now(), Vec::new());
+        let mut replies = hub.call(request).unwrap().replies();
+        let end = loop {
+            match next(&mut replies).await {
+                Reply::Event(event) => made.push(serde_json::to_value(event).unwrap()),
+                Reply::End(end) => break end,
+            }
+        };
+        let End::Done(done) = end else {
+            panic!("{end:?}")
+        };
+        outcomes.push(Outcome {
+            made,
+            state: done.state,
+            is_message: done.is_message,
+            took: begun.elapsed(),
+        });
+    }
+    outcomes
+}
+
+fn says(text: &str) -> Value {
+    json!({"type": "chunk", "kind": "text", "text": text})
+}
+
+/// An artifact in one piece.
+fn makes(part: &Value) -> Value {
+    json!({"type": "artifact", "id": "made", "parts": [part], "append": false, "last": true})
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_id_of_a_message_decides_what_the_agent_does() {
+    let file = |source: &str, value: &str| {
+        makes(&json!({"file": {"name": "output.txt", "mime": "text/plain", source: value}}))
+    };
+    let completed = DoneState::Completed;
+    let delayed = vec![says("Done after delay")];
+    let table = [
+        (
+            "tck-complete-task",
+            vec![says("Hello from TCK")],
+            completed,
+            AT_ONCE,
+        ),
+        (
+            "tck-delayed-complete",
+            delayed.clone(),
+            completed,
+            Duration::from_secs(2),
+        ),
+        (
+            "tck-artifact-text",
+            vec![makes(&json!({"text": "Generated text content"}))],
+            completed,
+            AT_ONCE,
+        ),
+        (
+            "tck-artifact-file",
+            vec![file("bytes", "dGNr")],
+            completed,
+            AT_ONCE,
+        ),
+        (
+            "tck-artifact-file-url",
+            vec![file("uri", "https://example.com/output.txt")],
+            completed,
+            AT_ONCE,
+        ),
+        (
+            "tck-artifact-data",
+            vec![makes(&json!({"data": {"key": "value", "count": 42}}))],
+            completed,
+            AT_ONCE,
+        ),
+        (
+            "tck-message-response",
+            vec![says("Direct message response")],
+            completed,
+            AT_ONCE,
+        ),
+        (
+            "tck-input-required",
+            vec![says("What next?")],
+            DoneState::InputRequired,
+            AT_ONCE,
+        ),
+        (
+            "tck-auth-required",
+            vec![says("Who are you?")],
+            DoneState::InputRequired,
+            AT_ONCE,
+        ),
+        (
+            "tck-reject-task",
+            vec![says("rejected")],
+            DoneState::Rejected,
+            AT_ONCE,
+        ),
+        (
+            "tck-stream-001",
+            vec![makes(&json!({"text": "Stream hello from TCK"}))],
+            completed,
+            AT_ONCE,
+        ),
+        ("tck-stream-002", vec![], completed, AT_ONCE),
+        (
+            "tck-stream-003",
+            vec![makes(&json!({"text": "Stream task lifecycle"}))],
+            completed,
+            AT_ONCE,
+        ),
+        (
+            "tck-stream-ordering-001",
+            vec![makes(&json!({"text": "Ordered output"}))],
+            completed,
+            AT_ONCE,
+        ),
+        (
+            "tck-stream-artifact-text",
+            vec![makes(&json!({"text": "Streamed text content"}))],
+            completed,
+            AT_ONCE,
+        ),
+        (
+            "tck-stream-artifact-file",
+            vec![file("bytes", "dGNr")],
+            completed,
+            AT_ONCE,
+        ),
+        (
+            "tck-stream-artifact-chunked",
+            vec![
+                json!({"type": "artifact", "id": "made", "parts": [{"text": "chunk-1 "}], "append": false, "last": false}),
+                json!({"type": "artifact", "id": "made", "parts": [{"text": "chunk-2"}], "append": true, "last": true}),
+            ],
+            completed,
+            AT_ONCE,
+        ),
+        (
+            "test-resubscribe-message-id",
+            delayed,
+            completed,
+            Duration::from_secs(4),
+        ),
+        ("tck-dm-test-001", vec![says("hello")], completed, AT_ONCE),
+        ("", vec![says("hello")], completed, AT_ONCE),
+    ];
+    // The kit appends a session, and the transport.
+    let ids = table
+        .iter()
+        .map(|(prefix, ..)| format!("{prefix}-0a1b2c3d-jsonrpc"));
+    let outcomes = told(Kit::V1, ids).await;
+    for ((prefix, made, state, time), outcome) in table.iter().zip(outcomes) {
+        assert_eq!(&outcome.made, made, "{prefix}");
+        assert_eq!(outcome.state, *state, "{prefix}");
+        assert_eq!(outcome.is_message, *prefix == "tck-message-response");
+        assert!(outcome.took >= *time, "{prefix} took {:?}", outcome.took);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn for_the_older_kit_it_works_a_while_and_then_asks() {
+    let ids = [
+        "test-message-1",
+        "tck-complete-task",
+        "test-resubscribe-message-id-1",
+    ];
+    let outcomes = told(Kit::V03, ids.map(str::to_owned)).await;
+    for (outcome, seconds) in outcomes.iter().zip([3, 3, 4]) {
+        assert_eq!(outcome.made, [says("What next?")]);
+        assert_eq!(outcome.state, DoneState::InputRequired);
+        assert!(outcome.took >= Duration::from_secs(seconds));
+    }
+}

@@ -1,0 +1,67 @@
+//! The platform, by the bridge's relay.
+
+use jackfield_testkit::{Events, TestHub, Web};
+use serde_json::{Value, json};
+
+use super::{Caller, Ended, Questions, Told, piece, text};
+use crate::a2a_remote::server::ACTOR;
+
+pub(crate) struct Platform {
+    web: Web,
+    events: Option<Events>,
+    calls: usize,
+    heard: Vec<Value>,
+}
+
+impl Platform {
+    fn names(&self) -> Value {
+        json!({"agent_id": ACTOR, "session_id": "s-1", "request_id": format!("r-{}", self.calls)})
+    }
+}
+
+impl Caller for Platform {
+    const NAME: &'static str = "the platform";
+    const QUESTIONS: Questions = Questions::Told;
+
+    async fn join(hub: &TestHub) -> Self {
+        Self {
+            web: hub.platform(),
+            events: None,
+            calls: 0,
+            heard: Vec::new(),
+        }
+    }
+
+    async fn begin(&mut self, text: &str) {
+        self.calls += 1;
+        self.heard.clear();
+        let mut body = self.names();
+        body["content"] = text.into();
+        self.events = Some(self.web.stream("/api/relay", body).await);
+    }
+
+    async fn next(&mut self) -> Told {
+        let data = self.events.as_mut().unwrap().next().await;
+        self.heard.push(data.clone());
+        match data["type"].as_str().unwrap() {
+            "chunk" => piece(&data["kind"], text(&data["delta"])),
+            "done" => Told::Ended(Ended::Done),
+            "error" if data["message"] == "Request cancelled" => Told::Ended(Ended::Cancelled),
+            "error" => Told::Ended(Ended::Failed(text(&data["message"]))),
+            _ => Told::Other,
+        }
+    }
+
+    async fn cancel(&mut self) {
+        let (status, answer) = self.web.post("/api/cancel", self.names()).await;
+        assert_eq!(status, 200, "{answer}");
+    }
+
+    async fn answer(&mut self, _: &str) {
+        unreachable!("it is told only");
+    }
+
+    fn heard(&self) -> &[Value] {
+        &self.heard
+    }
+}

@@ -1,0 +1,265 @@
+//! One operation, asked for by one caller: once for what is ann's, once for what does not exist.
+
+use std::time::Duration;
+
+use jackfield_testkit::{Raw, bridge_register};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::access::{
+    rows::{Kind, Row},
+    scene::Scene,
+};
+
+/// What nobody has.
+const NOTHING: &str = "nobodys-thing";
+/// A task that nobody has.
+const NO_TASK: &str = "0190a0a0-0000-7000-8000-000000000000";
+
+/// What a caller may do, as the table says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cell {
+    Yes,
+    Own,
+    Told,
+    Unknown,
+    No,
+}
+
+impl Cell {
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            Self::Yes => "yes",
+            Self::Own => "own",
+            Self::Told => "told",
+            Self::Unknown => "unknown",
+            Self::No => "–",
+        }
+    }
+}
+
+/// What the hub said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Said {
+    is_refused: bool,
+    text: String,
+}
+
+/// What the hub answered.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    real: Said,
+    /// To the same about a thing that does not exist, if the operation is about one.
+    other: Option<Said>,
+    pub(crate) tells_of_ann: bool,
+}
+
+impl Answer {
+    pub(crate) async fn to(scene: &Scene, row: &Row) -> Self {
+        let other = match row.is_about_something() {
+            true => Some(ask(scene, row, Names::nothing_for(row)).await),
+            false => None,
+        };
+        let names = Names::of(scene);
+        let mut real = ask(scene, row, names).await;
+        let tells_of_ann = !real.is_refused && row.is_listing() && real.text.contains("anns-");
+        for (name, nothing) in names.all().into_iter().zip(Names::nothing_for(row).all()) {
+            real.text = real.text.replace(name, nothing);
+        }
+        Self {
+            real,
+            other,
+            tells_of_ann,
+        }
+    }
+
+    /// What it means; whether it is a list of things, some of them ann's.
+    pub(crate) fn cell(&self, is_list: bool) -> Cell {
+        match &self.other {
+            Some(other) if *other == self.real && other.is_refused => Cell::No,
+            Some(other) if *other == self.real => Cell::Unknown,
+            Some(_) if self.real.is_refused => Cell::Told,
+            None if self.real.is_refused => Cell::No,
+            None if is_list && !self.tells_of_ann => Cell::Own,
+            _ => Cell::Yes,
+        }
+    }
+}
+
+/// What stands where a row has a name in braces.
+#[derive(Debug, Clone, Copy)]
+struct Names<'a> {
+    agent: &'a str,
+    team: &'a str,
+    task: &'a str,
+    token: &'a str,
+    remote: &'a str,
+}
+
+impl<'a> Names<'a> {
+    fn of(scene: &'a Scene) -> Self {
+        Self {
+            agent: "anns-agent",
+            team: "anns-team",
+            task: &scene.task,
+            token: &scene.ann,
+            remote: "anns-remote",
+        }
+    }
+
+    fn nothing_for(row: &Row) -> Self {
+        Self {
+            // Who may register it would make it something.
+            agent: match row.kind {
+                Kind::Agora(_) => "nobodys-first",
+                Kind::Bridge => "nobodys-second",
+                _ => NOTHING,
+            },
+            team: NOTHING,
+            task: NO_TASK,
+            token: NO_TASK,
+            remote: NOTHING,
+        }
+    }
+
+    fn all(self) -> [&'a str; 5] {
+        [self.agent, self.team, self.task, self.token, self.remote]
+    }
+
+    fn fill(self, text: &str) -> String {
+        text.replace("{agent}", self.agent)
+            .replace("{team}", self.team)
+            .replace("{call}", self.task)
+            .replace("{token}", self.token)
+            .replace("{remote}", self.remote)
+    }
+}
+
+async fn ask(scene: &Scene, row: &Row, names: Names<'_>) -> Said {
+    match row.kind {
+        Kind::Http { method, path, body } => {
+            let body = (!body.is_empty()).then(|| names.fill(body));
+            http(scene, method, &names.fill(path), body).await
+        }
+        Kind::Grpc(method) => {
+            let path = names.fill("/a2a/agents/{agent}/lf.a2a.v1.A2AService/");
+            grpc(scene, &format!("{path}{method}")).await
+        }
+        Kind::Mcp(tool, arguments) => {
+            let arguments: Value = serde_json::from_str(&names.fill(arguments)).unwrap();
+            let params = json!({"name": tool, "arguments": arguments});
+            let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+            http(scene, "POST", "/mcp", Some(body.to_string())).await
+        }
+        Kind::Agora(frame) => agora(scene, &names.fill(frame)).await,
+        Kind::Bridge => bridge(scene, names.agent).await,
+        Kind::Viewer(path) => viewer(scene, &names.fill(path)).await,
+    }
+}
+
+async fn http(scene: &Scene, method: &str, path: &str, body: Option<String>) -> Said {
+    let method = Method::from_bytes(method.as_bytes()).unwrap();
+    let client = &scene.client;
+    let mut request = client
+        .request(method, scene.hub.url(path))
+        .header("accept", "application/json, text/event-stream")
+        .timeout(Duration::from_secs(30));
+    for (name, value) in &scene.shows {
+        request = request.header(*name, value);
+    }
+    if let Some(body) = body {
+        request = request
+            .header("content-type", "application/json")
+            .body(body);
+    }
+    let mut response = request.send().await.unwrap();
+    let status = response.status().as_u16();
+    let is_stream = response.headers().get("content-type").is_some_and(|kind| {
+        kind.as_bytes().starts_with(b"text/event-stream") && !path.starts_with("/mcp")
+    });
+    let text = if is_stream {
+        // Streams may never end; what comes first is enough, and may be long in coming.
+        let first = tokio::time::timeout(Duration::from_millis(300), response.chunk());
+        let first = first.await.ok().and_then(Result::ok).flatten();
+        String::from_utf8_lossy(&first.unwrap_or_default()).into_owned()
+    } else {
+        response.text().await.unwrap()
+    };
+    Said {
+        is_refused: matches!(status, 401 | 403),
+        text: format!("{status} {text}"),
+    }
+}
+
+async fn grpc(scene: &Scene, path: &str) -> Said {
+    let client = &scene.client;
+    let mut request = client
+        .post(scene.hub.url(path))
+        .header("content-type", "application/grpc")
+        .header("te", "trailers")
+        .body(vec![0; 5]);
+    for (name, value) in &scene.shows {
+        request = request.header(*name, value);
+    }
+    let response = request.send().await.unwrap();
+    let told = |name: &str| {
+        let value = response.headers().get(name);
+        value.map_or_else(String::new, |value| value.to_str().unwrap().to_owned())
+    };
+    // Without a status among the headers there is an answer.
+    let status = told("grpc-status");
+    Said {
+        is_refused: matches!(status.as_str(), "7" | "16"),
+        text: format!("{status} {}", told("grpc-message")),
+    }
+}
+
+fn headers(scene: &Scene) -> Vec<(&'static str, &str)> {
+    let shows = scene.shows.iter();
+    shows.map(|(name, value)| (*name, value.as_str())).collect()
+}
+
+async fn agora(scene: &Scene, frame: &str) -> Said {
+    let mut raw = Raw::connect_with(scene.hub.addr(), "/ws", &headers(scene))
+        .await
+        .unwrap();
+    raw.send(serde_json::from_str(frame).unwrap()).await;
+    let told = raw.frame().await;
+    Said {
+        is_refused: told["type"] == "error" && told.to_string().contains("unauthorized"),
+        text: told.to_string(),
+    }
+}
+
+async fn bridge(scene: &Scene, agent: &str) -> Said {
+    let mut raw = Raw::connect_with(scene.hub.addr(), "/ws", &headers(scene))
+        .await
+        .unwrap();
+    let mut register = bridge_register(agent);
+    if let Some(token) = &scene.token {
+        register["token"] = token.as_str().into();
+    }
+    raw.send(register).await;
+    let told = raw.frame().await;
+    Said {
+        is_refused: told["status"] != "ok",
+        text: told.to_string(),
+    }
+}
+
+async fn viewer(scene: &Scene, path: &str) -> Said {
+    match Raw::connect_with(scene.hub.addr(), path, &headers(scene)).await {
+        Ok(mut raw) => {
+            // What is wrong is told on the open connection.
+            let first = tokio::time::timeout(Duration::from_secs(2), raw.maybe_text()).await;
+            Said {
+                is_refused: false,
+                text: format!("{first:?}"),
+            }
+        }
+        Err(status) => Said {
+            is_refused: matches!(status, 401 | 403),
+            text: status.to_string(),
+        },
+    }
+}

@@ -1,0 +1,135 @@
+//! A peer that hands off, by 1.1.0.
+
+use std::collections::VecDeque;
+
+use crate::matrix::protocol::Protocol;
+use jackfield_p2p::{HANDOFF_STREAM, PeerId, streams::Stream};
+use jackfield_testkit::TestHub;
+use serde_json::{Value, json};
+
+use crate::matrix::{
+    caller::{Caller, QUESTION},
+    heard::{File, Heard, text},
+    node::{self, Peer},
+    stage::Owner,
+};
+
+pub(crate) struct P2p {
+    peer: Peer,
+    hub: PeerId,
+    target: String,
+    stream: Option<Stream>,
+    unread: Vec<u8>,
+    has_text: bool,
+    unheard: VecDeque<Heard>,
+}
+
+impl P2p {
+    /// The next frame; nothing at the end.
+    async fn frame(&mut self) -> Option<Value> {
+        loop {
+            if let Some(at) = self.unread.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<_> = self.unread.drain(..=at).collect();
+                return Some(serde_json::from_slice(&line).unwrap());
+            }
+            let more = node::read(self.stream.as_mut()?).await;
+            if more.is_empty() {
+                return None;
+            }
+            self.unread.extend(more);
+        }
+    }
+
+    /// The answer: words, or an object where there is more than that.
+    async fn result(&mut self, data: &Value) {
+        let words = data.as_str().or(data["text"].as_str());
+        if let Some(words) = words.filter(|words| !self.has_text && !words.is_empty()) {
+            self.unheard.push_back(Heard::text(words));
+        }
+        for file in data["files"].as_array().into_iter().flatten() {
+            let file = File::linked(&file["name"], &file["url"]).await;
+            self.unheard.push_back(Heard::File(file));
+        }
+        self.unheard.push_back(Heard::Done);
+    }
+}
+
+impl Caller for P2p {
+    const PROTOCOL: Protocol = Protocol::P2p;
+    /// Streams have little room, and a hub that cannot write gives up soon.
+    const UNREAD: usize = 2 << 20;
+
+    async fn join(hub: &TestHub, target: &str, _: Protocol) -> Self {
+        let peer = Peer::start().await;
+        Self {
+            hub: peer.connect(hub).await,
+            peer,
+            target: target.to_owned(),
+            stream: None,
+            unread: Vec::new(),
+            has_text: false,
+            unheard: VecDeque::new(),
+        }
+    }
+
+    async fn join_in_vain(hub: &TestHub, _: &Owner, target: &str) -> Self {
+        Self::join(hub, target, Protocol::P2p).await
+    }
+
+    async fn call(&mut self) {
+        let opened = self.peer.node.open(self.hub, &[], &[HANDOFF_STREAM]).await;
+        let (mut stream, _) = opened.unwrap();
+        let path = format!("/agents/{}/ask", self.target);
+        let request = json!({"method": "POST", "path": path, "input_data": QUESTION});
+        assert!(node::write(&mut stream, &request).await, "it is open");
+        self.stream = Some(stream);
+    }
+
+    async fn hear(&mut self) -> Heard {
+        loop {
+            if let Some(heard) = self.unheard.pop_front() {
+                return heard;
+            }
+            let Some(frame) = self.frame().await else {
+                return Heard::Cancelled;
+            };
+            match frame["type"].as_str() {
+                Some("accepted" | "heartbeat") => {}
+                Some("chunk") => {
+                    self.has_text = true;
+                    return Heard::Text(text(&frame["data"]));
+                }
+                Some("status") => return Heard::Status(text(&frame["text"])),
+                Some("result") => self.result(&frame["data"]).await,
+                Some("error") => {
+                    let code = &frame["code"];
+                    return Heard::Failed {
+                        code: match frame["reason"].as_str() {
+                            Some(reason) => reason.to_owned(),
+                            None => code.to_string(),
+                        },
+                        words: text(&frame["error"]),
+                    };
+                }
+                _ => panic!("{frame}"),
+            }
+        }
+    }
+
+    async fn answer(&mut self, _: &str) {
+        unreachable!("its call has failed");
+    }
+
+    /// A stream that is dropped is reset.
+    async fn cancel(&mut self) {
+        self.stream = None;
+    }
+
+    async fn leave(&mut self) {
+        self.peer.node.disconnect(self.hub);
+    }
+
+    async fn come_back(&mut self) {
+        unreachable!("its calls end with its connection");
+    }
+}

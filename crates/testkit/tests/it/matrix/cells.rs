@@ -1,0 +1,348 @@
+//! The topics, one function each: both sides play it, and what is seen is what the table says.
+
+use jackfield_hub::matrix::{Support, Topic};
+use jackfield_testkit::TestHub;
+use serde_json::json;
+
+use crate::matrix::{
+    callee::{Callee, FAILURE_CODE, FAILURE_WORDS, LINK, Told},
+    caller::Caller,
+    heard::{File, Heard},
+    protocol::Protocol,
+    stage::{self, Owner},
+};
+
+/// What is said to a slow reader that gets all of it in the end.
+const MUCH: usize = 1 << 20;
+
+/// A hub, an agent, and a caller whose question has reached it.
+struct Scene<C, A> {
+    hub: TestHub,
+    support: Support,
+    caller: C,
+    agent: A,
+}
+
+/// Plays one cell.
+pub(crate) async fn play<C: Caller, A: Callee>(topic: Topic) {
+    let hub = stage::hub(topic, C::PROTOCOL, A::PROTOCOL).await;
+    let support = C::PROTOCOL.calls(A::PROTOCOL, topic);
+    match topic {
+        Topic::UnknownAgent => return unknown::<C>(&hub).await,
+        Topic::ForeignAgent => return foreign::<C, A>(&hub, &support).await,
+        _ => {}
+    }
+    let mut agent = A::join(&hub, &Owner::Local).await;
+    if is_apart::<C, A>(Protocol::P2p) {
+        assert!(matches!(support, Support::Unsupported(_)));
+        return expect_refused::<C>(&hub, &Owner::Local, &agent.id()).await;
+    }
+    let mut caller = C::join(&hub, &agent.id(), A::PROTOCOL).await;
+    caller.call().await;
+    agent.called().await;
+    let scene = Scene {
+        hub,
+        support,
+        caller,
+        agent,
+    };
+    match topic {
+        Topic::OneShot => scene.one_shot().await,
+        Topic::Streamed => scene.streamed().await,
+        Topic::Kinds => scene.kinds().await,
+        Topic::Attachment => scene.attachment().await,
+        Topic::Ask => scene.ask().await,
+        Topic::CancelByCaller => scene.cancel().await,
+        Topic::CallerGone => scene.caller_gone().await,
+        Topic::AgentGone => scene.agent_gone().await,
+        Topic::AgentError => scene.agent_error().await,
+        Topic::Timeout => scene.timeout().await,
+        Topic::SlowReader => scene.slow_reader().await,
+        Topic::UnknownAgent | Topic::ForeignAgent => {}
+    }
+}
+
+impl<C: Caller, A: Callee> Scene<C, A> {
+    async fn one_shot(mut self) {
+        self.expect_whole();
+        self.agent.answers_at_once("It is 42.").await;
+        self.expect_rest([Heard::text("It is 42."), Heard::Done])
+            .await;
+    }
+
+    async fn streamed(mut self) {
+        self.expect_whole();
+        for piece in ["one ", "two "] {
+            self.agent.says(piece).await;
+            // Only then it goes on.
+            assert_eq!(self.caller.hear().await, Heard::text(piece));
+        }
+        self.agent.ends().await;
+        self.expect_rest([Heard::Done]).await;
+    }
+
+    async fn kinds(mut self) {
+        let all = vec![
+            Heard::Thinking("hm".to_owned()),
+            Heard::status("reading"),
+            Heard::ToolStart("Bash".to_owned()),
+            Heard::ToolResult("ok".to_owned()),
+        ];
+        let mut expected = match self.support {
+            Support::Full(_) => all,
+            Support::Converted(_) => vec![Heard::status("reading")],
+            Support::Unsupported(_) => vec![],
+        };
+        expected.extend([Heard::text("done"), Heard::Done]);
+        self.agent.works().await;
+        self.agent.says("done").await;
+        self.agent.ends().await;
+        self.expect_rest(expected).await;
+    }
+
+    async fn attachment(mut self) {
+        self.agent.ends_with_file().await;
+        if A::PROTOCOL == Protocol::P2p {
+            self.expect_folded();
+            let heard = self.caller.rest().await;
+            let words = match &heard[..] {
+                [Heard::Text(words), Heard::Done] => words,
+                _ => panic!("{heard:?}"),
+            };
+            assert!(words.contains(LINK), "{words}");
+            return;
+        }
+        let is_link = matches!(self.support, Support::Converted(_));
+        let file = Heard::File(File::attached(is_link));
+        self.expect_rest([file, Heard::Done]).await;
+    }
+
+    async fn ask(mut self) {
+        const QUESTION: &str = "which city?";
+        self.agent.asks(QUESTION).await;
+        match self.support {
+            Support::Full(_) => {
+                let asked = Heard::Asked(QUESTION.to_owned());
+                assert_eq!(self.caller.hear().await, asked);
+                self.caller.answer("Rome").await;
+                assert_eq!(self.agent.is_answered().await, "Rome");
+            }
+            Support::Converted(_) => {
+                assert_eq!(self.caller.hear().await, Heard::status(QUESTION));
+                let path = format!("/v1/calls/{}/answer", self.agent.call());
+                let answer = json!({"ask_id": A::ASK, "content": "Rome"});
+                let (status, told) = self.hub.web().post(&path, answer).await;
+                assert_eq!(status, 204, "{told}");
+                assert_eq!(self.agent.is_answered().await, "Rome");
+            }
+            Support::Unsupported(_) if C::PROTOCOL == Protocol::P2p => {
+                self.expect_failed("unsupported", QUESTION).await;
+                assert_eq!(self.agent.is_told().await, Told::Cancel);
+                return;
+            }
+            // What it said was no word of the protocol.
+            Support::Unsupported(_) => {}
+        }
+        self.agent.says("sunny").await;
+        self.agent.ends().await;
+        self.expect_rest([Heard::text("sunny"), Heard::Done]).await;
+    }
+
+    async fn cancel(mut self) {
+        self.expect_whole();
+        self.begin().await;
+        self.caller.cancel().await;
+        assert_eq!(self.agent.is_told().await, Told::Cancel);
+        if is_apart::<C, A>(Protocol::Agora) {
+            self.agent.ends().await;
+            self.expect_rest([Heard::Done]).await;
+        } else {
+            self.expect_rest([Heard::Cancelled]).await;
+        }
+    }
+
+    async fn caller_gone(mut self) {
+        self.begin().await;
+        self.caller.leave().await;
+        match self.support {
+            Support::Full(_) => assert_eq!(self.agent.is_told().await, Told::Cancel),
+            Support::Converted(_) => assert_eq!(self.agent.is_told().await, Told::CallerLeft),
+            Support::Unsupported(_) => {
+                self.caller.come_back().await;
+                self.agent.says("two ").await;
+                self.agent.ends().await;
+                self.expect_rest([Heard::text("one two "), Heard::Done])
+                    .await;
+            }
+        }
+    }
+
+    async fn agent_gone(mut self) {
+        self.begin().await;
+        self.agent.leaves().await;
+        if A::PROTOCOL == Protocol::A2a {
+            self.expect_folded();
+            self.agent.is_taken_up().await;
+            self.agent.says("two ").await;
+            self.agent.ends().await;
+            self.expect_rest([Heard::text("two "), Heard::Done]).await;
+        } else {
+            self.expect_failed("offline", "").await;
+        }
+    }
+
+    async fn agent_error(mut self) {
+        self.agent.fails().await;
+        let reason = match A::PROTOCOL {
+            Protocol::Agora | Protocol::Bridge | Protocol::Team => FAILURE_CODE,
+            Protocol::A2a => "failed",
+            Protocol::P2p => "peer_error",
+        };
+        let is_whole = matches!(self.support, Support::Full(_));
+        let code = code(C::PROTOCOL, reason);
+        assert_eq!(is_whole, code == FAILURE_CODE, "{code}");
+        self.expect_failed(reason, FAILURE_WORDS).await;
+    }
+
+    async fn timeout(mut self) {
+        if is_apart::<C, A>(Protocol::Agora) {
+            assert!(matches!(self.support, Support::Unsupported(_)));
+            // A call of the same age is over by now.
+            let agent = self.hub.bridge("other").await;
+            let mut events = self.hub.platform().relay("other", "r-1").await;
+            assert_eq!(events.rest().await[0]["code"], "timeout");
+            drop(agent);
+            self.agent.says("late").await;
+            self.agent.ends().await;
+            return self.expect_rest([Heard::text("late"), Heard::Done]).await;
+        }
+        self.expect_whole();
+        self.expect_failed("timeout", "").await;
+        assert_eq!(self.agent.is_told().await, Told::Cancel);
+    }
+
+    async fn slow_reader(mut self) {
+        if matches!(self.support, Support::Unsupported(_)) {
+            self.agent.floods(MUCH).await;
+            self.agent.ends().await;
+            let heard = self.caller.rest().await;
+            let lengths: Vec<_> = heard
+                .iter()
+                .map(|it| match it {
+                    Heard::Text(text) => text.len(),
+                    Heard::Done => 0,
+                    other => panic!("{other:?}"),
+                })
+                .collect();
+            assert_eq!(lengths, [MUCH, 0]);
+            return;
+        }
+        self.expect_whole();
+        self.agent.floods(C::UNREAD).await;
+        let told = match is_apart::<C, A>(Protocol::Agora) {
+            true => Told::CallerDoesNotRead,
+            false => Told::Cancel,
+        };
+        assert_eq!(self.agent.is_told().await, told);
+        let heard = self.caller.rest().await;
+        let end = heard.last().unwrap();
+        let is_slow = matches!(end, Heard::Failed { code: told, .. } if *told == code(C::PROTOCOL, "slow_reader"));
+        assert!(is_slow, "{end:?}");
+    }
+
+    /// The agent says something, and the caller hears it.
+    async fn begin(&mut self) {
+        self.agent.says("one ").await;
+        assert_eq!(self.caller.hear().await, Heard::text("one "));
+    }
+
+    fn expect_whole(&self) {
+        assert!(
+            matches!(self.support, Support::Full(_)),
+            "{:?}",
+            self.support
+        );
+    }
+
+    fn expect_folded(&self) {
+        assert!(
+            matches!(self.support, Support::Converted(_)),
+            "{:?}",
+            self.support
+        );
+    }
+
+    async fn expect_rest(&mut self, expected: impl Into<Vec<Heard>>) {
+        assert_eq!(self.caller.rest().await, expected.into());
+    }
+
+    /// Nothing comes but the failure.
+    async fn expect_failed(&mut self, reason: &str, words: &str) {
+        let heard = self.caller.rest().await;
+        expect_failure(C::PROTOCOL, reason, words, &heard);
+    }
+}
+
+async fn unknown<C: Caller>(hub: &TestHub) {
+    expect_refused::<C>(hub, &Owner::Local, "nobody").await;
+}
+
+async fn foreign<C: Caller, A: Callee>(hub: &TestHub, support: &Support) {
+    let (stranger, another) = (Owner::stranger(hub).await, Owner::another(hub).await);
+    let owner = if A::IS_ALWAYS_LOCAL {
+        &Owner::Local
+    } else {
+        &another
+    };
+    let mut agent = A::join(hub, owner).await;
+    if matches!(support, Support::Full(_)) {
+        return expect_refused::<C>(hub, &stranger, &agent.id()).await;
+    }
+    // Whoever may call everybody meets no foreign agents.
+    let mut caller = C::join(hub, &agent.id(), A::PROTOCOL).await;
+    caller.call().await;
+    agent.called().await;
+    agent.answers_at_once("yes").await;
+    assert_eq!(caller.rest().await, [Heard::text("yes"), Heard::Done]);
+}
+
+async fn expect_refused<C: Caller>(hub: &TestHub, owner: &Owner, target: &str) {
+    let mut caller = C::join_in_vain(hub, owner, target).await;
+    let refused = caller.refused().await;
+    expect_failure(C::PROTOCOL, "not_found", "", &[refused]);
+}
+
+fn expect_failure(caller: Protocol, reason: &str, words: &str, heard: &[Heard]) {
+    let code = code(caller, reason);
+    match heard {
+        [
+            Heard::Failed {
+                code: told,
+                words: said,
+            },
+        ] if *told == code && said.contains(words) => {}
+        _ => panic!("{heard:?} is not a failure {code} with {words:?}"),
+    }
+}
+
+/// Whether both sides are of this protocol, and so joined in another way than by a call.
+fn is_apart<C: Caller, A: Callee>(protocol: Protocol) -> bool {
+    C::PROTOCOL == protocol && A::PROTOCOL == protocol
+}
+
+/// What a caller calls a failure.
+fn code(caller: Protocol, reason: &str) -> String {
+    let is_own = [FAILURE_CODE, "failed", "peer_error"].contains(&reason);
+    let code = match (caller, reason) {
+        (Protocol::Bridge, "offline" | "not_found") => "agent_offline",
+        (Protocol::Bridge, "slow_reader") => "internal_error",
+        (Protocol::A2a, "not_found") => "-32000",
+        (Protocol::Team, "not_found") => "TARGET_MEMBER_NOT_PLACED",
+        (Protocol::Team, _) if is_own => "agent",
+        (Protocol::P2p, "not_found") => "404",
+        (Protocol::P2p, "offline") => "502",
+        (Protocol::P2p, "timeout") => "504",
+        (_, reason) => reason,
+    };
+    code.to_owned()
+}

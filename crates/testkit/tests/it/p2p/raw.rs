@@ -1,0 +1,288 @@
+//! A peer that writes the bytes of its streams itself, so that it can do what no library lets one do. Only the handshake is
+//! a library's. It serves nothing, reads only when a test waits for something, and never gives the hub more room to write
+//! than a stream has at first.
+
+use std::collections::HashMap;
+
+use jackfield_testkit::{SOON, TestHub};
+use libp2p::{
+    core::upgrade::OutboundConnectionUpgrade,
+    futures::{AsyncReadExt, AsyncWriteExt},
+    identity::Keypair,
+    noise,
+};
+use serde_json::Value;
+use tokio::net::TcpStream;
+use tokio_util::compat::{Compat, TokioAsyncReadCompatExt};
+
+pub(crate) const HANDOFF: &str = "/ai-agent/handoff/1.0.0";
+
+/// What both sides begin with when they agree on something.
+const AGREE: &str = "/multistream/1.0.0";
+
+// The frames of yamux: a byte of version, which is 0, the kind, flags, the stream, and a length.
+const DATA: u8 = 0;
+const WINDOW: u8 = 1;
+const PING: u8 = 2;
+const GOODBYE: u8 = 3;
+const SYN: u16 = 1;
+const ACK: u16 = 2;
+const FIN: u16 = 4;
+const RST: u16 = 8;
+/// What may be written on a stream before the other side gives more room.
+const ROOM: usize = 256 << 10;
+/// What fits into a frame of every implementation.
+const FRAME: usize = 16 << 10;
+
+/// How a stream ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    /// In good order.
+    Closed,
+    Reset,
+}
+
+/// What the hub has said on a stream.
+#[derive(Debug, Default)]
+struct Line {
+    said: Vec<u8>,
+    /// How much the hub lets us write.
+    room: usize,
+    ended: Option<Ended>,
+}
+
+/// A connection of such a peer.
+pub(crate) struct RawPeer {
+    io: noise::Output<Compat<TcpStream>>,
+    lines: HashMap<u32, Line>,
+    last: u32,
+    /// What is written with the next flush.
+    unsent: Vec<u8>,
+    /// Whether the hub said goodbye, after which it takes no more streams.
+    has_goodbye: bool,
+}
+
+impl RawPeer {
+    /// A peer that nobody knows.
+    pub(crate) async fn stranger(hub: &TestHub) -> Self {
+        Self::connect(hub, &Keypair::generate_ed25519()).await
+    }
+
+    /// The peer of this key.
+    pub(crate) async fn connect(hub: &TestHub, key: &Keypair) -> Self {
+        let address = crate::p2p::tcp(hub);
+        let port = address.split('/').nth(4).expect("a port");
+        let tcp = TcpStream::connect(format!("127.0.0.1:{port}")).await;
+        let mut tcp = tcp.expect("the hub listens").compat();
+        agree(&mut tcp, "/noise").await;
+        let noise = noise::Config::new(key).expect("a key");
+        let (peer, mut io) = noise.upgrade_outbound(tcp, "/noise").await.expect("a hub");
+        assert!(address.ends_with(&peer.to_string()), "{peer}");
+        agree(&mut io, "/yamux/1.0.0").await;
+        Self {
+            io,
+            lines: HashMap::new(),
+            last: 0,
+            unsent: Vec::new(),
+            has_goodbye: false,
+        }
+    }
+
+    /// Opens a stream and says something on it: all of it is sent with the next flush, before the hub agrees to anything.
+    pub(crate) fn open(&mut self, protocol: &str, words: &[u8]) -> u32 {
+        let id = self.last * 2 + 1;
+        self.last += 1;
+        let line = Line {
+            room: ROOM,
+            ..Line::default()
+        };
+        self.lines.insert(id, line);
+        self.frame(WINDOW, SYN, id, 0);
+        let mut bytes = Vec::new();
+        for line in [AGREE, protocol] {
+            push_line(&mut bytes, line);
+        }
+        bytes.extend(words);
+        self.push(id, &bytes);
+        id
+    }
+
+    /// Opens a stream, says all of a request, and closes its side.
+    pub(crate) fn ask(&mut self, protocol: &str, request: &impl ToString) -> u32 {
+        let id = self.open(protocol, request.to_string().as_bytes());
+        self.finish(id);
+        id
+    }
+
+    /// Closes its side of a stream.
+    pub(crate) fn finish(&mut self, id: u32) {
+        self.frame(DATA, FIN, id, 0);
+    }
+
+    /// Says as much of this as the hub has given room for; how much that was.
+    pub(crate) fn push(&mut self, id: u32, bytes: &[u8]) -> usize {
+        let line = self.lines.get_mut(&id).expect("it is open");
+        let fits = bytes.len().min(line.room);
+        line.room -= fits;
+        for piece in bytes[..fits].chunks(FRAME) {
+            self.frame(DATA, 0, id, piece.len());
+            self.unsent.extend(piece);
+        }
+        fits
+    }
+
+    /// Says all of this, as the hub gives room.
+    pub(crate) async fn say(&mut self, id: u32, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let pushed = self.push(id, bytes);
+            bytes = &bytes[pushed..];
+            assert!(self.flush().await, "the connection lives");
+            if pushed == 0 {
+                assert!(self.hear().await, "the connection lives");
+            }
+        }
+    }
+
+    /// Says this again and again until the hub ends the stream, however much room it gives; how much that was.
+    pub(crate) async fn flood(&mut self, id: u32, bytes: &[u8]) -> usize {
+        let mut said = 0;
+        while self.lines[&id].ended.is_none() {
+            let pushed = self.push(id, bytes);
+            said += pushed;
+            assert!(self.flush().await, "the connection lives");
+            if pushed < bytes.len() {
+                assert!(self.hear().await, "the connection lives");
+            }
+        }
+        said + self.push(id, bytes)
+    }
+
+    /// Sends what is unsent; false if the connection is gone.
+    pub(crate) async fn flush(&mut self) -> bool {
+        let bytes = std::mem::take(&mut self.unsent);
+        self.io.write_all(&bytes).await.is_ok() && self.io.flush().await.is_ok()
+    }
+
+    /// The answer on a stream, which is closed in good order.
+    pub(crate) async fn answer(&mut self, id: u32) -> String {
+        self.heard_until(id, Ended::Closed).await
+    }
+
+    /// What was said on a stream until it ended in this way.
+    async fn heard_until(&mut self, id: u32, end: Ended) -> String {
+        self.flush().await;
+        while self.lines[&id].ended.is_none() {
+            assert!(self.hear().await, "the connection lives");
+        }
+        let line = &self.lines[&id];
+        let body = after_agreement(&line.said);
+        assert_eq!(line.ended, Some(end), "{body}");
+        body
+    }
+
+    /// The error on a stream that is reset after it: its code, and its words.
+    pub(crate) async fn error_and_reset(&mut self, id: u32) -> (u64, String) {
+        error(&self.heard_until(id, Ended::Reset).await)
+    }
+
+    /// The error on a stream: its code, and its words.
+    pub(crate) async fn error(&mut self, id: u32) -> (u64, String) {
+        error(&self.answer(id).await)
+    }
+
+    /// Waits until the hub says goodbye.
+    pub(crate) async fn dismissed(&mut self) {
+        self.flush().await;
+        while !self.has_goodbye {
+            assert!(self.hear().await, "the connection lives");
+        }
+    }
+
+    /// Reads one frame; false if the connection is gone.
+    async fn hear(&mut self) -> bool {
+        let mut header = [0; 12];
+        let read = tokio::time::timeout(SOON, self.io.read_exact(&mut header)).await;
+        if read.expect("the hub says something in time").is_err() {
+            return false;
+        }
+        let number = |at: usize| u32::from_be_bytes(header[at..at + 4].try_into().expect("four"));
+        let (kind, flags) = (header[1], u16::from_be_bytes([header[2], header[3]]));
+        let (id, length) = (number(4), number(8));
+        let line = self.lines.get_mut(&id);
+        match kind {
+            DATA => {
+                let mut body = vec![0; length as usize];
+                if self.io.read_exact(&mut body).await.is_err() {
+                    return false;
+                }
+                if let Some(line) = line {
+                    line.said.extend(body);
+                }
+            }
+            WINDOW => {
+                if let Some(line) = line {
+                    line.room += length as usize;
+                }
+            }
+            PING if flags & SYN != 0 => {
+                self.frame(PING, ACK, 0, length as usize);
+                return self.flush().await;
+            }
+            GOODBYE => self.has_goodbye = true,
+            _ => {}
+        }
+        if let Some(line) = self.lines.get_mut(&id) {
+            if flags & RST != 0 {
+                line.ended = Some(Ended::Reset);
+            } else if flags & FIN != 0 {
+                line.ended = Some(Ended::Closed);
+            }
+        }
+        true
+    }
+
+    fn frame(&mut self, kind: u8, flags: u16, id: u32, length: usize) {
+        self.unsent.extend([0, kind]);
+        self.unsent.extend(flags.to_be_bytes());
+        self.unsent.extend(id.to_be_bytes());
+        let length = u32::try_from(length).expect("a frame is short");
+        self.unsent.extend(length.to_be_bytes());
+    }
+}
+
+/// The code and the words of an error, which has nothing else.
+pub(crate) fn error(body: &str) -> (u64, String) {
+    let error: Value = serde_json::from_str(body).unwrap_or_else(|why| panic!("{body:?}: {why}"));
+    assert_eq!(error.as_object().expect("an object").len(), 2, "{body}");
+    let words = error["error"].as_str().expect("words");
+    assert!(!words.is_empty(), "{body}");
+    (error["code"].as_u64().expect("a code"), words.to_owned())
+}
+
+/// Appends a line of the agreement on a protocol: its length, itself, and a line break.
+fn push_line(out: &mut Vec<u8>, line: &str) {
+    out.push(u8::try_from(line.len() + 1).expect("a short line"));
+    out.extend(line.as_bytes());
+    out.push(b'\n');
+}
+
+/// Agrees on the next layer of a connection.
+async fn agree(io: &mut (impl AsyncReadExt + AsyncWriteExt + Unpin), protocol: &str) {
+    let mut lines = Vec::new();
+    push_line(&mut lines, AGREE);
+    push_line(&mut lines, protocol);
+    io.write_all(&lines).await.expect("the hub listens");
+    io.flush().await.expect("the hub listens");
+    let mut said = vec![0; lines.len()];
+    io.read_exact(&mut said).await.expect("the hub agrees");
+    assert_eq!(said, lines);
+}
+
+/// What was said after the agreement on the protocol.
+fn after_agreement(mut said: &[u8]) -> String {
+    for _ in 0..2 {
+        let length = said.first().map_or(0, |length| usize::from(*length) + 1);
+        said = said.get(length..).unwrap_or_default();
+    }
+    String::from_utf8(said.to_vec()).expect("text")
+}

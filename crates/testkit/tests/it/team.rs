@@ -1,0 +1,43 @@
+//! Teams through a whole hub: a scripted copy of the published web client watches and steers them, their members are raw
+//! bridge and Agora agents, and callers of every door call them. What the door does alone is tested where the door is.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod cast;
+mod cuts;
+mod day;
+mod doors;
+mod flat;
+mod nested;
+mod rules;
+
+use jackfield_testkit::{TestHub, WebClient};
+use serde_json::{Value, json};
+
+use crate::team::cast::Player;
+
+/// Makes a team; the first member leads.
+async fn make_team(hub: &TestHub, id: &str, members: Value) {
+    let coordinator = &members[0]["name"];
+    let body = json!({"id": id, "coordinator": coordinator, "members": members});
+    let (status, answer) = hub.web().post("/v1/teams", body).await;
+    assert_eq!(status, 201, "{answer}");
+}
+
+/// A hub with a team `duo` of `lead` and `dev`, and a client that watches it.
+async fn duo() -> (TestHub, Player, Player, WebClient) {
+    let hub = TestHub::start().await;
+    let (lead, dev, user) = duo_of(&hub).await;
+    (hub, lead, dev, user)
+}
+
+/// The same on this hub.
+async fn duo_of(hub: &TestHub) -> (Player, Player, WebClient) {
+    let lead = Player::join(hub, "agent-lead").await;
+    let dev = Player::join(hub, "agent-dev").await;
+    let members =
+        json!([{"name": "lead", "agent": "agent-lead"}, {"name": "dev", "agent": "agent-dev"}]);
+    make_team(hub, "duo", members).await;
+    let user = WebClient::open(hub.addr(), "duo", &["lead", "dev"]).await;
+    (lead, dev, user)
+}
