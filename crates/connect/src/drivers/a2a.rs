@@ -141,7 +141,7 @@ impl A2a {
         let message = translate::message(&turn.message);
         let mut request = Request::new(Principal::local(), NAME, self.id.clone(), message);
         request.session.clone_from(&session);
-        let asking = dialling.hub.call(request);
+        let asking = dialling.hub.calls().open(request);
         let asking = asking.map_err(|failure| translate::failure(&failure))?;
         let call = asking.call().id;
         let mut replies = asking.replies();
@@ -153,7 +153,7 @@ impl A2a {
                 Some(answered) = asked.next() => {
                     let (id, answer): (String, _) = answered?;
                     // A question that nobody waits for any more needs no answer.
-                    dialling.hub.answer(&Principal::local(), call, &id, answer).ok();
+                    dialling.hub.calls().answer(&Principal::local(), call, &id, answer).ok();
                     continue;
                 }
             };

@@ -287,7 +287,11 @@ pub(crate) fn say(
 /// Puts a frame into the connection of an agent of this door; agents of other doors have no use for signals. Whether the
 /// sender may is judged before: a party of a transfer may answer the other one, whether or not it may call it.
 pub(crate) fn post(bridge: &Bridge, to: &AgentId, frame: String) -> Result<(), Failure> {
-    let link = bridge.hub.find(&bridge.platform, to.as_str())?.link();
+    let link = bridge
+        .hub
+        .agents()
+        .find(&bridge.platform, to.as_str())?
+        .link();
     let link = link.and_then(|link| BridgeLink::behind(&*link));
     match link {
         Some(link) => link.post_frame(frame),

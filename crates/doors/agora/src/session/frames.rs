@@ -147,7 +147,11 @@ impl Session {
         };
         // UUIDs are one id in either case; anything that is no id is nobody's.
         let to = AgentId::parse(&relay.to).map_err(|_| nobody())?;
-        let found = self.agora.hub.find(&registered.principal, to.as_str());
+        let found = self
+            .agora
+            .hub
+            .agents()
+            .find(&registered.principal, to.as_str());
         let (entry, answers_only) = match found {
             Ok(entry) => (entry, false),
             // Whoever wrote to this agent can be answered, even where it could not be addressed otherwise.

@@ -48,7 +48,8 @@ pub(crate) async fn call(
     trace::follow(&mut request, &headers)?;
     let asking = bridge
         .hub
-        .call(request)
+        .calls()
+        .open(request)
         .map_err(|failure| match failure.reason {
             Reason::NotFound | Reason::Offline => Problem::offline(away),
             _ => failure.into(),
@@ -59,7 +60,7 @@ pub(crate) async fn call(
 /// Who calls: the agent, for its owner, if the hub knows it; it need not be online. Else an agent that only the platform
 /// knows, so that it counts as one where calls of agents are limited.
 fn principal_of(bridge: &Bridge, caller: AgentId) -> Principal {
-    match bridge.hub.find(&bridge.platform, caller.as_str()) {
+    match bridge.hub.agents().find(&bridge.platform, caller.as_str()) {
         Ok(entry) => Principal::person(entry.owner().clone()).as_agent(caller),
         Err(_) => bridge.platform.as_agent(caller),
     }

@@ -14,7 +14,7 @@ use std::{
     },
 };
 
-use jackfield_core::{call::Call, limits::Limits, principal::Principal, task::Once};
+use jackfield_core::{call::Call, limits::Limits, principal::Principal, task::IdempotencyKey};
 use jackfield_model::{AgentId, Ask, CallId};
 use jiff::Timestamp;
 use parking_lot::Mutex;
@@ -145,7 +145,7 @@ struct State {
     standing: Standing,
     calls: Vec<Seated>,
     /// The last messages that were answers, by who said them.
-    answers: VecDeque<(String, Once)>,
+    answers: VecDeque<(String, IdempotencyKey)>,
     /// When the last call ended, or something came that no call did: as long as one is open, nothing rests.
     moved: Instant,
     is_closed: bool,
@@ -348,7 +348,7 @@ impl Stage {
     }
 
     /// What this one said was the answer that a member waited for.
-    pub(crate) fn note_answer(&self, by: &Principal, said: Once) {
+    pub(crate) fn note_answer(&self, by: &Principal, said: IdempotencyKey) {
         let answers = &mut self.state.lock().answers;
         if answers.len() == ANSWERS {
             answers.pop_front();
@@ -357,7 +357,7 @@ impl Stage {
     }
 
     /// Whether it was, lately.
-    pub(crate) fn was_answer(&self, by: &Principal, said: &Once) -> bool {
+    pub(crate) fn was_answer(&self, by: &Principal, said: &IdempotencyKey) -> bool {
         let by = by.key();
         let state = self.state.lock();
         let mut answers = state.answers.iter();

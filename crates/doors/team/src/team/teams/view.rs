@@ -80,7 +80,7 @@ impl Teams {
         id: &str,
         since: &Since,
     ) -> Result<Viewing, Failure> {
-        let entry = self.hub.entry(id);
+        let entry = self.hub.agents().get(id);
         let entry = entry.filter(|entry| may_see(principal, entry));
         let entry = entry.ok_or_else(|| Failure::no_such_agent(id))?;
         // A team viewed so is its coordinator's stream without the others.
@@ -90,7 +90,7 @@ impl Teams {
         let viewing = Viewing::new(stage, only, since);
         // Whoever forgets the agent closes the stage, but not one that is opened afterwards: that may be viewed by those
         // who may see the next agent of this id.
-        let known = self.hub.entry(entry.id.as_str());
+        let known = self.hub.agents().get(entry.id.as_str());
         if !known.is_some_and(|known| Arc::ptr_eq(&known, &entry)) {
             return Err(Failure::no_such_agent(id));
         }
@@ -100,7 +100,7 @@ impl Teams {
     pub(super) fn view_of(&self, team: &Team) -> TeamView {
         let tree = self.registry.tree(&team.id);
         let is_online = |agent: &AgentId| {
-            let entry = self.hub.entry(agent.as_str());
+            let entry = self.hub.agents().get(agent.as_str());
             entry.is_some_and(|entry| entry.is_online())
         };
         let agents = tree.places().into_iter().map(|place| {
