@@ -1,4 +1,4 @@
-//! What an agent is to the hub: profile, sharing, settings, and the link through which it is reached.
+//! An agent, as the hub knows it: [`Profile`], [`Share`], [`Settings`], and the [`Link`] to its connection.
 
 use std::{any::Any, sync::Arc};
 
@@ -10,50 +10,50 @@ use crate::{
     units::Span,
 };
 
-/// Something an agent can do.
+/// A skill of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Skill {
-    /// Its id; capability tags of simpler protocols are skills that have only this.
+    /// Id of the skill; capability tags of simpler protocols are skills with an id only.
     pub id: String,
-    /// A name for people.
+    /// Name for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What it does.
+    /// Description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }
 
-/// What an agent says of itself.
+/// An agent's description of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Profile {
-    /// A name for people; the id where it gave none.
+    /// Name for people; the id if the agent gave none.
     #[serde(default)]
     pub name: String,
-    /// What it is for.
+    /// Purpose of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What it is made with: `claude`, `agno`, …
+    /// Software of the agent: `claude`, `agno`, …
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_type: Option<String>,
-    /// What it can do.
+    /// Skills of the agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skills: Vec<Skill>,
-    /// An address it wants shown. Never called.
+    /// Address that the agent wants shown. Never called.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
-    /// Its own version.
+    /// Version of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// The media types that it takes; any if empty.
+    /// Media types that the agent accepts; any if empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub input_modes: Vec<String>,
-    /// The media types that it answers in, as far as it says.
+    /// Media types of the agent's answers, as far as declared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub output_modes: Vec<String>,
-    /// The protocol extensions that it knows.
+    /// Protocol extensions that the agent knows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub extensions: Vec<Extension>,
-    /// What only the door it came through can read: what it says besides, kept for others of that protocol.
+    /// Further fields of the agent's protocol, opaque to other doors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra: Option<Json>,
 }
@@ -61,59 +61,59 @@ pub struct Profile {
 /// A protocol extension that an agent knows.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Extension {
-    /// Its name.
+    /// URI of the extension.
     pub uri: String,
-    /// What the agent does with it.
+    /// Use that the agent makes of the extension.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Whether only those may call who declare it too, where the caller's protocol can.
+    /// Whether callers must declare the extension too, where their protocol can.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub required: bool,
 }
 
-/// Who besides its owner may see and call an agent.
+/// Principals besides the owner that may see and call an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Share {
-    /// Nobody.
+    /// None.
     #[default]
     Nobody,
     /// These owners.
     With(Vec<Owner>),
-    /// Everybody on this hub.
+    /// All principals of this hub.
     Everyone,
 }
 
-/// How much of a kept call is written to disk.
+/// How much of a durable call is written to disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Keep {
     /// Everything.
     #[default]
     Full,
-    /// That it happened and how it ended, not what was said.
+    /// The record with its end, without messages and events.
     Meta,
     /// Nothing.
     None,
 }
 
-/// What the owner or the operator set for an agent.
+/// Settings of an agent by its owner or the operator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// How much of its kept calls is written to disk.
+    /// How much of the agent's durable calls is written to disk.
     pub store: Keep,
-    /// Whether its approval asks go to the caller too, not only to its owner.
+    /// Whether approvals are asked of the caller too, not only of the owner.
     pub approvals_to_caller: bool,
-    /// Whether other agents may call it.
+    /// Whether other agents may call the agent.
     pub allow_a2a: bool,
-    /// How many calls of other agents it takes within an hour.
+    /// Largest number of calls by other agents within an hour.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calls_per_hour: Option<u32>,
-    /// Overrides the hub's idle limit.
+    /// Idle limit, instead of the hub's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle: Option<Span>,
-    /// Overrides the hub's absolute limit.
+    /// Absolute limit, instead of the hub's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub absolute: Option<Span>,
 }
@@ -131,40 +131,43 @@ impl Default for Settings {
     }
 }
 
-/// Why the hub ends a connection.
+/// Why the hub closes a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Closing {
     /// A newer connection of the same agent took over (4001).
     Replaced,
-    /// Its token was revoked or expired, or its agent was removed (4002).
+    /// The token was revoked or expired, or the agent was removed (4002).
     Revoked,
     /// The hub is stopping (1001).
     Stopping,
 }
 
-/// The hub's way to one attached agent. A door implements it once. All methods return at once and none calls back
-/// into the hub: they only put something into the connection's mailbox. They may be called under the agent's lock.
+/// The hub's handle of one attached agent; each door implements it. All methods return at once, and none
+/// calls back into the hub: they only put something into the connection's mailbox. They may be called under
+/// the lock of the agent's [`Entry`](crate::entry::Entry).
 pub trait Link: Any + Send + Sync + std::fmt::Debug {
-    /// Hands over a call. A link whose connection is gone gives it back; so does one that has no room, marked by
+    /// Delivers a call. A link returns the call if its connection is gone, or if it has no room, marked by
     /// [`Serving::turn_away`].
     fn deliver(&self, call: Serving) -> Result<(), Serving>;
     /// Tells the agent to stop working on a call.
     fn cancel(&self, call: &Arc<Call>);
-    /// Ends the connection.
+    /// Closes the connection.
     fn close(&self, why: Closing);
-    /// Whether the agent's line showed a sign of life in the last second or so. Asked every second for each open call
-    /// in turn, so that one sign counts for all of them: answer by the time of the last sign, not by clearing a flag.
+    /// Whether the agent's connection showed a sign of life in the last second or so. Asked every second for
+    /// each open call, so that one sign counts for all of them: answer by the time of the last sign, not by
+    /// clearing a flag.
     fn alive(&self, call: &Call) -> bool;
     /// Whether the agent has not answered a ping for so long that its connection may be dead.
     fn is_silent(&self) -> bool {
         false
     }
-    /// What the agent sent of a kept call up to its frame number `seq` is in the log, so that it need not be sent again;
-    /// see [`Serving::push_numbered`]. Called under no lock, in order, and only for the numbers that ended a batch.
+    /// Reports that all frames of a durable call up to the agent's number `seq` are in the log and need not
+    /// be sent again; see [`Serving::push_numbered`]. Called under no lock, in order, and only for the last
+    /// number of a batch.
     fn acked(&self, call: &Arc<Call>, seq: u64) {
         let _ = (call, seq);
     }
-    /// The door's name, for people and metrics.
+    /// Returns the door's name, for people and metrics.
     fn door(&self) -> &'static str;
     /// Whether the agent takes a message in pieces; if not, callers that stream join it first.
     fn takes_streamed_input(&self) -> bool {

@@ -1,5 +1,4 @@
-//! How one reader waits for many sources: each source has a rope with a key, pulling it puts the key on the bell's
-//! list, and the reader wakes once for all of them.
+//! [`Bell`]: lets one reader wait for many sources. Each source has a [`Rope`] with a key. Pulling the rope puts the key into the ready set, and the reader wakes once for all keys. Pipes and links pull; connections and recorders wait. The lock is a leaf.
 
 use std::{
     future::poll_fn,
@@ -9,7 +8,7 @@ use std::{
 
 use parking_lot::Mutex;
 
-/// A list of what is ready and a way to wait for it. One reader at a time.
+/// The keys that are ready, and a way to wait for them. One reader at a time.
 #[derive(Debug, Default)]
 pub struct Bell {
     state: Mutex<State>,
@@ -18,11 +17,11 @@ pub struct Bell {
 #[derive(Debug, Default)]
 struct State {
     ready: Vec<u32>,
-    /// Who waits for the first ring.
+    /// Reader that waits for the first key.
     reader: Option<Waker>,
 }
 
-/// A source's end of a bell.
+/// A source's handle of a [`Bell`].
 #[derive(Debug, Clone)]
 pub struct Rope {
     bell: Arc<Bell>,
@@ -30,12 +29,12 @@ pub struct Rope {
 }
 
 impl Bell {
-    /// A bell that nobody has rung.
+    /// Creates an empty set.
     pub fn new() -> Arc<Self> {
         Arc::default()
     }
 
-    /// A rope that rings with this key.
+    /// Returns a handle that adds `key`.
     pub fn rope(self: &Arc<Self>, key: u32) -> Rope {
         Rope {
             bell: self.clone(),
@@ -43,12 +42,13 @@ impl Bell {
         }
     }
 
-    /// Moves the keys that rang into `keys`, waiting until there is one. Cancel-safe: nothing is lost if dropped.
+    /// Moves the ready keys into `keys`, waiting until there is one. Cancel-safe.
     pub async fn wait(&self, keys: &mut Vec<u32>) {
         poll_fn(|cx| self.poll_each(cx, |key| keys.push(key))).await;
     }
 
-    /// Gives the keys that rang to `hear`, which may not wait or ring; if none did, the reader is woken by the next ring.
+    /// Passes the ready keys to `hear`, which must not wait or add keys; if there are none, the next one
+    /// wakes the reader.
     pub fn poll_each(&self, cx: &mut Context<'_>, hear: impl FnMut(u32)) -> Poll<()> {
         let mut state = self.state.lock();
         if !state.ready.is_empty() {
@@ -62,7 +62,7 @@ impl Bell {
         Poll::Pending
     }
 
-    /// Moves the keys that rang into `keys`; false if none did.
+    /// Moves the ready keys into `keys`; returns false if there are none.
     pub fn take(&self, keys: &mut Vec<u32>) -> bool {
         let ready = &mut self.state.lock().ready;
         let any = !ready.is_empty();
@@ -72,12 +72,13 @@ impl Bell {
 }
 
 impl Rope {
-    /// Rings. A source that rings again before it was heard is heard twice; pipes ring once per reading.
+    /// Adds the key and wakes the reader. A key that is added twice before the reader comes is ready twice;
+    /// pipes add theirs once per reading.
     pub fn pull(&self) {
         let reader = {
             let mut state = self.bell.state.lock();
             state.ready.push(self.key);
-            // A reader that has heard nothing since it was woken comes by itself.
+            // A reader that was woken and has not come yet comes by itself.
             state.reader.take()
         };
         if let Some(reader) = reader {
@@ -86,7 +87,7 @@ impl Rope {
     }
 }
 
-/// Lets a future that is only waited for ring like any other source.
+/// Lets a future that is only polled add its key like any other source.
 impl Wake for Rope {
     fn wake(self: Arc<Self>) {
         self.pull();

@@ -1,6 +1,4 @@
-//! The memory of all pipes together, and of the messages of open calls. Pipes lease it in steps, so that the shared
-//! counters are touched rarely. Owners share it by the rule of [`Shares`](crate::shares::Shares): each has an account of
-//! its own, which its pipes hold.
+//! [`Budget`]: the memory of all pipes and of the messages of open calls. Pipes lease memory in steps, so that the shared counters are touched rarely. Owners share the budget by the rule of [`Shares`](crate::shares::Shares): each owner has an account of its own, which its pipes hold.
 
 use std::sync::{
     Arc, Weak,
@@ -13,9 +11,9 @@ use rustc_hash::FxHashMap;
 
 use crate::shares::is_fair;
 
-/// A small pipe leases this much at first; a growing one doubles up to [`STEP_MAX`].
+/// First lease of a pipe; a growing pipe doubles its lease up to [`STEP_MAX`].
 const STEP_MIN: usize = 4 << 10;
-/// The largest step.
+/// Largest step of a lease.
 const STEP_MAX: usize = 64 << 10;
 
 /// The bytes that all pipes and messages may hold, or the account of one owner in such a budget.
@@ -23,14 +21,14 @@ const STEP_MAX: usize = 64 << 10;
 pub struct Budget {
     used: AtomicUsize,
     total: usize,
-    /// The accounts of owners that hold something.
+    /// Accounts of owners that hold something. A leaf lock.
     accounts: Mutex<FxHashMap<Owner, Weak<Self>>>,
-    /// Of an account, the budget that it belongs to, and whose it is.
+    /// For an account: its budget and its owner.
     whole: Option<(Arc<Self>, Owner)>,
 }
 
 impl Budget {
-    /// A budget of so many bytes.
+    /// Creates a budget of `total` bytes.
     pub fn new(total: usize) -> Self {
         Self {
             used: AtomicUsize::new(0),
@@ -40,7 +38,8 @@ impl Budget {
         }
     }
 
-    /// The account of an owner: what it holds counts in the budget too. The same one as long as somebody has it.
+    /// Returns the account of an owner, which counts in the budget too. The same account as long as it is
+    /// held.
     pub fn account(self: &Arc<Self>, owner: &Owner) -> Arc<Self> {
         let mut accounts = self.accounts.lock();
         if let Some(account) = accounts.get(owner).and_then(Weak::upgrade) {
@@ -53,8 +52,8 @@ impl Budget {
         account
     }
 
-    /// Whether so many more bytes are a fair share. Two that ask at the same time may both hear yes: a little more than
-    /// the share is then held, which the next one pays for.
+    /// Whether `more` bytes are a fair share. Two simultaneous requests may both succeed: the excess is
+    /// small, and the next request pays for it.
     fn allows(&self, more: usize) -> bool {
         let all = match &self.whole {
             Some((whole, _)) => whole.used(),
@@ -63,18 +62,18 @@ impl Budget {
         is_fair(self.total.saturating_sub(all), self.used(), more)
     }
 
-    /// Whether a pipe that grows by so much is within what its owner may hold. Where there are no owners, it always is:
-    /// open calls go on.
+    /// Whether a pipe may grow by `more` bytes within its owner's share. Always true without owners: open
+    /// calls go on.
     pub(crate) fn has_room(&self, more: usize) -> bool {
         self.whole.is_none() || self.allows(more)
     }
 
-    /// Whether its owner should slow down: with twice as much, it would hold more than its share.
+    /// Whether the owner should slow down: with twice as much, it would hold more than its share.
     pub(crate) fn is_tight(&self) -> bool {
         self.whole.is_some() && !self.allows(self.used())
     }
 
-    /// Refuses something new that is not a fair share.
+    /// Fails if something new is not a fair share.
     pub fn check(&self) -> Result<(), Failure> {
         self.check_for(1)
     }
@@ -95,13 +94,14 @@ impl Budget {
         Err(Failure::new(Reason::Busy, text))
     }
 
-    /// The bytes leased.
+    /// Returns the leased bytes.
     pub fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Adjusts a lease to what a pipe holds now. Shrinks only when much is left over, so that it does not flap, or when
-    /// the pipe is empty, so that many idle calls do not keep what nobody uses. True if it has grown.
+    /// Adjusts a lease to the bytes that a pipe holds now. Shrinks only when much is left over, to avoid
+    /// flapping, or when the pipe is empty, so that idle calls hold no unused memory. Returns true if the
+    /// lease has grown.
     pub(crate) fn adjust(&self, lease: &mut usize, bytes: usize) -> bool {
         if bytes > *lease {
             let step = (*lease).clamp(STEP_MIN, STEP_MAX);
@@ -122,19 +122,19 @@ impl Budget {
         false
     }
 
-    /// By how much a lease would have to grow for a pipe that holds so much. The first step is everybody's: a call that
-    /// was taken may say its first words.
+    /// Returns by how much a lease must grow for a pipe of so many bytes. The first step is free: an accepted
+    /// call may always send its first words.
     pub(crate) fn growth(lease: usize, bytes: usize) -> usize {
         bytes.saturating_sub(lease.max(STEP_MIN))
     }
 
-    /// Takes bytes that something holds from its beginning to its end, if that is a fair share.
+    /// Takes bytes for the lifetime of the returned [`Held`], if they are a fair share.
     pub(crate) fn take(self: &Arc<Self>, bytes: usize) -> Result<Held, Failure> {
         self.check_for(bytes)?;
         Ok(self.hold(bytes))
     }
 
-    /// The same, however much is leased already.
+    /// Takes bytes like [`Budget::take`], however much is leased already.
     pub(crate) fn hold(self: &Arc<Self>, bytes: usize) -> Held {
         self.add(bytes);
         Held {
@@ -162,7 +162,7 @@ impl Drop for Budget {
     fn drop(&mut self) {
         if let Some((whole, owner)) = &self.whole {
             let mut accounts = whole.accounts.lock();
-            // A new one may have taken its place already.
+            // A new account may have taken its place already.
             if accounts.get(owner).is_some_and(|it| it.strong_count() == 0) {
                 accounts.remove(owner);
             }
@@ -170,7 +170,7 @@ impl Drop for Budget {
     }
 }
 
-/// Bytes of a budget, given back when this is dropped.
+/// Bytes of a [`Budget`], returned on drop.
 #[derive(Debug)]
 pub(crate) struct Held {
     budget: Arc<Budget>,
@@ -178,7 +178,7 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// The budget, or the account, that they belong to.
+    /// Returns the budget or account of the bytes.
     pub(crate) fn budget(&self) -> &Arc<Budget> {
         &self.budget
     }

@@ -1,5 +1,4 @@
-//! One request on its way to an agent, with its two pipes, and its two ends: [`Serving`] is the agent's, [`Asking`]
-//! the caller's. `Call::finish` is the only way a call ends, and it ends once.
+//! [`Call`]: one request on its way to an agent, with two pipes and two handles. The agent's connection holds a [`Serving`], the caller an [`Asking`]. `Call::finish` is the only way to end a call; a call ends once.
 
 mod asking;
 mod asks;
@@ -43,112 +42,113 @@ use crate::{
     tap::Sight,
 };
 
-/// An end up to this size always reaches its reader, however much else is unread: as much as a pipe leases at once.
+/// Largest end that reaches its reader however much else is unread: as much as a pipe leases at once.
 const SMALL_END: usize = 64 << 10;
 
-/// Who reads a call's reply.
+/// Reader of a call's reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Life {
-    /// The caller's socket; losing it cancels the call.
+    /// The caller's connection. Losing the connection cancels the call.
     Live,
-    /// A task, which writes it down; only a cancel, a clock or the agent ends it.
+    /// A task, which writes the reply to its log. Only a cancel, a clock or the agent ends the call.
     Kept,
 }
 
-/// Where an open call stands.
+/// Progress of an open call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Standing {
-    /// It waits for its agent to come online.
+    /// The call waits for its agent to come online.
     Waiting,
-    /// It waits for its turn: the agent takes one call of a conversation at a time.
+    /// The call waits for its turn: the agent takes one call per session at a time.
     Queued,
-    /// The agent has it.
+    /// The agent has the call.
     Working,
 }
 
 /// One request on its way to an agent.
 #[derive(Debug)]
 pub struct Call {
-    /// The hub's id of it.
+    /// Id of the call, made by the hub.
     pub id: CallId,
-    /// Who calls.
+    /// Principal that makes the call.
     pub principal: Principal,
-    /// The door the caller came through.
+    /// Door of the caller.
     pub door: &'static str,
-    /// Who works on it.
+    /// Agent that works on the call.
     pub target: AgentId,
-    /// Whom the caller named: the same, or an id that stands for it.
+    /// Id that the caller named: [`Call::target`], or an id that stands for the target.
     pub addressed: AgentId,
-    /// The conversation, as the caller names it.
+    /// Session, as the caller names it.
     pub session: SessionId,
-    /// The conversation, as the agent sees it.
+    /// Session, as the agent sees it.
     pub agent_session: SessionId,
-    /// The request, as the agent sees it.
+    /// Request id, as the agent sees it.
     pub request: RequestId,
-    /// What the caller says.
+    /// Message of the caller.
     pub message: Message,
     /// Whether more of the message follows in the input pipe.
     pub streamed: bool,
-    /// Who reads the reply.
+    /// Reader of the reply.
     pub life: Life,
-    /// The task it belongs to, if kept.
+    /// Task of a durable call.
     pub task: Option<TaskId>,
-    /// Through which agents it came.
+    /// Agents that the call came through.
     pub chain: Chain,
-    /// The caller's trace, passed on.
+    /// Trace of the caller, passed on to the agent.
     pub traceparent: Option<String>,
     pub(crate) input: Pipe<Input, ()>,
     pub(crate) reply: Pipe<Event, End>,
     pub(crate) clock: Mutex<Clock>,
-    /// Something happened since the sweeper last looked; saves reading a clock per chunk.
+    /// Set when the call shows activity, cleared by the sweeper. Saves reading a clock per chunk.
     pub(crate) touched: AtomicBool,
-    /// How many asks of this call and of its descendants are open.
+    /// Number of open questions of this call and its descendants.
     pub(crate) suspended: AtomicU32,
     pub(crate) asks: Mutex<Asks>,
     pub(crate) entry: Arc<Entry>,
     right: Right,
     pub(crate) shared: Arc<Shared>,
     pub(crate) made: Instant,
-    /// The caller's own id of the request, which the agent may know by another.
+    /// Request id that the caller chose. The agent may know the request by [`Call::request`] instead.
     pub(crate) wanted: Option<RequestId>,
     parent: Option<Weak<Call>>,
-    /// Who observes it; most calls have nobody.
+    /// Observers of the call; most calls have none.
     pub(crate) observers: Option<Box<Observers>>,
-    /// What the hub's resolver attached to it.
+    /// Context that the hub's resolver attached to the call.
     context: Option<Arc<dyn CallContext>>,
-    /// The calls that named this one as their parent; nothing once it was cancelled or has failed, and they with it.
+    /// Calls that named this call as their parent. `None` once this call was cancelled or failed, and the
+    /// children with it.
     children: Mutex<Option<Vec<Weak<Call>>>>,
     turn: AtomicU64,
-    /// It was sent by the hub's last process, and this one took it up.
-    is_taken_up: bool,
-    /// By what the agent's door finds the work again after a restart of the hub.
+    /// Whether the last process of the hub sent the call, and this process resumed it.
+    is_resumed: bool,
+    /// Door-specific handle for finding the remote work after a restart of the hub.
     handle: OnceLock<Json>,
-    /// The same of the turn before, if its agent waited for this message.
+    /// Handle of the turn before, if the agent waited for this message.
     handle_before: Option<Json>,
-    /// The files that have a link, for its owner; made when the first one is needed.
+    /// Linked files, on the account of the owner; created on first use.
     files: OnceLock<Arc<Files>>,
     answered: AtomicBool,
-    /// How often the agent said that it is alive.
+    /// Number of keepalives that the agent sent.
     pulses: AtomicU64,
-    /// The agent's number of its last frame that is in the log.
+    /// Number of the agent's last frame that is in the log.
     acked: AtomicU64,
     ended: AtomicBool,
-    /// What the message takes of the owner's account, as long as somebody has the call.
+    /// Share of the owner's account that the message takes while the call exists.
     held: Held,
 }
 
-/// What is known of a call that the agent got before the hub was restarted.
+/// State of a call that the agent got before the hub was restarted.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct TakenUp {
+pub(crate) struct Resumed {
     pub(crate) has_reply: bool,
-    /// The agent's number of its last frame that was kept.
+    /// Number of the agent's last frame that is in the log.
     pub(crate) received: u64,
     pub(crate) handle: Option<Json>,
     pub(crate) asks: Vec<Ask>,
     pub(crate) answers: Vec<(String, Answer)>,
 }
 
-/// What makes a call besides its pipes; the hub fills it in.
+/// Fields of a new [`Call`], except its pipes. The hub fills them in.
 #[derive(Debug)]
 pub(crate) struct Draft {
     pub(crate) id: CallId,
@@ -169,9 +169,9 @@ pub(crate) struct Draft {
     pub(crate) traceparent: Option<String>,
     pub(crate) parent: Option<Arc<Call>>,
     pub(crate) clock: Clock,
-    /// It was allowed before the restart.
+    /// Whether the call was admitted before a restart of the hub.
     pub(crate) is_allowed: bool,
-    pub(crate) taken_up: Option<TakenUp>,
+    pub(crate) resumed: Option<Resumed>,
     pub(crate) handle_before: Option<Json>,
     pub(crate) observers: Option<Box<Observers>>,
     pub(crate) context: Option<Arc<dyn CallContext>>,
@@ -180,9 +180,9 @@ pub(crate) struct Draft {
 impl Call {
     pub(crate) fn new(draft: Draft, entry: Arc<Entry>, shared: Arc<Shared>) -> Arc<Self> {
         let levels = Levels::from(&shared.limits);
-        let is_taken_up = draft.taken_up.is_some();
-        let has_reply = draft.taken_up.as_ref().is_some_and(|call| call.has_reply);
-        let acked = draft.taken_up.as_ref().map_or(0, |call| call.received);
+        let is_resumed = draft.resumed.is_some();
+        let has_reply = draft.resumed.as_ref().is_some_and(|call| call.has_reply);
+        let acked = draft.resumed.as_ref().map_or(0, |call| call.received);
         let call = Arc::new(Self {
             id: draft.id,
             principal: draft.principal,
@@ -215,7 +215,7 @@ impl Call {
             context: draft.context,
             children: Mutex::new(Some(Vec::new())),
             turn: AtomicU64::new(0),
-            is_taken_up,
+            is_resumed,
             handle: OnceLock::new(),
             handle_before: draft.handle_before,
             files: OnceLock::new(),
@@ -224,22 +224,22 @@ impl Call {
             acked: AtomicU64::new(acked),
             ended: AtomicBool::new(false),
         });
-        if let Some(taken_up) = draft.taken_up {
-            call.reply.go_on_after(taken_up.received);
-            if let Some(handle) = taken_up.handle {
+        if let Some(resumed) = draft.resumed {
+            call.reply.go_on_after(resumed.received);
+            if let Some(handle) = resumed.handle {
                 call.handle.get_or_init(|| handle);
             }
-            call.restore_asks(taken_up.asks, taken_up.answers);
+            call.restore_asks(resumed.asks, resumed.answers);
         }
         call
     }
 
-    /// Whether it has ended.
+    /// Whether the call has ended.
     pub fn is_ended(&self) -> bool {
         self.ended.load(Ordering::Acquire)
     }
 
-    /// Where it stands.
+    /// Returns the progress of the call.
     pub fn standing(&self) -> Standing {
         match self.clock.lock().progress {
             Progress::Waiting => Standing::Waiting,
@@ -248,12 +248,14 @@ impl Call {
         }
     }
 
-    /// Fails if the caller may not reach the agent any more, which is shared like this. Takes no lock of the agent's.
+    /// Fails if the caller may not reach the agent any more, given the agent's `share`. Takes no lock of the
+    /// agent.
     pub(crate) fn check_right(&self, share: &Share) -> Result<(), Failure> {
         self.right.check(&self.principal, &self.entry, share)
     }
 
-    /// Ends a call that waits for its agent and whose caller may not reach that any more. False if the caller still may.
+    /// Ends a call that waits for its agent if the caller may not reach the agent any more. Returns false if
+    /// the caller still may.
     pub(crate) fn end_without_right(self: &Arc<Self>) -> bool {
         match self.check_right(&self.entry.share()) {
             Ok(()) => false,
@@ -264,25 +266,26 @@ impl Call {
         }
     }
 
-    /// Whether the agent has it.
+    /// Whether the agent has the call.
     pub(crate) fn is_sent(&self) -> bool {
         self.clock.lock().progress == Progress::Sent
     }
 
-    /// The agent's number of its last frame that was taken in, 0 if none was: what a resuming agent need not repeat. It
-    /// may still be lost with this process; what the agent may forget is told by [`crate::agent::Link::acked`].
+    /// Returns the number of the agent's last received frame, 0 if none: a resuming agent need not repeat
+    /// frames up to this number. Received frames may still be lost with this process;
+    /// [`Link::acked`](crate::agent::Link::acked) reports which frames the agent may forget.
     pub fn received(&self) -> u64 {
         self.reply.received()
     }
 
-    /// The agent's number of its last frame of a kept call that is in the log, 0 if none is; see
-    /// [`crate::agent::Link::acked`], which a connection misses that was not there at the time.
+    /// Returns the number of the agent's last frame in the log of a durable call, 0 if none. For connections
+    /// that came too late for [`Link::acked`](crate::agent::Link::acked).
     pub fn acked(&self) -> u64 {
         self.acked.load(Ordering::Acquire)
     }
 
-    /// What the agent sent up to this number is in the log, or nobody wants it there. Its connection is told, if there
-    /// is one; one that comes later asks.
+    /// Notes that all frames up to `seq` are in the log, or need not be, and tells the agent's connection. A
+    /// later connection reads [`Call::acked`].
     pub(crate) fn ack(self: &Arc<Self>, seq: u64) {
         self.acked.store(seq, Ordering::Release);
         if let Some(link) = self.entry.link() {
@@ -290,41 +293,45 @@ impl Call {
         }
     }
 
-    /// Whether the agent said anything, numbered or not. If so it got the message, which is never written again.
+    /// Whether the agent sent anything, numbered or not. If so, the agent has the message, which is never
+    /// delivered again.
     pub fn has_reply(&self) -> bool {
         self.answered.load(Ordering::Relaxed)
     }
 
-    /// How often the agent said that it is alive: see [`Serving::pulse`].
+    /// Returns the number of keepalives that the agent sent: see [`Serving::pulse`].
     pub fn pulses(&self) -> u64 {
         self.pulses.load(Ordering::Relaxed)
     }
 
-    /// By what the agent's door finds the work again after a restart of the hub, if it can: see [`Serving::note`].
+    /// Returns the door-specific handle for finding the remote work after a restart of the hub: see
+    /// [`Serving::note`].
     pub fn handle(&self) -> Option<&Json> {
         self.handle.get()
     }
 
-    /// What the agent's door noted in the turn before, if the agent waited for this message: the work may go on there.
+    /// Returns the handle of the turn before, if the agent waited for this message: the remote work may
+    /// continue there.
     pub fn handle_before(&self) -> Option<&Json> {
         self.handle_before.as_ref()
     }
 
-    /// Whether an agent that comes back, to this hub or to the next one, may go on with it, or its door finds it again.
+    /// Whether the agent may resume the call after a reconnect to this hub or the next one, or the agent's
+    /// door finds the work again.
     pub(crate) fn may_be_resumed(&self) -> bool {
         let is_found = self.handle().is_some();
         self.life == Life::Kept && self.is_sent() && self.entry.may_be_resumed(is_found)
     }
 
-    /// Why it fails if its agent does not come back to it.
+    /// Returns the failure of a call whose agent did not come back.
     pub(crate) fn lost(&self) -> Failure {
-        if self.is_taken_up && self.turn.load(Ordering::Acquire) == 0 {
+        if self.is_resumed && self.turn.load(Ordering::Acquire) == 0 {
             return Failure::hub_restarted();
         }
         self.left()
     }
 
-    /// The agent is gone: while it was working, or before anybody could know that it was.
+    /// Returns the failure of a call whose agent left: while working, or before its first event.
     pub fn left(&self) -> Failure {
         match self.has_reply() {
             true => Failure::agent_left(),
@@ -332,48 +339,50 @@ impl Call {
         }
     }
 
-    /// The files that have a link, for doors whose protocol knows only links.
+    /// Returns the linked files, for doors whose protocol knows only links.
     pub fn files(&self) -> &Arc<Files> {
         let owner = &self.principal.owner;
         self.files.get_or_init(|| self.shared.files.of(owner))
     }
 
-    /// The agent that works on it.
+    /// Returns the agent that works on the call.
     pub fn agent(&self) -> &Arc<Entry> {
         &self.entry
     }
 
-    /// What the hub's [`Resolver`](crate::resolver::Resolver) attached to it.
+    /// Returns the context that the hub's [`Resolver`](crate::resolver::Resolver) attached to the call.
     pub fn context(&self) -> Option<&Arc<dyn CallContext>> {
         self.context.as_ref()
     }
 
-    /// Cancels it, for somebody who may. The agent is told at once. False if it had ended already.
+    /// Cancels the call without checking any right. The agent is told at once. Returns false if the call had
+    /// ended already.
     pub fn cancel(self: &Arc<Self>) -> bool {
         self.finish(End::Cancelled, true)
     }
 
-    /// The call that it was made for, if known.
+    /// Returns the call that this call was made for, if known.
     pub fn parent(&self) -> Option<Arc<Call>> {
         self.parent.as_ref().and_then(Weak::upgrade)
     }
 
-    /// By what it is found later: the task that keeps it, or its own id.
+    /// Returns the id for finding the call later: that of its task, or its own.
     pub fn task_id(&self) -> TaskId {
         self.task.unwrap_or_else(|| self.id.into())
     }
 
-    /// A sign of life of the agent's line that is no event, such as a heartbeat.
+    /// Notes a sign of life from the agent's connection that is no event, such as a heartbeat.
     pub fn touch(&self) {
         self.touched.store(true, Ordering::Relaxed);
     }
 
-    /// Ends the call; only the first end counts. `tell_agent` sends the agent a cancel, for ends that it did not make.
+    /// Ends the call; only the first end counts. `tell_agent` sends the agent a cancel, for ends that the
+    /// agent did not make.
     pub(crate) fn finish(self: &Arc<Self>, end: End, tell_agent: bool) -> bool {
         self.finish_numbered(end, tell_agent, 0)
     }
 
-    /// Ends the call with the agent's own number of the end; 0 if it has none.
+    /// Ends the call with the agent's own number of the end frame; 0 if unnumbered.
     fn finish_numbered(self: &Arc<Self>, end: End, tell_agent: bool, seq: u64) -> bool {
         if self.ended.swap(true, Ordering::AcqRel) {
             return false;
@@ -415,11 +424,11 @@ impl Call {
         }
         let told = self.observers.is_some().then(|| end.clone());
         self.reply.end_marked(end, discard, seq);
-        // Nothing can be pushed any more: what was, is observed.
+        // The pipe is closed: observers have seen every accepted event.
         if let (Some(observers), Some(end)) = (&self.observers, told) {
             observers.tell(|observer| observer.ended(self, &end));
         }
-        self.shared.calls.lock().remove(&self.id);
+        self.shared.open_calls.lock().remove(&self.id);
         self.entry.release(self, tell_agent);
         self.shared.ended.notify_waiters();
         if spreads {
@@ -433,7 +442,8 @@ impl Call {
         true
     }
 
-    /// The end, or a failure in its place if it is large and the caller's owner holds as much unread as it may.
+    /// Returns `end`, or a failure if `end` is large and the caller's owner holds as much unread data as
+    /// allowed.
     fn within_share(&self, end: End) -> End {
         let weight = end.weight();
         if weight <= SMALL_END || self.held.budget().has_room(weight) {
@@ -443,8 +453,8 @@ impl Call {
         End::Failed(self.unread())
     }
 
-    /// Whose the offered transfer is has to be known before anybody hears of it. What is no offer that can be meant is
-    /// passed on all the same, but nobody can fetch it through the hub.
+    /// Registers the offered transfer for the caller before any reader sees the offer. An unreadable offer is
+    /// passed on all the same, but cannot be fetched through the hub.
     fn note_offer(&self, offer: &Json) {
         let Some(offer) = Offer::read(offer.get()) else {
             tracing::debug!(call = %self.id, agent = %self.target, "an offer of files that cannot be meant");
@@ -455,7 +465,8 @@ impl Call {
         transfers.offered(agent, called, &self.principal, offer, Instant::now());
     }
 
-    /// Makes `child` end when this call is cancelled or fails. False if that has happened already.
+    /// Makes `child` end when this call is cancelled or fails. Returns false if this call was cancelled or
+    /// failed already.
     pub(crate) fn adopt(&self, child: &Arc<Call>) -> bool {
         let mut children = self.children.lock();
         let Some(children) = &mut *children else {
@@ -466,12 +477,14 @@ impl Call {
         true
     }
 
-    /// Hands the call to a (new) connection of its agent. What the previous one still pushes is refused by its number.
+    /// Hands the call to a new connection of its agent. Events of the previous connection are refused by the
+    /// connection's number.
     pub(crate) fn serve(self: &Arc<Self>) -> Serving {
         Serving::new(self.clone(), self.next_turn())
     }
 
-    /// The connection that served the call is gone, but the call is not: what that one still does is refused.
+    /// Invalidates the connection that served the call, without ending the call: further events of that
+    /// connection are refused.
     pub(crate) fn next_turn(&self) -> u64 {
         let turn = self.turn.fetch_add(1, Ordering::AcqRel) + 1;
         self.reply.written_by(None, turn);
@@ -480,13 +493,13 @@ impl Call {
 }
 
 impl Call {
-    /// The reader does not keep up and the writer could not be paced.
+    /// Fails the call because its reader does not keep up and the writer could not be paced.
     pub(crate) fn overrun(self: &Arc<Self>) {
         self.shared.metrics.overrun();
         self.finish(End::Failed(self.unread()), true);
     }
 
-    /// Why it fails if too much of it is unread.
+    /// Returns the failure of a call with too much unread data.
     fn unread(&self) -> Failure {
         match self.life {
             Life::Live => Failure::new(
@@ -500,7 +513,7 @@ impl Call {
         }
     }
 
-    /// The agent does not read its input and the caller could not be paced.
+    /// Fails the call because the agent does not read its input and the caller could not be paced.
     pub(crate) fn flooded(self: &Arc<Self>) {
         self.shared.metrics.overrun();
         let failure = Failure::new(
@@ -510,7 +523,7 @@ impl Call {
         self.finish(End::Failed(failure), true);
     }
 
-    /// Says something to the agent.
+    /// Sends input to the agent.
     fn hand_in(self: &Arc<Self>, input: Input) -> Pushed {
         self.touch();
         let pushed = self.input.push(input);
@@ -521,11 +534,11 @@ impl Call {
     }
 }
 
-/// How long a caller gives its call, where it says so.
+/// Timeouts that a caller chooses for its call.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Patience {
-    /// Without a sign of life.
+    /// Longest time without a sign of life.
     pub idle: Option<Duration>,
-    /// In all.
+    /// Longest total time.
     pub absolute: Option<Duration>,
 }

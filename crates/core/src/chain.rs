@@ -1,10 +1,10 @@
-//! Through which agents a call came, so that loops are cut (docs/promises.md, Loops).
+//! [`Chain`]: the agents that a call came through, for cutting loops (docs/promises.md, Loops).
 
 use jackfield_model::{AgentId, Failure, Reason};
 
 use crate::limits::Limits;
 
-/// The agents of a call and those before it.
+/// The agents of a call and of the calls before it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Chain {
     agents: Vec<AgentId>,
@@ -12,8 +12,8 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// The chain of a caller that serves no call: empty for a person, the agent itself otherwise. `hops` is how deep
-    /// the caller may be without our knowing the way.
+    /// Returns the chain of a caller that serves no call: empty for a person, the agent itself otherwise.
+    /// `hops` is the depth of the caller, if its chain is unknown.
     pub fn root(caller: Option<&AgentId>, hops: usize) -> Self {
         Self {
             agents: caller.into_iter().cloned().collect(),
@@ -21,7 +21,7 @@ impl Chain {
         }
     }
 
-    /// The chain with one more agent, or why it may not go on.
+    /// Returns the chain with one more agent; fails for a loop, or a chain that is too long.
     pub fn step(&self, target: &AgentId, limits: &Limits) -> Result<Self, Failure> {
         if self.hops >= limits.hops {
             let text = format!(
@@ -46,12 +46,12 @@ impl Chain {
         })
     }
 
-    /// How many calls it is from the first caller.
+    /// Returns the number of calls since the first caller.
     pub fn hops(&self) -> usize {
         self.hops
     }
 
-    /// The agents, first to last.
+    /// Returns the agents, first to last.
     pub fn agents(&self) -> &[AgentId] {
         &self.agents
     }

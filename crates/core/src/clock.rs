@@ -1,39 +1,38 @@
-//! The clocks of a call, as a pure function of the time and of what happened (docs/promises.md, Clocks). One sweeper a
-//! second looks at all of them, so that no chunk reads a clock and no call has a timer.
+//! [`Clock`]: the timeouts of a call, as a pure function of the time and of the call's signs of life (docs/promises.md, Clocks). One sweeper looks at all clocks every second, so that no chunk reads a clock and no call has a timer. A clock's lock is a leaf.
 
 use std::time::Duration;
 
 use jackfield_model::{Failure, Reason};
 use tokio::time::Instant;
 
-/// Where a call stands on its way to the agent.
+/// Progress of a call on its way to the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// It waits for its agent to come (back) online.
+    /// Waits for the agent to come online.
     Waiting,
-    /// It waits behind another call of its session.
+    /// Waits behind another call of its session.
     Queued,
-    /// It is its turn; being kept, it is written down as sent first.
+    /// Has its turn. A durable call is committed as sent before its delivery.
     Placed,
-    /// The agent has it.
+    /// Delivered to the agent.
     Sent,
 }
 
-/// The clocks of one call.
+/// The timeouts of one call.
 #[derive(Debug, Clone)]
 pub(crate) struct Clock {
     pub(crate) progress: Progress,
-    /// When it came so far.
+    /// Time of the current progress.
     pub(crate) since: Instant,
-    /// The last sign of life of agent or line; counts from when the call was sent.
+    /// Last sign of life of the agent or its connection; counts from the delivery.
     pub(crate) last_sign: Instant,
-    /// When the sweeper last looked.
+    /// Time of the sweeper's last look.
     pub(crate) last_look: Instant,
-    /// Since when an ask is open.
+    /// Time since which a question is open.
     pub(crate) ask_since: Option<Instant>,
-    /// How long it may wait for its agent, where the caller said so.
+    /// Time until which the call waits for its agent, if the caller allows waiting.
     pub(crate) wait_until: Option<Instant>,
-    /// The latest end, inherited from an explicit parent.
+    /// Latest end, inherited from an explicit parent.
     pub(crate) deadline: Option<Instant>,
     pub(crate) idle: Duration,
     pub(crate) absolute: Duration,
@@ -41,14 +40,14 @@ pub(crate) struct Clock {
     pub(crate) queue: Duration,
 }
 
-/// What the sweeper saw of a call.
+/// State of a call, as the sweeper sees it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Signs {
-    /// An event came, or the agent's line showed a sign of life.
+    /// Whether an event came, or the agent's connection showed a sign of life.
     pub(crate) alive: bool,
-    /// An ask of this call or of a descendant is open.
+    /// Whether a question of this call or of a descendant is open.
     pub(crate) suspended: bool,
-    /// The reply is full: the agent is paced and cannot speak.
+    /// Whether the reply is full: the agent is paced and cannot send.
     pub(crate) full: bool,
 }
 
@@ -60,7 +59,7 @@ impl Clock {
         self.last_look = now;
     }
 
-    /// When it ends at the latest, for the calls made for it.
+    /// Returns the latest end of the call, for the calls made for it.
     pub(crate) fn latest_end(&self) -> Option<Instant> {
         let own = (self.progress == Progress::Sent).then(|| self.since + self.absolute);
         match (own, self.deadline) {
@@ -69,7 +68,7 @@ impl Clock {
         }
     }
 
-    /// One look: why the call is over, if it is.
+    /// Looks once; returns the failure if a timeout has passed.
     pub(crate) fn look(&mut self, now: Instant, signs: Signs) -> Option<Failure> {
         let passed = now.saturating_duration_since(self.last_look);
         self.last_look = now;
@@ -82,7 +81,7 @@ impl Clock {
             )));
         }
         if signs.suspended {
-            // While somebody is being asked, the other clocks stand still.
+            // While a question is open, the other timeouts stand still.
             self.since += passed;
             self.last_sign = now;
             self.deadline = self.deadline.map(|at| at + passed);
@@ -99,7 +98,7 @@ impl Clock {
                     "the agent did not come online in the time given",
                 )),
                 Some(_) => None,
-                // In the grace of a resuming agent; the entry ends that wait.
+                // Within the grace period of a resuming agent; the entry ends that wait.
                 None if so_far >= self.queue => Some(timeout(format!(
                     "the call waited {} to be sent",
                     seconds(self.queue)

@@ -1,18 +1,19 @@
-//! Names of doors that come from the store. A door names itself by a constant, which calls, metrics and logs carry without
-//! copying it; the store keeps the name as text. There is no list of doors here: whatever was written is a name.
+//! Names of doors that come from the store. A door names itself by a constant, which calls, metrics and logs
+//! carry without copying; the store keeps the name as text. There is no list of doors here: any stored text
+//! is a name.
 
 use std::collections::BTreeSet;
 
 use parking_lot::Mutex;
 
-/// So many names are kept, for the life of the process. Programs have a dozen doors.
+/// Largest number of names that are kept for the life of the process. Programs have a dozen doors.
 const NAMES: usize = 256;
-/// What stands for a name that is too many.
+/// Name in place of further ones.
 const OTHER: &str = "other";
 
 static KNOWN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 
-/// A door's name, as it was written, that lives as long as the process.
+/// Returns a door's name with the lifetime of the process.
 pub(crate) fn interned(name: &str) -> &'static str {
     let mut known = KNOWN.lock();
     if let Some(known) = known.get(name) {

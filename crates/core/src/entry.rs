@@ -1,8 +1,8 @@
-//! An agent's place on the hub. It outlives the agent's connections and owns its open calls, its session queues and
-//! its mail for when it comes back; a connection only holds it, by number (generation).
+//! [`Entry`]: an agent on the hub. The entry outlives the agent's connections and owns its open calls, its session queues and the calls that wait for it to come back. A connection only holds the entry, by number (generation). [`AgentRegistry`](crate::hub::AgentRegistry) owns the entries.
 //!
-//! Placing, adopting and delivering a call happen under the entry's lock, which the end of a call takes too, so that
-//! no call is left behind. Nothing is finished or dropped under the lock: ends come back here.
+//! Placing, adopting and delivering a call happen under the entry's `state` lock. The end of a call takes
+//! that lock too, so that no call is left behind. No call is ended and no handle is dropped under the lock:
+//! both come back here.
 
 mod alias;
 mod attach;
@@ -41,52 +41,52 @@ use crate::{
     tap::Sight,
 };
 
-/// An agent's place on the hub.
+/// An agent on the hub, attached or not.
 #[derive(Debug)]
 pub struct Entry {
-    /// Its id.
+    /// Id of the agent.
     pub id: AgentId,
     owner: Owner,
     registered_at: Timestamp,
-    /// The number of the newest connection; changes whenever the way to the agent does.
+    /// Number of the newest connection; changes whenever the route to the agent does.
     generation: AtomicU64,
     state: Mutex<State>,
     shared: Arc<Shared>,
-    /// A kept call reached its turn and wants to be written down as sent.
+    /// Wakes the `Delivery` of durable calls: a call got its turn, or was returned.
     pub(crate) placed: Notify,
-    /// Set once the agent is forgotten, under the lock.
+    /// Set once the agent is forgotten, under the `state` lock.
     retired: SetOnce<()>,
-    /// The hub reaches the agent by itself, so that it does not come back of its own accord.
+    /// Whether the hub itself reaches the agent, which then never comes back on its own.
     is_reserved: AtomicBool,
-    /// Held while the store is handed what is kept of the agent, so that what was read last is written last. True once
-    /// the store was told to forget the agent: nothing is written of it after that. Taken before `state`.
+    /// Held while the agent is written to the store, so that the newest state is written last. True once the
+    /// store was told to forget the agent: nothing is written after that. Taken before `state`.
     is_unkept: Mutex<bool>,
 }
 
-/// What a caller may know of an agent.
+/// Public view of an agent.
 #[derive(Debug, Clone)]
 pub struct AgentView {
-    /// Its id.
+    /// Id of the agent.
     pub id: AgentId,
-    /// Whose it is.
+    /// Owner of the agent.
     pub owner: Owner,
-    /// The door it came through, or last came through.
+    /// Door of the current or last connection.
     pub door: String,
-    /// What it says of itself.
+    /// Profile that the agent gave.
     pub profile: Profile,
-    /// Who else may see it.
+    /// Principals besides the owner that may see the agent.
     pub share: Share,
-    /// What was set for it.
+    /// Settings by the owner or the operator.
     pub settings: Settings,
-    /// Whether it is attached.
+    /// Whether the agent is attached and takes calls.
     pub online: bool,
-    /// Whether it is attached and has not answered a ping for so long that its connection may be dead.
+    /// Whether the agent is attached and has not answered a ping for so long that its connection may be dead.
     pub silent: bool,
-    /// Since when it is online or offline.
+    /// Time since which the agent is online or offline.
     pub since: Timestamp,
-    /// When it first registered.
+    /// Time of the first registration.
     pub registered_at: Timestamp,
-    /// How many calls are open or queued there.
+    /// Number of open and waiting calls.
     pub open_calls: usize,
 }
 
@@ -126,7 +126,7 @@ impl Entry {
         }
     }
 
-    /// Whether the agent was forgotten: whoever still finds its place here comes too late.
+    /// Whether the agent was forgotten while this entry was still held.
     pub fn is_retired(&self) -> bool {
         self.retired.initialized()
     }
@@ -136,17 +136,18 @@ impl Entry {
         self.retired.wait().await;
     }
 
-    /// Whose it is.
+    /// Returns the owner of the agent.
     pub fn owner(&self) -> &Owner {
         &self.owner
     }
 
-    /// The number of its newest connection. A way to the agent that was found under another number is stale.
+    /// Returns the number of the newest connection. Routes that were found under another number are stale.
     pub fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// The way to the agent, if it is attached; of an id that stands for an agent, a sign that the agent is.
+    /// Returns the link to the agent, if attached; for an alias, a link that only shows whether its agent is
+    /// attached.
     pub fn link(&self) -> Option<Arc<dyn Link>> {
         let (link, stands_for, door) = {
             let state = self.state.lock();
@@ -161,7 +162,7 @@ impl Entry {
         }
     }
 
-    /// Whether it is attached and takes calls, or the agent that it stands for.
+    /// Whether the agent is attached and takes calls; for an alias, whether its agent does.
     pub fn is_online(&self) -> bool {
         let (has_link, stands_for) = {
             let state = self.state.lock();
@@ -173,22 +174,22 @@ impl Entry {
         }
     }
 
-    /// The door it came through, or last came through.
+    /// Returns the door of the current or last connection.
     pub fn door(&self) -> &'static str {
         self.state.lock().door
     }
 
-    /// What was set for it.
+    /// Returns the settings of the agent.
     pub fn settings(&self) -> Settings {
         self.state.lock().settings.clone()
     }
 
-    /// Who else may see and call it.
+    /// Returns who besides the owner may see and call the agent.
     pub fn share(&self) -> Share {
         self.state.lock().share.clone()
     }
 
-    /// What a caller may know of it.
+    /// Returns the public view of the agent.
     pub fn view(&self) -> AgentView {
         let silent = self.link().is_some_and(|link| link.is_silent());
         let agent = self.stands_for();
@@ -218,8 +219,8 @@ impl Entry {
         }
     }
 
-    /// What an id that stands for it shows of it: whether it is there, since when, and how many of its calls were made to
-    /// that id.
+    /// Returns what the alias `id` shows of this agent: whether it is online, since when, and the number of
+    /// calls made to the alias.
     fn view_for(&self, id: &AgentId) -> (bool, Timestamp, usize) {
         let state = self.state.lock();
         let calls = state.open.values();
@@ -227,7 +228,7 @@ impl Entry {
         (state.takes_calls(), state.changed_at, calls)
     }
 
-    /// What is kept of it.
+    /// Returns the stored form of the agent.
     pub fn record(&self) -> AgentRecord {
         let view = self.view();
         AgentRecord {
@@ -242,13 +243,13 @@ impl Entry {
         }
     }
 
-    /// Hands what is kept of it to the store. Nothing if the agent was forgotten.
+    /// Writes the agent to the store. Returns `None` if the agent was forgotten.
     pub(crate) fn save_to(&self, store: &dyn Store) -> Option<Receipt> {
         let is_unkept = self.is_unkept.lock();
         (!*is_unkept).then(|| store.save_agent(self.record()))
     }
 
-    /// Lets the store forget it.
+    /// Removes the agent from the store.
     pub(crate) fn remove_from(&self, store: &dyn Store) -> Receipt {
         let mut is_unkept = self.is_unkept.lock();
         *is_unkept = true;
@@ -259,7 +260,7 @@ impl Entry {
         let mut state = self.state.lock();
         if let Some(share) = share {
             state.share = share;
-            // Ways that were found while it was shared are looked up, and checked, again.
+            // Routes that were found under the old share are looked up and checked again.
             self.generation.fetch_add(1, Ordering::AcqRel);
         }
         if let Some(settings) = settings {
@@ -267,7 +268,7 @@ impl Entry {
         }
     }
 
-    /// What the agent says of itself now. False if it says the same as before.
+    /// Sets the profile of the agent. Returns false if it is the same as before.
     pub(crate) fn set_profile(&self, profile: Profile) -> bool {
         let mut state = self.state.lock();
         let changed = state.profile != profile;
@@ -275,7 +276,7 @@ impl Entry {
         changed
     }
 
-    /// The calls that the agent has, for parents and for the longest way here.
+    /// Returns the delivered calls, for finding the parent and the longest chain of a new call.
     pub(crate) fn sent_calls(&self) -> Vec<Arc<Call>> {
         let state = self.state.lock();
         state
@@ -286,8 +287,8 @@ impl Entry {
             .collect()
     }
 
-    /// The calls that are open here, whether the agent has them or they wait for it, oldest first; of an id that stands for
-    /// an agent those that were made to it.
+    /// Lists the open calls, delivered or waiting, oldest first; for an alias, the calls that were made to
+    /// it.
     pub(crate) fn open_calls(&self) -> Vec<Arc<Call>> {
         let mut calls: Vec<_> = match self.stands_for() {
             None => self.state.lock().open.values().cloned().collect(),
@@ -298,7 +299,7 @@ impl Entry {
         calls
     }
 
-    /// An open call by the id that the agent knows; of an id that stands for an agent, one that was made to it.
+    /// Returns an open call by the request id that the agent knows; for an alias, a call that was made to it.
     pub fn open_call(&self, request: &str) -> Option<Arc<Call>> {
         match self.stands_for() {
             None => self.state.lock().open.get(request).cloned(),
@@ -309,7 +310,8 @@ impl Entry {
         }
     }
 
-    /// Opens a call and sends it on its way.
+    /// Opens a call. A live call is delivered at once or when its turn comes. A durable call only gets its
+    /// turn: its task's `Delivery` delivers it by [`Entry::send`].
     pub(crate) fn open(self: &Arc<Self>, mut draft: Draft) -> Result<Arc<Call>, Failure> {
         let mut undelivered = Undelivered::default();
         let call = {
@@ -317,11 +319,11 @@ impl Entry {
             if self.is_retired() {
                 return Err(Failure::no_such_agent(self.id.as_str()));
             }
-            let taken_up = draft.taken_up.is_some();
+            let resumed = draft.resumed.is_some();
             if !state.takes_calls()
                 && state.grace.is_none()
                 && draft.clock.wait_until.is_none()
-                && !taken_up
+                && !resumed
             {
                 return Err(Failure::agent_offline());
             }
@@ -351,7 +353,7 @@ impl Entry {
                     let text = format!("request {wanted} is open already; use a new id");
                     return Err(Failure::new(Reason::Conflict, text));
                 }
-                // If it is somebody else's, the agent sees the hub's own id instead.
+                // If the id is taken by another caller, the agent sees the hub's own id instead.
                 if !state.open.contains_key(wanted) {
                     draft.request = wanted.clone();
                 }
@@ -360,7 +362,7 @@ impl Entry {
                 state.quota.count(Instant::now());
             }
             let call = Call::new(draft, self.clone(), self.shared.clone());
-            // Before anybody can answer it, so that taps and observers see the beginning first.
+            // Before the agent can reply, so that taps and observers see the beginning first.
             let started = || Sight::Started {
                 caller: call.principal.label().to_owned(),
                 door: call.door,
@@ -375,9 +377,9 @@ impl Entry {
                 }
             }
             state.open.insert(call.request.clone(), call.clone());
-            self.shared.calls.lock().insert(call.id, call.clone());
+            self.shared.open_calls.lock().insert(call.id, call.clone());
             self.shared.metrics.call_started();
-            if taken_up {
+            if resumed {
                 state.await_resume(&call, self.shared.limits.resume_grace.0);
             } else {
                 state.dispatch(&call, &self.placed, &mut undelivered);
@@ -388,14 +390,14 @@ impl Entry {
         Ok(call)
     }
 
-    /// Hands a kept call to the agent after it was written down as sent. False if the agent has left meanwhile: then
-    /// the call waits for it if it may, and has failed if not.
+    /// Delivers a durable call after the store has it as sent. Returns false if the agent has left meanwhile:
+    /// the call then waits for the agent if it may, and fails otherwise.
     pub(crate) fn send(&self, call: &Arc<Call>) -> bool {
         let mut state = self.state.lock();
         if call.is_ended() {
             return true;
         }
-        // Much may have changed while it waited, and while it was written down.
+        // The right may have changed while the call waited and was written.
         if let Err(failure) = call.check_right(&state.share) {
             drop(state);
             call.finish(End::Failed(failure), false);
@@ -424,8 +426,8 @@ impl Entry {
         false
     }
 
-    /// Takes back a call that the agent's connection got but could not say to anybody, so that the agent never saw it: it
-    /// waits for the agent, if its caller wants that. False if not.
+    /// Takes back a call that the agent's connection got but could not pass on, so that the agent never saw
+    /// it: the call waits for the agent, if its caller allows. Returns false otherwise.
     pub(crate) fn take_back(&self, call: &Arc<Call>) -> bool {
         let mut state = self.state.lock();
         if call.is_ended() || call.clock.lock().wait_until.is_none() {
@@ -433,18 +435,18 @@ impl Entry {
         }
         call.next_turn();
         state.set_aside(call);
-        // Whoever keeps it has written that it was sent.
+        // The store has a durable call as sent; its `Delivery` corrects that.
         self.placed.notify_waiters();
         true
     }
 
-    /// Whether nothing of any call is left here.
+    /// Whether no call is open, queued or waiting.
     pub fn is_idle(&self) -> bool {
         let state = self.state.lock();
         state.open.is_empty() && state.sessions.is_empty() && state.waiting.is_empty()
     }
 
-    /// Forgets an ended call and sends the next one of its session.
+    /// Removes an ended call and sends the next call of its session.
     pub(crate) fn release(&self, call: &Arc<Call>, tell_agent: bool) {
         let mut undelivered = Undelivered::default();
         let mut state = self.state.lock();

@@ -1,10 +1,9 @@
-//! Files that came as bytes, on their way to somebody whose protocol knows only links. The hub keeps them in memory for
-//! a while and serves them under a link that nobody can guess: it is signed, and ends.
+//! [`Files`]: files that came as bytes, for readers whose protocol knows only links. The hub keeps them in memory for a while and serves them under a link that cannot be guessed: the link is signed, and expires.
 //!
-//! If they do not fit, the owner that holds most loses its oldest.
+//! If the files do not fit, the owner that holds most loses its oldest.
 //!
-//! Nothing here is written to disk. A link whose file was pushed out by newer ones, or that was made before the hub was
-//! restarted, is gone; whoever asks for the answer again gets a new one.
+//! Nothing is written to disk. A link whose file was evicted, or that was made before a restart of the hub,
+//! is gone; a new request for the answer gets a new link.
 
 mod held;
 mod key;
@@ -29,10 +28,10 @@ use jackfield_model::{File, FileSource, Owner};
 
 use crate::limits::Limits;
 
-/// Where the door of the hub serves them, below its address.
+/// Path below the hub's address that serves the files.
 const PATH: &str = "/v1/files";
 
-/// The files that have a link. What is linked through it counts for one owner, or for the hub itself.
+/// The linked files. New links through this handle count for one owner, or for the hub itself.
 #[derive(Debug)]
 pub struct Files {
     kept: Arc<Kept>,
@@ -42,7 +41,7 @@ pub struct Files {
 #[derive(Debug)]
 struct Kept {
     lifetime: Duration,
-    /// Missing as long as the hub does not know its own address.
+    /// `None` while the hub does not know its own address.
     place: OnceLock<Place>,
     shelf: Mutex<Shelf>,
 }
@@ -53,32 +52,32 @@ struct Place {
     key: FileKey,
 }
 
-/// What a link says.
+/// The fields of a link.
 #[derive(Debug, Clone, Copy)]
 pub struct Link<'a> {
-    /// Which file.
+    /// Id of the file.
     pub id: &'a str,
-    /// The name it is to have.
+    /// Name of the file.
     pub name: &'a str,
-    /// When the link ends, in seconds since 1970.
+    /// Time at which the link expires, in seconds since 1970.
     pub expires: &'a str,
-    /// The signature of all of that.
+    /// Signature of the other fields.
     pub signature: &'a str,
 }
 
-/// Why a link leads nowhere.
+/// Why a link is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadLink {
-    /// The hub did not sign it.
+    /// The hub did not sign the link.
     #[error("this is no link of this hub, or a part of it is missing or was changed")]
     Forged,
-    /// It has ended, or its file made room for others.
+    /// The link has expired, or its file was evicted.
     #[error("this link has ended, or its file had to make room; ask for the answer again")]
     Gone,
 }
 
 impl Files {
-    /// None yet, and without an address.
+    /// Creates an empty set without an address.
     pub fn new(limits: &Limits) -> Self {
         let kept = Kept {
             lifetime: limits.file_link.0,
@@ -91,7 +90,7 @@ impl Files {
         }
     }
 
-    /// The same files; what is linked through this counts for `owner`, who made the call that they belong to.
+    /// Returns a handle whose new links count for `owner`, who made the call.
     pub fn of(&self, owner: &Owner) -> Arc<Self> {
         Arc::new(Self {
             kept: self.kept.clone(),
@@ -99,18 +98,18 @@ impl Files {
         })
     }
 
-    /// Makes links from now on, below this URL and signed with this key. Only the first place counts.
+    /// Makes links from now on, below this URL and signed with this key. Only the first call counts.
     pub fn serve_at(&self, base: &str, key: FileKey) {
         let base = base.trim_end_matches('/').to_owned();
         self.kept.place.get_or_init(|| Place { base, key });
     }
 
-    /// The hub's own address, if it knows it.
+    /// Returns the hub's own address, if known.
     pub fn base(&self) -> Option<&str> {
         self.kept.place.get().map(|place| place.base.as_str())
     }
 
-    /// The address of any file: its own, or a link, or where there can be none a URL that holds the bytes itself.
+    /// Returns the address of any file: its own, or a link, or if there can be none a URL with the bytes.
     pub fn url<'a>(&self, file: &'a File) -> Cow<'a, str> {
         match &file.source {
             FileSource::Uri(url) => url.into(),
@@ -124,12 +123,13 @@ impl Files {
         }
     }
 
-    /// A link to a file that is bytes. None if the hub has no address, the bytes are no base64, or they do not fit.
+    /// Returns a link to a file of bytes. `None` if the hub has no address, the bytes are no base64, or they
+    /// do not fit.
     pub fn link(&self, file: &File) -> Option<String> {
         self.link_at(file, Timestamp::now())
     }
 
-    /// The same as of another time.
+    /// Returns a link as of the time `now`.
     pub fn link_at(&self, file: &File, now: Timestamp) -> Option<String> {
         let place = self.kept.place.get()?;
         let held = Held::of(file)?;
@@ -149,12 +149,12 @@ impl Files {
         })
     }
 
-    /// The file that a link leads to.
+    /// Returns the file of a link.
     pub fn open(&self, link: Link<'_>) -> Result<Held, BadLink> {
         self.open_at(link, Timestamp::now())
     }
 
-    /// The same as of another time.
+    /// Returns the file of a link as of the time `now`.
     pub fn open_at(&self, link: Link<'_>, now: Timestamp) -> Result<Held, BadLink> {
         let place = self.kept.place.get().ok_or(BadLink::Forged)?;
         if !place.key.has_signed(link) {
@@ -167,7 +167,7 @@ impl Files {
         self.kept.shelf.lock().get(link.id).ok_or(BadLink::Gone)
     }
 
-    /// Drops the files to which no link leads any more.
+    /// Drops files whose links have all expired.
     pub(crate) fn expire(&self, now: Timestamp) {
         self.kept.shelf.lock().expire(now.as_second());
     }

@@ -1,5 +1,4 @@
-//! Whether a connection may be read: it counts the pipes that the connection writes into and how many of them are full
-//! (docs/promises.md, Flow control). It changes only when a pipe turns full or not full, never per event.
+//! [`Gate`]: whether a connection may be read. The gate counts the pipes that the connection writes into and how many of them are full (docs/promises.md, Flow control). It changes only when a pipe becomes full or not full, never per event.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -8,15 +7,15 @@ use tokio::sync::Notify;
 /// How a connection may be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reading {
-    /// No pipe is full.
+    /// No pipe is full: at full speed.
     Free,
     /// Some pipes are full: a little at a time, so that the others keep flowing.
     Paced,
-    /// All pipes are full.
+    /// All pipes are full: not at all.
     Shut,
 }
 
-/// The state of the pipes a connection writes into.
+/// State of the pipes that a connection writes into.
 #[derive(Debug, Default)]
 pub struct Gate {
     open: AtomicUsize,
@@ -25,7 +24,7 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// How the connection may be read now.
+    /// Returns how the connection may be read now.
     pub fn reading(&self) -> Reading {
         match self.full.load(Ordering::Acquire) {
             0 => Reading::Free,
@@ -34,7 +33,7 @@ impl Gate {
         }
     }
 
-    /// Resolves when it may have changed. Cancel-safe.
+    /// Waits until [`Gate::reading`] may have changed. Cancel-safe.
     pub async fn changed(&self) {
         self.changed.notified().await;
     }

@@ -1,5 +1,4 @@
-//! The link of an agent whose calls are worked on by tasks, each call by its own, and not written to one connection: a
-//! bounded queue of calls, and why the hub ended it. Whoever attaches the agent holds the other end of the queue.
+//! [`Inbox`]: the link of an agent whose calls are worked on by one job each, and not written to one connection. A bounded queue of calls, and why the hub closed it. The door that attaches the agent holds the receiver.
 
 use std::sync::Arc;
 
@@ -14,12 +13,12 @@ use crate::{
     limits::Limits,
 };
 
-/// How many calls may wait to be taken, for each that the agent may have open: those that ended meanwhile wait here too.
+/// Room in the queue per call that the agent may have open: calls that ended meanwhile wait here too.
 const SPARE: usize = 4;
-/// And at most, whatever the hub's limit is.
+/// Largest queue, whatever the hub's limit is.
 const MOST: usize = 1 << 16;
 
-/// The hub's way to an agent whose calls are worked on by tasks.
+/// Link to an agent whose calls are worked on by one job each.
 #[derive(Debug)]
 pub struct Inbox {
     calls: Sender<Serving>,
@@ -29,8 +28,9 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// An empty inbox, and where its calls come out. `is_alive` says of an agent that no line leads to that it is there
-    /// as long as it is attached; of any other, whoever works on a call notes its signs of life ([`Call::touch`]).
+    /// Creates an inbox and the receiver of its calls. `is_alive` for agents without a connection, which are
+    /// there as long as they are attached; for all others, the job of a call notes signs of life
+    /// ([`Call::touch`]).
     pub fn new(
         door: &'static str,
         limits: &Limits,
@@ -47,7 +47,7 @@ impl Inbox {
         (Arc::new(inbox), delivered)
     }
 
-    /// Resolves when the hub has ended it for good. Any number may wait.
+    /// Waits until the hub has closed the inbox for good. Any number may wait.
     pub async fn closed(&self) -> Closing {
         *self.closing.wait().await
     }
@@ -62,7 +62,7 @@ impl Link for Inbox {
     }
 
     fn cancel(&self, _: &Arc<Call>) {
-        // Whoever works on it hears the end of its input, which every end of a call brings.
+        // The job of the call sees the end of its input, which every end of a call brings.
     }
 
     fn close(&self, why: Closing) {

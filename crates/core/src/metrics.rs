@@ -1,4 +1,4 @@
-//! What the hub counts, in the form that Prometheus reads. Doors add their connections and bytes here too.
+//! [`Metrics`]: the counters of the hub, in the format of Prometheus. Doors add their connections and bytes here too.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use prometheus_client::{
 
 use crate::call::Life;
 
-/// The labels of a finished call.
+/// Labels of a finished call.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct CallLabels {
     door: &'static str,
@@ -20,20 +20,20 @@ struct CallLabels {
     outcome: &'static str,
 }
 
-/// The labels of a thing that belongs to a door.
+/// Labels of a door's metrics.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct DoorLabels {
     door: &'static str,
 }
 
-/// The labels of bytes on a door's sockets.
+/// Labels of the bytes on a door's sockets.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct TrafficLabels {
     door: &'static str,
     direction: &'static str,
 }
 
-/// One door's traffic; a connection holds it, so that counting costs an addition and no look-up.
+/// Traffic of one door; a connection holds it, so that counting costs an addition and no look-up.
 #[derive(Debug, Clone)]
 pub struct Traffic {
     frames_in: Counter,
@@ -43,13 +43,13 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// Frames came in.
+    /// Counts received frames.
     pub fn came_in(&self, frames: u64, bytes: u64) {
         self.frames_in.inc_by(frames);
         self.bytes_in.inc_by(bytes);
     }
 
-    /// Frames went out.
+    /// Counts sent frames.
     pub fn went_out(&self, frames: u64, bytes: u64) {
         self.frames_out.inc_by(frames);
         self.bytes_out.inc_by(bytes);
@@ -58,7 +58,7 @@ impl Traffic {
 
 type Seconds = Family<DoorLabels, Histogram>;
 
-/// The hub's counters.
+/// The counters of a hub.
 #[derive(Debug)]
 pub struct Metrics {
     registry: Mutex<Registry>,
@@ -176,7 +176,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// All metrics in the text format of Prometheus.
+    /// Returns all metrics in the text format of Prometheus.
     pub fn render(&self) -> String {
         let mut text = String::new();
         // Writing into a String cannot fail.
@@ -191,7 +191,7 @@ impl Metrics {
         Level(gauge)
     }
 
-    /// The counters of one door's traffic.
+    /// Returns the counters of one door's traffic.
     pub fn traffic(&self, door: &'static str) -> Traffic {
         let frames = |direction| {
             self.frames
@@ -216,7 +216,7 @@ impl Metrics {
         Connected(gauge)
     }
 
-    /// A frame or request was refused as malformed.
+    /// Counts a malformed frame or request.
     pub fn refused(&self, door: &'static str) {
         self.refused.get_or_create(&DoorLabels { door }).inc();
     }
@@ -261,7 +261,7 @@ impl Metrics {
         self.event_bytes.inc_by(bytes as u64);
     }
 
-    /// Something came after its call had ended, and was dropped.
+    /// Counts an event that was dropped because its call had ended.
     pub fn late_event(&self) {
         self.late_events.inc();
     }
@@ -270,7 +270,7 @@ impl Metrics {
         self.repeated_events.inc();
     }
 
-    /// A reader was given up because it did not keep up.
+    /// Counts a reader that was given up because it did not keep up.
     pub fn overrun(&self) {
         self.overruns.inc();
     }
@@ -294,13 +294,13 @@ impl Metrics {
 pub struct Level(Gauge);
 
 impl Level {
-    /// It is so much now.
+    /// Sets the amount.
     pub fn set(&self, amount: usize) {
         self.0.set(i64::try_from(amount).unwrap_or(i64::MAX));
     }
 }
 
-/// A connection that is counted.
+/// Guard of a counted connection.
 #[derive(Debug)]
 pub struct Connected(Gauge);
 

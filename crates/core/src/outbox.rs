@@ -1,6 +1,4 @@
-//! Callbacks: what a caller wants to be told when its task is over, and what followers want to be told of every change
-//! before. The store keeps them in its outbox, from the transaction in which the task changes until a door has delivered
-//! them; when a try is repeated, and when it is given up, is decided here, as a pure function.
+//! [`Callbacks`]: notifications about the end of a task, for its caller, and about every change of a task, for its [`Follower`]s. The store keeps them in its outbox, from the transaction that changes the task until a door has delivered them. A pure function decides about retries and giving up.
 
 mod follower;
 
@@ -22,36 +20,36 @@ use crate::{
     token::Tokens,
 };
 
-/// How many due callbacks of one destination are listed at a time, so that a dead host does not fill the list. The courier
-/// tries one of them at a time.
+/// Largest number of due callbacks that are listed per destination, so that a dead host does not fill the
+/// list. The courier tries one of them at a time.
 pub const PER_ORIGIN: usize = 4;
-/// How long the first pause is at most; each further one may be twice as long.
+/// Longest first pause; each further pause may be twice as long.
 pub const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// How long a pause is at most, even where the destination asks for a longer one: it shall not lose its callbacks by
-/// one mistaken `Retry-After`.
+/// Longest pause, even if the destination asks for more: one mistaken `Retry-After` must not lose callbacks.
 pub const LONGEST_PAUSE: Duration = Duration::from_secs(15 * 60);
-/// After this time a callback is given up.
+/// Age at which a callback is given up.
 pub const GIVE_UP: Duration = Duration::from_secs(24 * 3600);
-/// A loop that waits for callbacks looks at least this often: clocks are set, and laptops sleep.
+/// Longest time between two looks at the due callbacks: clocks are set, and laptops sleep.
 const LOOK: Duration = Duration::from_secs(60);
 
-/// Whom to tell, and how.
+/// Destination and form of a callback.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Callback {
-    /// Where.
+    /// URL of the destination.
     pub url: String,
-    /// Which door composes it, and in what form.
+    /// Door and form of the callback's content.
     pub kind: String,
-    /// What that door needs to know besides the task.
+    /// Door-specific data besides the task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Json>,
-    /// The token of whoever asked for it: once that is revoked or expired, nobody is told any more. The hub fills it in.
+    /// Token that asked for the callback: nothing is sent once the token is revoked or expired. The hub fills
+    /// it in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<TokenId>,
 }
 
 impl Callback {
-    /// Its destination: scheme, host and port, as far as a limit per destination must know them.
+    /// Returns the destination for limits per destination: scheme, host and port.
     pub fn origin(&self) -> String {
         let (scheme, rest) = self.url.split_once("://").unwrap_or(("", &self.url));
         let host = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
@@ -60,18 +58,18 @@ impl Callback {
     }
 }
 
-/// Where a callback stands. One that was delivered is not kept.
+/// State of a callback. Delivered callbacks are not kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OutboxState {
-    /// It is tried until it is delivered.
+    /// Tried until delivered.
     Pending,
-    /// It was given up.
+    /// Given up.
     Dead,
 }
 
 impl OutboxState {
-    /// Its name.
+    /// Returns the name of the state.
     pub fn name(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -79,7 +77,7 @@ impl OutboxState {
         }
     }
 
-    /// Reads the name back.
+    /// Reads a state from its [name](Self::name).
     pub fn from_name(name: &str) -> Option<Self> {
         [Self::Pending, Self::Dead]
             .into_iter()
@@ -92,33 +90,34 @@ impl OutboxState {
 pub struct NewCallback {
     /// The callback.
     pub row: OutboxRow,
-    /// What it tells of, where the task's log does not say so: the item; of the end of a turn, what the agent said and
-    /// then the end. Kept as long as the callback is.
+    /// Reported content, for tasks whose log is not kept: the item, or at the end of a turn the agent's reply
+    /// and the end. Kept as long as the callback.
     pub reply: Vec<LogItem>,
 }
 
-/// A callback that was not delivered yet. What it says is composed when it is tried, from the task and its log.
+/// An undelivered callback. Its content is composed for each attempt, from the task and its log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OutboxRow {
-    /// Its id, the same in every try: the `Idempotency-Key`.
+    /// Id of the callback, the same in every attempt: the `Idempotency-Key`.
     pub id: CallbackId,
-    /// The task that it tells of.
+    /// Reported task.
     pub task: TaskId,
-    /// Whom to tell, and how.
+    /// Destination and form.
     pub callback: Callback,
-    /// Where it stands.
+    /// State of the callback.
     pub state: OutboxState,
-    /// How often it was tried.
+    /// Number of attempts.
     pub attempts: u32,
-    /// When it may be tried again; of a dead one, when it was given up.
+    /// Time of the next attempt; for a dead callback, the time at which it was given up.
     pub next_at: Timestamp,
-    /// When that happened of which it tells, or since when it is sent again.
+    /// Time of the reported event, or of the last resend.
     pub created_at: Timestamp,
-    /// Why the last try failed.
+    /// Error of the last attempt.
     pub last_error: Option<String>,
-    /// Those in one lane are delivered one after the other, in the order of their ids; see [`Follower::lane`].
+    /// Lane of the callback. Callbacks of one lane are delivered one after the other, in the order of their
+    /// ids; see [`Follower::lane`].
     pub lane: Option<String>,
-    /// Where in the task's log the item stands that a follower is told of.
+    /// Position of the reported item in the task's log, for a follower.
     pub pos: Option<u64>,
 }
 
@@ -138,13 +137,13 @@ impl OutboxRow {
         }
     }
 
-    /// What a task of which a turn has just ended puts into the outbox.
+    /// Returns the callback of a task whose turn has just ended.
     pub fn of(task: &TaskRecord) -> Option<Self> {
         let callback = task.callback.clone()?;
         Some(Self::new(task.id, callback, task.updated_at))
     }
 
-    /// What a follower of a task is told of the item at this position of its log, which was said at this time.
+    /// Returns the callback that reports the log item at this position and time to a follower.
     pub fn to(follower: &Follower, task: TaskId, pos: u64, at: Timestamp) -> Self {
         Self {
             lane: Some(follower.lane(task)),
@@ -153,14 +152,14 @@ impl OutboxRow {
         }
     }
 
-    /// The id of the follower that it is for; nothing for the callback of a task.
+    /// Returns the id of the follower; `None` for the callback of a task.
     pub fn follower(&self) -> Option<&str> {
         let (_, follower) = self.lane.as_deref()?.split_once('/')?;
         Some(follower)
     }
 
-    /// What follows from a try that failed. `fraction` is drawn at random between 0 and 1, `retry_after` what the
-    /// destination asked for.
+    /// Returns what follows from a failed attempt. `fraction` is random between 0 and 1, `retry_after` the
+    /// wish of the destination.
     pub fn after_failure(
         &self,
         now: Timestamp,
@@ -182,8 +181,8 @@ impl OutboxRow {
     }
 }
 
-/// How long to wait after the try that came after `before` others: at random up to 1 s, 2 s, 4 s … 15 min (full
-/// jitter), and not less than the destination asked for, up to 15 min of that.
+/// Returns the pause after an attempt that followed `before` others: random up to 1 s, 2 s, 4 s … 15 min
+/// (full jitter), and not less than the destination asks for, up to 15 min.
 pub fn pause(before: u32, fraction: f64, retry_after: Option<Duration>) -> Duration {
     let most = FIRST_PAUSE
         .saturating_mul(1_u32.checked_shl(before).unwrap_or(u32::MAX))
@@ -192,32 +191,32 @@ pub fn pause(before: u32, fraction: f64, retry_after: Option<Duration>) -> Durat
     most.mul_f64(fraction.clamp(0.0, 1.0)).max(wanted)
 }
 
-/// What became of a try.
+/// Result of a delivery attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Settled {
-    /// It was delivered.
+    /// Delivered.
     Delivered,
-    /// It is tried again.
+    /// Tried again.
     Retry {
-        /// When.
+        /// Time of the next attempt.
         at: Timestamp,
-        /// Why it failed.
+        /// Error of the attempt.
         error: String,
     },
-    /// It is given up.
+    /// Given up.
     Dead {
-        /// Why.
+        /// Error of the last attempt.
         error: String,
     },
 }
 
-/// The hub's callbacks: for the door that delivers them, and for whoever asks what became of theirs.
+/// The callbacks of a hub: for the door that delivers them, and for principals that list or resend theirs.
 #[derive(Debug, Clone)]
 pub struct Callbacks {
     store: Arc<dyn Store>,
     tokens: Arc<Tokens>,
     woken: Arc<Notify>,
-    /// When the loop last looked for those that are due.
+    /// Time of the loop's last look at the due callbacks.
     looked: Arc<Mutex<Timestamp>>,
 }
 
@@ -231,8 +230,8 @@ impl Callbacks {
         }
     }
 
-    /// Those that may be tried now; see [`Store::due_callbacks`]. Those whose token was revoked or has expired are
-    /// dropped instead.
+    /// Lists the callbacks that may be tried now; see [`Store::due_callbacks`]. Callbacks of revoked or
+    /// expired tokens are dropped instead.
     pub async fn due(&self, limit: usize) -> Result<Vec<OutboxRow>, StoreError> {
         loop {
             let now = Timestamp::now();
@@ -245,7 +244,7 @@ impl Callbacks {
                 return Ok(due);
             }
             for row in unwanted {
-                // As one that was delivered: nothing of it is kept.
+                // Settled as delivered: nothing of it is kept.
                 self.store
                     .settle_callback(row.id, Settled::Delivered)
                     .await?;
@@ -258,17 +257,17 @@ impl Callbacks {
         self.tokens.still_allows(callback.token)
     }
 
-    /// Waits until there may be another one to try: a task has ended, one is sent again, or a pause is over. For one
-    /// loop per hub; it looks once before it waits. Cancel-safe.
+    /// Waits until a callback may be due: a task has ended, a callback is sent again, or a pause is over. For
+    /// one loop per hub, which calls [`Callbacks::due`] before it waits. Cancel-safe.
     pub async fn wait(&self) -> Result<(), StoreError> {
-        // From the last look on: what has become due since then was not found by it.
+        // Since the last look: callbacks that became due since then were not found by it.
         let looked = *self.looked.lock();
         let next = self.store.next_callback(looked).await?;
         let pause = next.map_or(LOOK, |next| {
             Duration::try_from(next.duration_since(Timestamp::now())).unwrap_or_default()
         });
         tokio::select! {
-            // First, so that a call that was heard is not heard again.
+            // First, so that a wake-up is not consumed twice.
             biased;
             () = self.woken.notified() => {}
             () = tokio::time::sleep(pause.min(LOOK)) => {}
@@ -276,7 +275,8 @@ impl Callbacks {
         Ok(())
     }
 
-    /// Strikes from a task whom tokens that were revoked or have expired wanted to be told. True if there was one.
+    /// Removes the callback and the followers of a task that revoked or expired tokens asked for. Returns
+    /// true if there were any.
     pub(crate) fn strike_unwanted(&self, record: &mut TaskRecord) -> bool {
         let count = record.followers.len();
         record
@@ -288,23 +288,23 @@ impl Callbacks {
         struck.is_some() || record.followers.len() < count
     }
 
-    /// Writes down what became of a try.
+    /// Writes the result of a delivery attempt.
     pub fn settle(&self, id: CallbackId, how: Settled) -> Receipt {
         let is_over = !matches!(how, Settled::Retry { .. });
         let receipt = self.store.settle_callback(id, how);
         if is_over {
-            // The next of its lane is due. Whoever looks for it waits for the store to have this.
+            // The next callback of the lane is due. A look for it waits for this write.
             self.wake();
         }
         receipt
     }
 
-    /// What [`NewCallback::reply`] was: empty for a callback whose task's log tells.
+    /// Returns the callback's [`NewCallback::reply`]: empty if the task's log is kept.
     pub fn reply(&self, id: CallbackId) -> Receipt<Vec<LogItem>> {
         self.store.callback_reply(id)
     }
 
-    /// Those of the principal's tasks that were not delivered, newest first.
+    /// Lists undelivered callbacks of tasks of `principal`, newest first.
     pub async fn list(
         &self,
         principal: &Principal,
@@ -320,7 +320,7 @@ impl Callbacks {
         rows.map_err(|error| store_failure(&error))
     }
 
-    /// Sends what was given up of a task of the principal's again.
+    /// Sends the dead callbacks of a task of `principal` again.
     pub async fn resend(&self, principal: &Principal, task: TaskId) -> Result<(), Failure> {
         let record = self.store.find_task(task).await;
         let record = record.map_err(|error| store_failure(&error))?;
@@ -336,13 +336,13 @@ impl Callbacks {
         Ok(())
     }
 
-    /// Forgets what these followers of a task have not been told yet.
+    /// Forgets the undelivered callbacks of these followers of a task.
     pub(crate) fn forget(&self, task: TaskId, followers: &[Follower]) -> Vec<Receipt> {
         let lanes = followers.iter().map(|follower| follower.lane(task));
         lanes.map(|lane| self.store.drop_lane(task, lane)).collect()
     }
 
-    /// A callback has become due.
+    /// Wakes the delivering loop: a callback is due.
     pub(crate) fn wake(&self) {
         self.woken.notify_one();
     }

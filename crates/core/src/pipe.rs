@@ -1,5 +1,4 @@
-//! A queue bounded in bytes that ends exactly once. Nothing here waits: a writer is told that the pipe is full, a
-//! reader is woken through its bell. The end is a slot, not an item, so that it always fits.
+//! [`Pipe`]: a queue bounded in bytes that ends exactly once. Nothing here waits: a push tells the writer that the pipe is full, and the reader is woken through its [`Rope`]. The end is a slot, not an item, so that it always fits. Under a pipe's lock only leaves are taken: the ready set of the reader and the [`Budget`].
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -8,17 +7,17 @@ use parking_lot::Mutex;
 
 use crate::{bell::Rope, budget::Budget, gate::Gate, limits::Limits};
 
-/// Something that a pipe can hold.
+/// An item of a [`Pipe`].
 pub trait Item: Sized {
-    /// What it weighs, in bytes.
+    /// Returns the weight of the item in bytes.
     fn weight(&self) -> usize;
-    /// Joins `next` to this one, or gives it back if the two must stay apart.
+    /// Joins `next` to this item, or returns it if the two must stay apart.
     fn merge(&mut self, next: Self) -> Option<Self>;
 }
 
-/// How a pipe ends: it is read last, and counts until then.
+/// The end of a [`Pipe`]: read last, and counted until then.
 pub trait Ending {
-    /// What it weighs, in bytes.
+    /// Returns the weight of the end in bytes.
     fn weight(&self) -> usize {
         0
     }
@@ -59,30 +58,30 @@ impl Ending for Vec<String> {
     }
 }
 
-/// Items are merged up to this size, so that a reader who comes late gets frames and not one lump.
+/// Largest merged item, so that a late reader gets frames and not one lump.
 const MERGED_MAX: usize = 64 << 10;
 
-/// What became of a push.
+/// Result of a push.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pushed {
-    /// It is in, and there is room.
+    /// Accepted, and there is room.
     Room,
-    /// It is in, and the pipe is full: the writer should pause.
+    /// Accepted, and the pipe is full: the writer should pause.
     Full,
-    /// It is not in: so much is unread, here or in all pipes of its owner, that the reader must be given up.
+    /// Refused: so much is unread, here or in all pipes of the owner, that the reader must be given up.
     Overrun,
-    /// It is not in: the pipe has ended, or this writer no longer writes it.
+    /// Refused: the pipe has ended, or the writer was replaced.
     Ended,
 }
 
-/// The levels of a pipe, out of [`Limits`].
+/// Levels of a pipe, from [`Limits`].
 #[derive(Debug, Clone, Copy)]
 pub struct Levels {
-    /// Full from here.
+    /// Bytes at which the pipe is full.
     pub full: usize,
-    /// Not full any more from here down.
+    /// Bytes at which a full pipe opens again.
     pub low: usize,
-    /// Overrun from here.
+    /// Bytes at which the pipe is overrun.
     pub overrun: usize,
 }
 
@@ -106,30 +105,30 @@ pub struct Pipe<T, E> {
 
 #[derive(Debug)]
 struct State<T, E> {
-    /// Each with the mark of the last push in it; 0 is none.
+    /// Items, each with the mark of its last push; 0 for none.
     items: VecDeque<(T, u64)>,
     bytes: usize,
     lease: usize,
     full: bool,
-    /// Something was taken since the last look at the clock.
+    /// Whether items were taken since the sweeper's last look.
     taken: bool,
-    /// How many looks at the clock found it full and nothing taken.
+    /// Number of looks in a row that found the pipe full and nothing taken.
     stalled: u32,
     ended: bool,
     end: Option<(E, u64)>,
-    /// What the end weighs, until it is taken.
+    /// Weight of the end, until it is taken.
     end_bytes: usize,
-    /// The highest mark that was taken in: what comes with one that is not higher was here before.
+    /// Highest received mark: items with lower marks are repetitions.
     received: u64,
     writer: u64,
     rope: Option<Rope>,
-    /// The reader was rung and has not drained the pipe since.
+    /// Whether the reader was woken and has not drained the pipe since.
     rung: bool,
     gate: Option<Arc<Gate>>,
 }
 
 impl<T: Item, E: Ending> Pipe<T, E> {
-    /// An empty pipe, which leases from this budget or account.
+    /// Creates an empty pipe that leases from this budget or account.
     pub fn new(levels: Levels, budget: Arc<Budget>) -> Self {
         let state = State {
             items: VecDeque::new(),
@@ -154,22 +153,22 @@ impl<T: Item, E: Ending> Pipe<T, E> {
         }
     }
 
-    /// Puts an item in, merged with the last unread one where the two may be joined.
+    /// Pushes an item, merged with the last unread one if the two may be joined.
     pub fn push(&self, item: T) -> Pushed {
         self.push_as(None, item)
     }
 
-    /// Puts an item in, if `writer` is still the one who writes this pipe.
+    /// Pushes an item if `writer` is still the writer of this pipe.
     pub fn push_as(&self, writer: Option<u64>, item: T) -> Pushed {
         let mut state = self.state.lock();
         self.put(&mut state, writer, item, 0)
     }
 
-    /// Puts an item in like [`Pipe::push_as`] and remembers the writer's own number of it, from 1 on and rising. Nothing
-    /// happens to an item whose number is not higher than all before it, and nothing is returned.
+    /// Pushes like [`Pipe::push_as`], with the writer's own number of the item, from 1 on and rising. Drops
+    /// an item whose number is not higher than all before, and returns `None`.
     pub fn push_marked(&self, writer: Option<u64>, item: T, mark: u64) -> Option<Pushed> {
         let mut state = self.state.lock();
-        // Whoever was replaced is told so, whatever it repeats.
+        // A replaced writer is told so, even if it repeats items.
         let is_writer = writer.is_none_or(|writer| writer == state.writer);
         if is_writer && !state.ended && mark <= state.received {
             return None;
@@ -212,7 +211,7 @@ impl<T: Item, E: Ending> Pipe<T, E> {
         }
         let bytes = state.bytes;
         let has_grown = self.budget.adjust(&mut state.lease, bytes);
-        // An owner that comes near to its share is paced before its readers are given up.
+        // An owner near its share is paced before its readers are given up.
         let is_tight = has_grown && self.budget.is_tight();
         if !state.full && (bytes >= self.levels.full || is_tight) {
             state.full = true;
@@ -227,14 +226,15 @@ impl<T: Item, E: Ending> Pipe<T, E> {
         if full { Pushed::Full } else { Pushed::Room }
     }
 
-    /// Moves about `max` bytes of items out (at least one item), in order. Once all are out, also the end, once.
+    /// Moves about `max` bytes of items out (at least one item), in order. Once all are out, also returns the
+    /// end, once.
     pub fn take(&self, items: &mut Vec<T>, max: usize) -> Option<E> {
         let end = self.take_each(max, |item, _| items.push(item));
         end.map(|(end, _)| end)
     }
 
-    /// Takes like [`Pipe::take`], each item with its mark: the items up to it are all that was pushed up to that mark,
-    /// and nothing beyond it.
+    /// Takes like [`Pipe::take`], each item with its mark: the items up to it are exactly those that were
+    /// pushed up to that mark.
     pub fn take_marked(
         &self,
         items: &mut Vec<(T, Option<u64>)>,
@@ -267,7 +267,7 @@ impl<T: Item, E: Ending> Pipe<T, E> {
             state.unfill();
         }
         if !state.items.is_empty() {
-            // There is more: the reader is rung again, behind whoever else is waiting for it.
+            // There is more: the reader is woken again, behind its other sources.
             state.rung = false;
             state.ring();
             return None;
@@ -276,12 +276,12 @@ impl<T: Item, E: Ending> Pipe<T, E> {
         state.end.take()
     }
 
-    /// Ends the pipe; only the first end counts. `discard` drops what is unread.
+    /// Ends the pipe; only the first end counts. `discard` drops unread items.
     pub fn end(&self, end: E, discard: bool) -> bool {
         self.end_marked(end, discard, 0)
     }
 
-    /// Ends the pipe like [`Pipe::end`], and remembers the writer's own number of the end; 0 is none.
+    /// Ends the pipe like [`Pipe::end`], with the writer's own number of the end; 0 for none.
     pub fn end_marked(&self, end: E, discard: bool, mark: u64) -> bool {
         let mut state = self.state.lock();
         if state.ended {
@@ -308,7 +308,7 @@ impl<T: Item, E: Ending> Pipe<T, E> {
         true
     }
 
-    /// Sets who is rung when there is something to read; rings at once if there is already.
+    /// Sets who is woken when there is something to read; wakes at once if there is already.
     pub fn listen(&self, rope: Rope) {
         let mut state = self.state.lock();
         state.rope = Some(rope);
@@ -318,8 +318,8 @@ impl<T: Item, E: Ending> Pipe<T, E> {
         }
     }
 
-    /// Sets whose gate shows that this pipe is full, and who may write from now on. A writer that has been replaced
-    /// by one with a higher number changes nothing.
+    /// Sets the writer, and the gate that shows that this pipe is full. Ignores a writer with a lower number
+    /// than the current one.
     pub fn written_by(&self, gate: Option<Arc<Gate>>, writer: u64) {
         let mut state = self.state.lock();
         if writer < state.writer {
@@ -344,7 +344,8 @@ impl<T: Item, E: Ending> Pipe<T, E> {
         state.gate = gate;
     }
 
-    /// One look at the clock: for how many looks in a row the pipe has been full with nothing taken.
+    /// Looks once for the sweeper: returns for how many looks in a row the pipe has been full with nothing
+    /// taken.
     pub fn stalled(&self) -> u32 {
         let mut state = self.state.lock();
         if !state.full || std::mem::take(&mut state.taken) {
@@ -355,7 +356,7 @@ impl<T: Item, E: Ending> Pipe<T, E> {
         state.stalled
     }
 
-    /// Rings the reader though there is nothing to read: the writer is alive.
+    /// Wakes the reader without an item: the writer is alive.
     pub fn pulse(&self) {
         let mut state = self.state.lock();
         if !state.ended {
@@ -363,12 +364,12 @@ impl<T: Item, E: Ending> Pipe<T, E> {
         }
     }
 
-    /// The highest mark that was taken in, 0 at first.
+    /// Returns the highest received mark, 0 at first.
     pub fn received(&self) -> u64 {
         self.state.lock().received
     }
 
-    /// Goes on where an earlier pipe stopped: marks up to this one were taken in there.
+    /// Continues an earlier pipe, which received all marks up to `mark`.
     pub(crate) fn go_on_after(&self, mark: u64) {
         self.state.lock().received = mark;
     }
@@ -378,7 +379,7 @@ impl<T: Item, E: Ending> Pipe<T, E> {
         self.state.lock().full
     }
 
-    /// Whether it has ended.
+    /// Whether the pipe has ended.
     pub fn is_ended(&self) -> bool {
         self.state.lock().ended
     }

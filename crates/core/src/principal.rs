@@ -1,4 +1,4 @@
-//! Who is calling, as the connection proved it, and what they may do.
+//! [`Principal`]: who is calling, as the connection proved it, and what they may do.
 
 use std::{fmt, sync::Arc};
 
@@ -13,12 +13,12 @@ use tokio_util::sync::CancellationToken;
 pub struct Pattern(String);
 
 impl Pattern {
-    /// Any text is a pattern.
+    /// Creates a pattern from any text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// Whether the pattern covers this id.
+    /// Whether the pattern matches an id.
     pub fn matches(&self, id: &str) -> bool {
         let mut pieces = self.0.split('*');
         let first = pieces.next().unwrap_or_default();
@@ -45,28 +45,28 @@ impl fmt::Debug for Pattern {
     }
 }
 
-/// Why a text is not a scope.
+/// Error of an unreadable scope.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a scope: use agent:PATTERN, call:PATTERN, watch:PATTERN, metrics or admin")]
 pub struct BadScope(String);
 
-/// What a token may do.
+/// Rights of a token.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Scopes {
-    /// Everything.
+    /// All rights.
     pub admin: bool,
-    /// Register agents with these ids.
+    /// Ids of agents that the token may register.
     pub agent: Vec<Pattern>,
-    /// Call agents with these ids, whoever owns them.
+    /// Ids of agents that the token may call, whoever owns them.
     pub call: Vec<Pattern>,
-    /// Watch agents with these ids, whoever owns them.
+    /// Ids of agents that the token may watch, whoever owns them.
     pub watch: Vec<Pattern>,
-    /// Read what the hub counts.
+    /// Whether the token may read the metrics.
     pub metrics: bool,
 }
 
 impl Scopes {
-    /// The scopes of an administrator.
+    /// Returns the scopes of an administrator.
     pub fn admin() -> Self {
         Self {
             admin: true,
@@ -74,7 +74,7 @@ impl Scopes {
         }
     }
 
-    /// Reads scopes as they are written: `agent:lab-*`, `call:*`, `watch:*`, `metrics`, `admin`.
+    /// Reads scopes from their texts: `agent:lab-*`, `call:*`, `watch:*`, `metrics`, `admin`.
     pub fn parse<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<Self, BadScope> {
         let mut scopes = Self::default();
         for text in texts {
@@ -91,7 +91,7 @@ impl Scopes {
         Ok(scopes)
     }
 
-    /// The scopes as they are written.
+    /// Returns the texts of the scopes.
     pub fn to_texts(&self) -> Vec<String> {
         let list = |verb: &str, patterns: &[Pattern]| -> Vec<String> {
             patterns
@@ -112,29 +112,30 @@ impl Scopes {
     }
 }
 
-/// What stands behind a principal: a token, or the trust in loopback.
+/// Basis of a principal's rights: a token, or the trust in loopback.
 #[derive(Debug, Default)]
 pub struct Grant {
-    /// The token, if it is one.
+    /// Token, if there is one.
     pub token: Option<TokenId>,
-    /// What it may do.
+    /// Rights.
     pub scopes: Scopes,
-    /// The agent whose approvals it may give: whoever holds the token of an agent sits where the agent runs.
+    /// Agent whose approvals the principal may give: the holder of an agent's token sits where the agent
+    /// runs.
     pub desk_of: Option<AgentId>,
-    /// When the token stops working by itself.
+    /// Time at which the token expires.
     pub expires_at: Option<Timestamp>,
-    /// Fires when the token is revoked or expires; whoever holds a socket for it closes.
+    /// Cancelled when the token is revoked or expires; sockets that it opened close then.
     pub revoked: CancellationToken,
 }
 
 impl Grant {
-    /// Whether the token was revoked or has expired. Trust that needs no token does not end.
+    /// Whether the token was revoked or has expired. Trust without a token does not end.
     pub fn is_over(&self) -> bool {
         self.revoked.is_cancelled() || self.expires_at.is_some_and(|at| at <= Timestamp::now())
     }
 }
 
-/// What kind of caller it is, within its owner.
+/// Kind of a caller within its owner.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Who {
     /// A person or a program acting as the owner.
@@ -147,20 +148,20 @@ pub enum Who {
     Peer(Arc<str>),
 }
 
-/// Whose tasks are meant, by the [`Principal::key`] of those who started them.
+/// A set of tasks, by the [`Principal::key`] of the principals that started them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Whose {
-    /// Anybody's.
+    /// All tasks.
     #[default]
     Anybody,
-    /// Those of this principal, and of principals below it: an owner's agents.
+    /// Tasks of this principal and of principals below it: an owner's agents.
     Of(String),
-    /// Those of this principal alone.
+    /// Tasks of this principal alone.
     Only(String),
 }
 
 impl Whose {
-    /// Whether what `key` started is meant.
+    /// Whether the set includes tasks that `key` started.
     pub fn includes(&self, key: &str) -> bool {
         match self {
             Self::Anybody => true,
@@ -172,24 +173,25 @@ impl Whose {
     }
 }
 
-/// Who is calling.
+/// A caller.
 #[derive(Debug, Clone)]
 pub struct Principal {
-    /// On whose behalf.
+    /// Owner that the caller acts for.
     pub owner: Owner,
-    /// What kind of caller.
+    /// Kind of the caller.
     pub who: Who,
-    /// What it may do.
+    /// Rights of the caller.
     pub grant: Arc<Grant>,
 }
 
 impl Principal {
-    /// The one owner of loopback without tokens: an administrator, so that the first start just works.
+    /// Returns the only owner of loopback without tokens: an administrator, so that the first start just
+    /// works.
     pub fn local() -> Self {
         Self::admin(Owner::local())
     }
 
-    /// An administrator.
+    /// Returns an administrator.
     pub fn admin(owner: Owner) -> Self {
         let grant = Arc::new(Grant {
             scopes: Scopes::admin(),
@@ -202,8 +204,8 @@ impl Principal {
         }
     }
 
-    /// The platform behind the bridge's relay API, which proved its secret: it may call any agent, and is no
-    /// administrator.
+    /// Returns the platform behind the bridge's relay API, which proved its secret: it may call any agent,
+    /// and is no administrator.
     pub fn platform() -> Self {
         let grant = Arc::new(Grant {
             scopes: Scopes {
@@ -219,7 +221,7 @@ impl Principal {
         }
     }
 
-    /// A person without any scopes.
+    /// Returns a person without any scopes.
     pub fn person(owner: Owner) -> Self {
         Self {
             owner,
@@ -228,8 +230,8 @@ impl Principal {
         }
     }
 
-    /// The same connection, acting as the agent it registered. An agent acts for its owner but is no administrator,
-    /// even where its owner is.
+    /// Returns the same connection, acting as the agent that it registered. An agent acts for its owner but
+    /// is no administrator, even if its owner is.
     pub fn as_agent(&self, id: AgentId) -> Self {
         let scopes = Scopes {
             admin: false,
@@ -250,12 +252,12 @@ impl Principal {
         }
     }
 
-    /// Whether it may do everything.
+    /// Whether the principal has all rights.
     pub fn is_admin(&self) -> bool {
         self.grant.scopes.admin
     }
 
-    /// Whether it may register this id, as far as scopes go; who owns the id is the registry's question.
+    /// Whether the scopes allow registering this id; the registry checks the owner of the id.
     pub fn may_register(&self, id: &AgentId) -> bool {
         self.is_admin()
             || self
@@ -266,17 +268,18 @@ impl Principal {
                 .any(|pattern| pattern.matches(id.as_str()))
     }
 
-    /// Whether it may read what the hub counts, which tells of everybody's calls.
+    /// Whether the principal may read the metrics, which show everybody's calls.
     pub fn may_read_metrics(&self) -> bool {
         self.is_admin() || self.grant.scopes.metrics
     }
 
-    /// Whether it is the token of an invite: one agent, and nothing else of its owner's.
+    /// Whether the principal holds the token of an invite: one agent, and nothing else of the owner.
     pub fn is_invited(&self) -> bool {
         self.grant.desk_of.is_some()
     }
 
-    /// Whose tasks it may read and steer: its own, an owner its agents' too, an admin everybody's.
+    /// Returns the tasks that the principal may read and control: its own; for an owner, also those of its
+    /// agents; for an admin, all.
     pub fn reach(&self) -> Whose {
         match &self.who {
             _ if self.is_admin() => Whose::Anybody,
@@ -285,19 +288,19 @@ impl Principal {
         }
     }
 
-    /// Whether it may read and steer what `key` started.
+    /// Whether the principal may read and control tasks that `key` started.
     pub fn may_act_for(&self, key: &str) -> bool {
         self.reach().includes(key)
     }
 
-    /// Whether it gives the approvals of this agent of this owner's: the owner does, an admin, and whoever holds the
+    /// Whether the principal gives the approvals of this agent: the owner, an admin, and the holder of the
     /// agent's own token.
     pub fn decides_for(&self, agent: &AgentId, owner: &Owner) -> bool {
         let is_at_desk = self.grant.desk_of.as_ref() == Some(agent) && self.owner == *owner;
         is_at_desk || self.may_act_for(owner.as_str())
     }
 
-    /// Whether it may see all of this agent of this owner's: the owner may, an admin, and the agent itself.
+    /// Whether the principal may see everything of this agent: the owner, an admin, and the agent itself.
     pub fn sees_all_of(&self, agent: &AgentId, owner: &Owner) -> bool {
         match &self.who {
             Who::Agent(id) => id == agent && self.owner == *owner,
@@ -305,7 +308,8 @@ impl Principal {
         }
     }
 
-    /// Who this is, as one text: the owner, and what kind of caller. Two tokens of one owner are one principal.
+    /// Returns the principal as one text: the owner, and the kind of caller. Two tokens of one owner are one
+    /// principal.
     pub fn key(&self) -> String {
         match &self.who {
             Who::Person => self.owner.to_string(),
@@ -315,7 +319,7 @@ impl Principal {
         }
     }
 
-    /// The principal of a key, without any scopes.
+    /// Returns the principal of a key, without any scopes.
     pub fn from_key(key: &str) -> Option<Self> {
         let mut pieces = key.splitn(3, '/');
         let owner = Owner::parse(pieces.next()?).ok()?;
@@ -333,8 +337,9 @@ impl Principal {
         })
     }
 
-    /// The principal of a key with the rights that it has now, for tasks that are taken up after a restart. `grant` is
-    /// what stands behind the token that started the task; a task without one was started by somebody who needs none.
+    /// Returns the principal of a key with the rights of now, for tasks that are resumed after a restart.
+    /// `grant` is that of the token that started the task; a task without a token was started by a principal
+    /// that needs none.
     pub(crate) fn restored(key: &str, grant: Option<Arc<Grant>>) -> Option<Self> {
         let bare = Self::from_key(key)?;
         let grant = match (grant, &bare.who) {
@@ -352,7 +357,7 @@ impl Principal {
         })
     }
 
-    /// How an agent sees the caller: the agent's id, or the owner.
+    /// Returns how an agent sees the caller: the agent's id, or the owner.
     pub fn label(&self) -> &str {
         match &self.who {
             Who::Agent(id) => id.as_str(),

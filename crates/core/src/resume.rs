@@ -1,9 +1,9 @@
-//! The token by which a connection proves that its program is the one that had the agent's last connection, so that what
-//! it says of its open calls can be believed. Whose the agent is, is proved elsewhere, each time.
+//! [`ResumeToken`]: proves that a connection belongs to the program that had the agent's last connection, so that its statements about open calls can be trusted. The owner of the agent is proved elsewhere, each time.
 //!
-//! The hub makes it, when a program comes anew, and it stays as long as connections of that program resume each other: a
-//! connection that was cut before it heard of a newer token could not come back. Only its hash is kept, with the agent in
-//! the store, so that it is good after a restart of the hub too. The next program that comes anew makes it worthless.
+//! The hub makes a token when a program attaches afresh. The token stays as long as connections of that
+//! program resume each other: a connection that was cut before it learned a newer token could not come back.
+//! Only the hash is kept, with the agent in the store, so that the token also works after a restart of the
+//! hub. The next fresh program invalidates it.
 
 use std::fmt;
 
@@ -11,10 +11,10 @@ use jackfield_model::{Failure, Reason};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-/// What is kept of a token.
+/// SHA-256 of a token.
 pub(crate) type Hash = [u8; 32];
 
-/// A token, to be told to the program that holds the connection and to nobody else.
+/// A token, for the program that holds the connection only.
 pub struct ResumeToken(String);
 
 impl ResumeToken {
@@ -28,12 +28,12 @@ impl ResumeToken {
         Ok(Self(text.collect()))
     }
 
-    /// The token that a connection showed and that was good.
+    /// Returns the valid token that a connection showed.
     pub(crate) fn shown(text: &str) -> Self {
         Self(text.to_owned())
     }
 
-    /// The token itself.
+    /// Returns the text of the token.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -49,35 +49,36 @@ pub(crate) fn hash(token: &str) -> Hash {
     Sha256::digest(token.as_bytes()).into()
 }
 
-/// How a connection comes to its agent's place.
+/// How a connection attaches to an agent.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Coming {
-    /// Nothing of before is its own.
-    Anew,
-    /// It goes on with what is open: its door knows.
-    Resuming,
-    /// The same, but it takes nothing new until it says that it is there.
+pub(crate) enum AttachMode {
+    /// Fresh connection; open calls fail.
+    Fresh,
+    /// Resumes the open calls, on the word of its door.
+    Resume,
+    /// Resumes the open calls, but takes no new ones until it ends its absence.
     Away,
-    /// It goes on with what is open if the token that it shows is the last one's. If not, it gets a fresh one.
+    /// Resumes the open calls if `shown` is the hash of the last connection's token. Otherwise attaches
+    /// afresh, with the token `fresh`.
     Resumable { shown: Option<Hash>, fresh: Hash },
 }
 
-impl Coming {
-    /// Whether it goes on with what is open, where `last` is the hash of the last connection's token.
+impl AttachMode {
+    /// Whether the connection resumes the open calls, given the hash of the last connection's token.
     pub(crate) fn resumes(self, last: Option<Hash>) -> bool {
         match (self, last) {
-            (Self::Anew, _) | (Self::Resumable { .. }, None) => false,
-            (Self::Resuming | Self::Away, _) => true,
+            (Self::Fresh, _) | (Self::Resumable { .. }, None) => false,
+            (Self::Resume | Self::Away, _) => true,
             (Self::Resumable { shown, .. }, Some(last)) => {
                 shown.is_some_and(|shown| bool::from(shown.ct_eq(&last)))
             }
         }
     }
 
-    /// The hash of the token that the next connection must show.
+    /// Returns the hash of the token for the next connection.
     pub(crate) fn token(self, last: Option<Hash>) -> Option<Hash> {
         match self {
-            Self::Anew | Self::Resuming | Self::Away => None,
+            Self::Fresh | Self::Resume | Self::Away => None,
             Self::Resumable { .. } if self.resumes(last) => last,
             Self::Resumable { fresh, .. } => Some(fresh),
         }

@@ -1,6 +1,12 @@
-//! What every call needs of the hub without knowing the hub: limits, budget, taps, metrics, the table of open calls.
+//! [`Shared`]: the state of a hub that every call needs without knowing the hub: limits, budget, taps, metrics, the table of open calls.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use jackfield_model::CallId;
 use parking_lot::Mutex;
@@ -13,26 +19,29 @@ use crate::{
     transfers::Transfers,
 };
 
-/// Shared by the hub and its calls. Call ids are ours, so that a fast hash is safe for them.
+/// State that the hub shares with its calls. The hub makes the call ids, so that a fast hash is safe for
+/// them.
 #[derive(Debug)]
 pub struct Shared {
-    /// The limits.
+    /// Limits of the hub.
     pub limits: Limits,
-    /// The memory of all pipes.
+    /// Memory of all pipes.
     pub budget: Arc<Budget>,
-    /// The taps.
+    /// Observers of agents.
     pub taps: Arc<Taps>,
-    /// The counters.
+    /// Counters of the hub.
     pub metrics: Arc<Metrics>,
-    /// The files that have a link.
+    /// Linked files.
     pub files: Arc<Files>,
-    /// The transfers between agents and their callers.
+    /// Transfers between agents and their callers.
     pub transfers: Transfers,
-    pub(crate) calls: Mutex<HashMap<CallId, Arc<Call>, FxBuildHasher>>,
-    /// Told of every call that has ended, after it was taken out of the table.
+    /// All open calls, by id. A leaf lock: nothing else is locked under it.
+    pub(crate) open_calls: Mutex<HashMap<CallId, Arc<Call>, FxBuildHasher>>,
+    /// Notified of every ended call, after its removal from the table.
     pub(crate) ended: Notify,
-    /// Those who read a reply.
+    /// Readers of replies; a stopping hub waits for them.
     pub(crate) readers: TaskTracker,
+    is_stopping: AtomicBool,
 }
 
 impl Shared {
@@ -44,10 +53,20 @@ impl Shared {
             metrics,
             files: Arc::new(Files::new(&limits)),
             transfers: Transfers::default(),
-            calls: Mutex::default(),
+            open_calls: Mutex::default(),
             ended: Notify::new(),
             readers: TaskTracker::new(),
+            is_stopping: AtomicBool::new(false),
             limits,
         }
+    }
+
+    /// Whether the hub stops and takes nothing new.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_stopping(&self) {
+        self.is_stopping.store(true, Ordering::Release);
     }
 }

@@ -1,26 +1,27 @@
-//! A total that several owners share fairly.
+//! [`Shares`]: a total that several owners share fairly.
 //!
-//! [`Shares`] is for memory, connections and whatever else one owner could use up at the expense of the others. It
-//! reserves nothing: an owner that is alone may use half of the total, and the more is used, the less each owner may add.
-//! The rule is the dynamic threshold of shared switch buffers: an owner may hold at most as much as is free. With `n`
-//! greedy owners each ends up with `1/(n + 1)` of the total, and as much stays free for the next one.
+//! For memory, connections and anything else that one owner could use up at the expense of the others.
+//! Nothing is reserved: a single owner may use half of the total, and the more is used, the less each owner
+//! may add. The rule is the dynamic threshold of shared switch buffers: an owner may hold at most as much as
+//! is free. With `n` greedy owners each ends up with `1/(n + 1)` of the total, and as much stays free for the
+//! next one.
 
 use std::{hash::Hash, sync::Arc};
 
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
-/// The rule: with `more`, an owner that holds `held` has at most what is free. For totals whose counters are kept
-/// elsewhere too, such as [`Budget`](crate::budget::Budget).
+/// Whether an owner that holds `held` would, with `more`, hold at most what is free. For totals that are
+/// counted elsewhere too, such as [`Budget`](crate::budget::Budget).
 pub(crate) fn is_fair(free: usize, held: usize, more: usize) -> bool {
     held.saturating_add(more) <= free
 }
 
-/// A total, and how much of it each owner holds.
+/// A total, and the amount that each owner holds.
 #[derive(Debug)]
 pub struct Shares<K> {
     total: usize,
-    /// How many times what is free an owner may hold.
+    /// How many times the free amount an owner may hold.
     appetite: usize,
     state: Mutex<State<K>>,
 }
@@ -28,18 +29,18 @@ pub struct Shares<K> {
 #[derive(Debug)]
 struct State<K> {
     used: usize,
-    /// Owners that hold nothing are not in it, so that it does not grow with everybody who ever came.
+    /// Owners without an amount are not in it, so that the map does not grow with every owner that ever came.
     by_owner: FxHashMap<K, usize>,
 }
 
 impl<K: Eq + Hash + Clone> Shares<K> {
-    /// A total of which nothing is used.
+    /// Creates a total of which nothing is used.
     pub fn new(total: usize) -> Arc<Self> {
         Self::with_appetite(total, 1)
     }
 
-    /// A total of which an owner may hold `appetite` times as much as is free, so that one that is alone gets
-    /// `appetite / (appetite + 1)` of it. For totals of which one owner rightly uses more than half.
+    /// Creates a total of which an owner may hold `appetite` times the free amount, so that a single owner
+    /// gets `appetite / (appetite + 1)` of it. For totals of which one owner rightly uses more than half.
     pub fn with_appetite(total: usize, appetite: usize) -> Arc<Self> {
         let state = State {
             used: 0,
@@ -52,12 +53,12 @@ impl<K: Eq + Hash + Clone> Shares<K> {
         })
     }
 
-    /// How much all owners hold together.
+    /// Returns the amount that all owners hold together.
     pub fn used(&self) -> usize {
         self.state.lock().used
     }
 
-    /// How much `owner` holds.
+    /// Returns the amount that `owner` holds.
     pub fn used_by(&self, owner: &K) -> usize {
         let state = self.state.lock();
         state.by_owner.get(owner).copied().unwrap_or(0)
@@ -97,7 +98,7 @@ impl<K: Eq + Hash + Clone> Shares<K> {
     }
 }
 
-/// What one owner holds of a [`Shares`]; given back when it is dropped.
+/// The amount that one owner holds of a [`Shares`]; returned on drop.
 #[derive(Debug)]
 pub struct Share<K: Eq + Hash + Clone> {
     shares: Arc<Shares<K>>,
@@ -106,12 +107,12 @@ pub struct Share<K: Eq + Hash + Clone> {
 }
 
 impl<K: Eq + Hash + Clone> Share<K> {
-    /// Who holds it.
+    /// Returns the owner.
     pub fn owner(&self) -> &K {
         &self.owner
     }
 
-    /// How much it holds.
+    /// Returns the amount.
     pub fn amount(&self) -> usize {
         self.amount
     }
@@ -128,7 +129,7 @@ impl<K: Eq + Hash + Clone> Share<K> {
         is_taken
     }
 
-    /// Gives back all but `amount`; does nothing if it holds less.
+    /// Returns all but `amount`; does nothing if the share is smaller.
     pub fn shrink_to(&mut self, amount: usize) {
         let surplus = self.amount.saturating_sub(amount);
         if surplus > 0 {

@@ -1,5 +1,4 @@
-//! Observers: they see what goes on, may miss some of it when they lag, and never block anybody. When nobody watches,
-//! they cost one load.
+//! [`Taps`]: observers of agents. An observer may miss events when it lags, and never blocks a call. Without observers, a tap costs one load. The lock of `watchers` is taken before that of an observer's pipe, and otherwise is a leaf.
 
 use std::sync::{
     Arc, Weak,
@@ -20,7 +19,7 @@ use crate::{
     principal::Principal,
 };
 
-/// Which way a raw frame went.
+/// Direction of a raw frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// From the peer to the hub.
@@ -29,49 +28,49 @@ pub enum Direction {
     Out,
 }
 
-/// What an observer sees.
+/// Content of an observation.
 #[derive(Debug, Clone)]
 pub enum Sight {
     /// The agent came online through this door.
     Online(&'static str),
     /// The agent went offline.
     Offline,
-    /// Somebody calls the agent.
+    /// A call to the agent was opened.
     Started {
-        /// Who.
+        /// Caller.
         caller: String,
-        /// Through which door.
+        /// Door of the caller.
         door: &'static str,
-        /// What they say.
+        /// Message of the caller.
         message: Message,
     },
-    /// The agent says something.
+    /// An event of the agent.
     Event(Event),
-    /// The call is over.
+    /// The end of a call.
     Ended(End),
-    /// The agent says something to another one of its door, without a call of the hub in between.
+    /// A message of the agent to another agent of its door, without a call of the hub.
     Relayed {
-        /// To whom.
+        /// Receiver.
         to: AgentId,
-        /// The door's name for it.
+        /// Kind of the message, as the door names it.
         kind: &'static str,
-        /// The words of it.
+        /// Text of the message.
         text: String,
     },
-    /// A frame on the agent's connection, as it is.
+    /// A raw frame on the agent's connection.
     Frame(Direction, Arc<str>),
 }
 
-/// One thing that was seen.
+/// One observation.
 #[derive(Debug, Clone)]
 pub struct Seen {
-    /// When.
+    /// Time of the observation.
     pub at: Timestamp,
-    /// At which agent.
+    /// Observed agent.
     pub agent: AgentId,
-    /// In which call.
+    /// Call, if the observation belongs to one.
     pub call: Option<CallId>,
-    /// What.
+    /// Content.
     pub sight: Sight,
 }
 
@@ -92,14 +91,14 @@ impl Item for Seen {
     }
 }
 
-/// What an observer wants to see.
+/// Filter of an observer.
 #[derive(Debug, Clone, Default)]
 pub struct TapFilter {
-    /// Only this agent.
+    /// Agent to observe.
     pub agent: Option<AgentId>,
-    /// Only these agents.
+    /// Agents to observe.
     pub among: Option<Vec<AgentId>>,
-    /// Raw frames too.
+    /// Whether raw frames are included.
     pub raw: bool,
 }
 
@@ -147,7 +146,7 @@ pub struct Taps {
 impl Taps {
     pub(crate) fn new(limits: &Limits, metrics: Arc<Metrics>) -> Self {
         let tap = limits.tap.0;
-        // An observer's pipe never paces anybody: what does not fit is missed.
+        // An observer's pipe never paces a writer: what does not fit is missed.
         let levels = Levels {
             full: tap,
             low: tap / 2,
@@ -162,23 +161,24 @@ impl Taps {
         }
     }
 
-    /// Whether anybody watches: the one check on the hot path as long as nobody does.
+    /// Whether there is any observer: the one check on the hot path.
     pub(crate) fn are_watched(&self) -> bool {
         self.watched.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether anybody wants raw frames.
+    /// Whether any observer wants raw frames.
     pub fn want_frames(&self) -> bool {
         self.raw.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether anybody watches this agent: for those who have to copy what can be seen before they know whether it is.
+    /// Whether any observer watches this agent, for code that must copy an event before it knows whether the
+    /// event is shown.
     pub(crate) fn are_on(&self, agent: &AgentId, owner: &Owner) -> bool {
         let wants = |watcher: &Arc<Watcher>| watcher.wants(agent, owner);
         self.are_watched() && self.watchers.read().iter().any(wants)
     }
 
-    /// Shows something to whoever may and wants to see it. It is made only if there is one.
+    /// Shows something to the observers that may and want to see it. `sight` is called only if there is one.
     pub(crate) fn see(
         &self,
         agent: &AgentId,
@@ -189,7 +189,7 @@ impl Taps {
         self.show(agent, call, sight, |watcher| watcher.wants(agent, owner));
     }
 
-    /// Shows a frame on the connection of an agent, as it is.
+    /// Shows a raw frame on the connection of an agent.
     pub fn see_frame(&self, at: &Entry, direction: Direction, frame: impl FnOnce() -> Arc<str>) {
         let sight = || Sight::Frame(direction, frame());
         self.show(&at.id, None, sight, |watcher| {
@@ -197,7 +197,7 @@ impl Taps {
         });
     }
 
-    /// Shows what one agent says to another, once, to whoever watches either of them.
+    /// Shows a message of one agent to another, once, to observers of either.
     pub fn see_relayed(
         &self,
         from: &Entry,
@@ -211,7 +211,7 @@ impl Taps {
             text: words(),
         };
         self.show(&from.id, None, sight, |watcher| {
-            // Whoever wants raw frames sees this one as it is.
+            // Observers of raw frames see this one as it is.
             !watcher.filter.raw
                 && [from, to]
                     .into_iter()
@@ -248,7 +248,7 @@ impl Taps {
         }
     }
 
-    /// Starts to watch.
+    /// Adds an observer.
     pub fn watch(self: &Arc<Self>, principal: Principal, filter: TapFilter) -> Watching {
         let bell = Bell::new();
         // Observers have a budget of their own: they must not make calls `busy`.
@@ -273,7 +273,7 @@ impl Taps {
     }
 }
 
-/// An observer's end. Dropping it stops watching.
+/// Handle of an observer. Dropping it stops the observation.
 #[derive(Debug)]
 pub struct Watching {
     watcher: Arc<Watcher>,
@@ -283,7 +283,7 @@ pub struct Watching {
 }
 
 impl Watching {
-    /// The next thing to see. Cancel-safe.
+    /// Waits for the next observation. Cancel-safe.
     pub async fn next(&mut self) -> Seen {
         loop {
             if let Some(seen) = self.ready.next() {
@@ -296,7 +296,7 @@ impl Watching {
         }
     }
 
-    /// How much was missed since this was last asked.
+    /// Returns how many observations were missed since the last call.
     pub fn missed(&self) -> u64 {
         self.watcher.missed.swap(0, Ordering::Relaxed)
     }

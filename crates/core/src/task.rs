@@ -1,14 +1,18 @@
-//! Kept calls: a task reads the reply, numbers the events, writes them to the log and serves any number of readers by
-//! cursor, from memory and then from the log. Losing a reader changes nothing.
+//! [`Task`]: a durable call. A task numbers the events of the reply, writes them to its log, and serves any number of readers by [`Cursor`], from memory and then from the log. Losing a reader changes nothing. [`TaskRegistry`] owns the tasks.
+//!
+//! Locks of a task: `record` first; under it `said`, then `ring`, then `keep` and `call`. The ring's lock is held while rows
+//! are handed to the store, so that the store gets them in the order of their numbers.
 
-mod book;
 mod claims;
+mod delivery;
 mod followers;
+mod idempotency;
 mod last_turn;
-mod once;
+mod live;
 mod readers;
 mod recorder;
 mod refused;
+mod registry;
 mod reopen;
 mod ring;
 mod said;
@@ -28,10 +32,11 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::{sync::watch, time::Instant};
 
+pub(crate) use self::live::LiveTasks;
 pub use self::{
-    book::TaskBook,
+    idempotency::IdempotencyKey,
     last_turn::LastTurn,
-    once::Once,
+    registry::TaskRegistry,
     subscription::{Subscription, TaskItem},
 };
 use self::{readers::Readers, ring::Ring, said::Said};
@@ -44,12 +49,12 @@ use crate::{
     store::{LogItem, LogRow, Receipt, Store, StoreError, TaskRecord, TaskState},
 };
 
-/// A place in a task's log: the next event to read.
+/// A position in a task's log: that of the next event to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cursor {
-    /// Rises when an unfinished task is opened again after a restart.
+    /// Epoch of the task; rises when an unfinished task is reopened after a restart.
     pub epoch: u32,
-    /// The position within the log.
+    /// Position within the log.
     pub pos: u64,
 }
 
@@ -78,39 +83,39 @@ impl std::str::FromStr for Cursor {
     }
 }
 
-/// One task that is, or was, worked on since this process started.
+/// A durable call that this process works on, worked on, or has read from the store.
 #[derive(Debug)]
 pub struct Task {
-    /// Its id.
+    /// Id of the task.
     pub id: TaskId,
     record: Mutex<TaskRecord>,
     keep: Mutex<Keep>,
     ring: Mutex<Ring>,
-    /// Where the message of its turn stands, unless it is only looked at.
+    /// Position of the turn's message; `None` for a task that was only read from the store.
     turn: Option<u64>,
-    /// Its followers were told that the agent has the message of its turn. Changes under the record's lock.
+    /// Whether followers were told that the agent has the turn's message. Changes under the record's lock.
     is_announced: AtomicBool,
-    /// One past the last position, and whether a call is running; readers wait for it to change.
+    /// One past the last position, and whether a call is running. Readers wait for changes.
     moved: watch::Sender<(u64, bool)>,
     call: Mutex<Weak<Call>>,
-    /// Its end is on the way to the store: nothing comes after it. Changes under the record's lock.
+    /// Whether the end is on its way to the store: nothing comes after it. Changes under the record's lock.
     is_over: AtomicBool,
     readers: Readers,
-    /// For those who are told of the end, where the log is not kept.
+    /// Reply for callbacks, if the log is not kept.
     said: Mutex<Option<Said>>,
     said_max: usize,
     store: Arc<dyn Store>,
     callbacks: Callbacks,
 }
 
-/// The end of a turn that no reader has seen yet: what the store gets of it, in one commit.
+/// The end of a turn before any reader sees it: what the store gets, in one commit.
 #[derive(Debug)]
 struct Ending {
-    /// The record as it is after the end.
+    /// Record of the task after the end.
     record: TaskRecord,
-    /// The end in the log.
+    /// Row of the end.
     row: LogRow,
-    /// Whom to tell of it.
+    /// Callbacks that report the end.
     told: Vec<NewCallback>,
 }
 
@@ -120,7 +125,7 @@ impl Task {
         keep: Keep,
         running: bool,
         turn: Option<u64>,
-        tasks: &TaskBook,
+        tasks: &TaskRegistry,
     ) -> Arc<Self> {
         let (moved, _) = watch::channel((record.log_end, running));
         let limits = &tasks.shared.limits;
@@ -144,15 +149,15 @@ impl Task {
         })
     }
 
-    /// The record as it stands.
+    /// Returns the current record.
     pub fn record(&self) -> TaskRecord {
         let mut record = self.record.lock().clone();
         record.log_end = self.ring.lock().end();
         record
     }
 
-    /// The record as its readers know it, and the place in the log up to which they do: whoever reads on from there
-    /// misses nothing that happened since, and is told of no state again that the record has.
+    /// Returns the record as readers know it, and the position up to which they do: a reader that continues
+    /// there misses nothing, and gets no state again that the record has.
     pub fn snapshot(&self) -> (TaskRecord, Cursor) {
         // Held throughout: the state changes together with what readers see.
         let record = self.record.lock();
@@ -168,19 +173,19 @@ impl Task {
         (record, cursor)
     }
 
-    /// Where its turn begins: whoever reads from there gets the message of the turn first. Nothing for a task that was
-    /// found in the store and is not worked on.
+    /// Returns the start of the turn: a reader from there gets the message of the turn first. `None` for a
+    /// task that was only read from the store.
     pub fn turn(&self) -> Option<Cursor> {
         let epoch = self.record.lock().epoch;
         self.turn.map(|pos| Cursor { epoch, pos })
     }
 
-    /// Its running call.
+    /// Returns the running call.
     pub fn call(&self) -> Option<Arc<Call>> {
         self.call.lock().upgrade()
     }
 
-    /// Reads it from a cursor, or from the start of its log.
+    /// Returns a reader from a cursor on, or from the start of the log.
     pub fn subscribe(self: &Arc<Self>, after: Option<Cursor>) -> Subscription {
         Subscription::new(self.clone(), after)
     }
@@ -190,21 +195,21 @@ impl Task {
         self.ring.lock().number(items, at)
     }
 
-    /// Lets readers see what is numbered.
+    /// Shows readers the numbered items.
     fn show(&self, running: bool) {
         let end = self.ring.lock().end();
         self.moved.send_replace((end, running));
     }
 
-    /// Waits until its turn is over, and its readers know.
+    /// Waits until the turn is over and its readers know.
     pub async fn over(&self) {
         let mut moved = self.moved.subscribe();
-        // It fails only if nobody can send any more, and this task can.
+        // The wait fails only without a sender, and this task has one.
         drop(moved.wait_for(|(_, running)| !running).await);
     }
 
-    /// Numbers items and hands them to the store and the readers; with those of which the followers are told. Under the
-    /// record's lock, so that the state changes with them.
+    /// Numbers items and passes them to the store and the readers, with callbacks for items that match
+    /// `is_told`. Under the record's lock, so that the state changes with them.
     fn append(
         &self,
         record: &TaskRecord,
@@ -238,7 +243,8 @@ impl Task {
         receipt
     }
 
-    /// Writes down what the agent said. A question changes where the task stands, unless it was answered meanwhile.
+    /// Writes events of the agent. A question changes the state of the task, unless it was answered
+    /// meanwhile.
     fn write(&self, call: &Call, events: Vec<(Event, Option<u64>)>) -> Option<Receipt> {
         let asks = |(event, _): &(Event, _)| matches!(event, Event::Ask(_));
         let is_asked = events.iter().any(asks);
@@ -260,13 +266,13 @@ impl Task {
             | LogItem::End(_) => false,
         });
         if is_asked {
-            // The log has the question; that the record says so too may come with the next commit.
+            // The log has the question; the record's state may follow with the next commit.
             drop(self.change(&mut record, state, at, Vec::new(), false));
         }
         receipt
     }
 
-    /// Writes down the answer to an ask, unless the end came first.
+    /// Writes the answer to a question, unless the end came first.
     fn answered(&self, call: &Call, ask_id: &str, answer: Answer) {
         let mut record = self.record.lock();
         if self.is_over.load(Ordering::Relaxed) {
@@ -277,11 +283,11 @@ impl Task {
         let item = LogItem::Answer(ask_id.to_owned(), answer);
         let at = Timestamp::now();
         drop(self.append(&record, vec![(item, None)], at, |_| goes_on));
-        // Nobody waits for it: the answer is in the pipe, and the log has it.
+        // Not awaited: the answer is in the pipe, and the log has it.
         drop(self.change(&mut record, state, at, Vec::new(), false));
     }
 
-    /// Writes down whether the agent gets the message of this turn, before it does.
+    /// Writes whether the agent gets the message of this turn, before the delivery.
     fn mark(&self, sent: bool) -> Receipt {
         let mut record = self.record.lock();
         let at = Timestamp::now();
@@ -294,7 +300,7 @@ impl Task {
         self.change(&mut record, TaskState::Working, at, told, true)
     }
 
-    /// Writes down by what the agent's door finds the work again.
+    /// Writes the door-specific handle for finding the remote work again.
     fn note(&self, handle: Json) -> Receipt {
         let mut record = self.record.lock();
         record.handle = Some(handle);
@@ -302,7 +308,7 @@ impl Task {
         self.save(record.clone(), Vec::new(), Vec::new(), false)
     }
 
-    /// Changes where it stands; under the record's lock, so that the store gets changes in their order.
+    /// Changes the state; under the record's lock, so that the store gets changes in order.
     fn change(
         &self,
         record: &mut TaskRecord,
@@ -317,7 +323,7 @@ impl Task {
         self.save(record.clone(), Vec::new(), told, sync)
     }
 
-    /// Whether nobody reads it no longer matters: somebody was told its id, and comes back when they like.
+    /// Disables the unread timeout: the caller holds the task id.
     pub fn outlive_readers(&self) {
         let mut record = self.record.lock();
         if record.unread.is_none() || self.is_over.load(Ordering::Relaxed) {
@@ -325,22 +331,23 @@ impl Task {
         }
         record.unread = None;
         record.log_end = self.ring.lock().end();
-        // Nobody waits for it: if it is lost with this process, the next one cancels what nobody reads.
+        // Not awaited: if this write is lost with the process, the next one cancels unread tasks.
         drop(self.save(record.clone(), Vec::new(), Vec::new(), false));
     }
 
-    /// Whether nobody has read it for longer than it goes on without.
+    /// Whether the unread timeout has passed.
     fn is_given_up(&self, now: Instant) -> bool {
         let unread = self.record.lock().unread;
         unread.is_some_and(|unread| self.readers.gone_for(now) >= Some(unread.0))
     }
 
-    /// Ends the turn: from here on nothing else is written of it. Nobody sees the end before [`Task::show_end`].
+    /// Ends the turn: nothing else is written after it. Readers do not see the end before [`Task::show_end`].
     fn end_turn(&self, end: End, seq: Option<u64>) -> Ending {
         let record = self.record.lock();
         self.is_over.store(true, Ordering::Relaxed);
         let pos = self.ring.lock().end();
-        // One that waits for its next message was told of when its turn ended: each turn is told once.
+        // A task that waits for its next message was reported when its turn ended: each turn is reported
+        // once.
         let is_waiting = record.waits_for_message();
         let mut record = record.clone();
         let at = Timestamp::now();
@@ -353,21 +360,21 @@ impl Task {
         Ending { record, row, told }
     }
 
-    /// Writes the end, with the agent's number of it, the final state and what is told of it in one commit. May be tried
-    /// again as long as it fails.
+    /// Writes the end with the agent's frame number, the final state and the callbacks in one commit. May be
+    /// retried.
     fn write_end(&self, ending: &Ending) -> Receipt {
         let Ending { record, row, told } = ending;
         self.save(record.clone(), vec![row.clone()], told.clone(), true)
     }
 
-    /// Writes that a task is over that no recorder works on.
+    /// Writes the end of a task without a recorder.
     async fn conclude(&self, end: End) -> Result<(), StoreError> {
         self.write_end(&self.end_turn(end, None)).await
     }
 
-    /// Lets readers see the end, and that nothing follows in this turn.
+    /// Shows readers the end of the turn.
     fn show_end(&self, record: TaskRecord, row: LogRow) {
-        // Both at once: whoever knows the state knows the end of the log.
+        // Both at once: a reader that knows the state knows the end of the log.
         let mut shown = self.record.lock();
         *shown = record;
         self.number(vec![(row.item, row.seq)], row.at);
@@ -375,7 +382,7 @@ impl Task {
         self.show(false);
     }
 
-    /// What is told of the end of a turn: to the followers, and to whoever waits for the end only.
+    /// Returns the callbacks for the end of a turn: of the followers, and of the caller.
     fn told_of_end(
         &self,
         record: &TaskRecord,
@@ -392,7 +399,7 @@ impl Task {
         told
     }
 
-    /// Writes the record, and what belongs to the same commit.
+    /// Writes the record, and the rows and callbacks of the same commit.
     fn save(
         &self,
         mut record: TaskRecord,
@@ -409,7 +416,7 @@ impl Task {
         let is_told = !told.is_empty();
         let receipt = self.store.save_task(record, rows, told, sync);
         if is_told {
-            // Whoever looks for it waits for the store to have it.
+            // A look for due callbacks waits for this write.
             self.callbacks.wake();
         }
         receipt
@@ -425,12 +432,12 @@ pub(crate) fn store_failure(error: &StoreError) -> Failure {
     not_written()
 }
 
-/// What readers of a task are told that could not be written.
+/// Returns the failure of a task that could not be written.
 fn not_written() -> Failure {
     Failure::new(Reason::Internal, "the hub's store failed")
 }
 
-/// Where a task stands whose call is open.
+/// Returns the state of a task with an open call.
 fn state_of(call: &Call) -> TaskState {
     if call.waits_for_caller() {
         TaskState::InputRequired
@@ -445,7 +452,7 @@ fn end_record(record: &mut TaskRecord, end: &End, at: Timestamp) {
     record.needs_auth =
         matches!(end, End::Done(done) if done.state == DoneState::InputRequired && done.needs_auth);
     record.sent = false;
-    // An agent that waits for the next message may go on with the work that was noted.
+    // An agent that waits for the next message may continue the noted work.
     record.handle = record
         .handle
         .take()

@@ -1,4 +1,4 @@
-//! Tokens: made, looked up by their hash, revoked. Held in memory, written through to the store.
+//! [`Tokens`]: creates tokens, looks them up by their hash, and revokes them. Held in memory, written through to the store. The locks `by_hash` and `grants` are leaves, and are not held together.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -14,23 +14,24 @@ use crate::{
     store::{Store, StoreError, TokenRecord},
 };
 
-/// What a person's token begins with, so that people and scanners recognise one.
+/// Prefix of a person's token, for people and scanners.
 pub const PREFIX: &str = "jf_";
 
-/// How long a token that was revoked or has expired is known as such: those who still use it are told so, and lists show
-/// it. After that it is unknown.
+/// Time that a revoked or expired token stays known: its users are told so, and lists show it. After that it
+/// is unknown.
 const DEAD_KEPT: Duration = Duration::from_secs(30 * 86_400);
-/// How many dead tokens are known at most; those that died first go first. Every invite makes a token, so that there may be
-/// many more in time.
+/// Largest number of dead tokens; the oldest are forgotten first. Every invite makes a token, so that there
+/// may be many over time.
 const DEAD_MAX: usize = 1000;
 
-/// What a token that stands for one agent begins with. The published client of the Agent Mesh Bridge Protocol takes a token
-/// only if it begins like this. The prefix is part of the token, as the other one is: a token has one spelling.
+/// Prefix of a token that stands for one agent. The published client of the Agent Mesh Bridge Protocol takes
+/// only tokens with this prefix. The prefix is part of the token, as the other one is: a token has one
+/// spelling.
 pub const AGENT_PREFIX: &str = "ah_";
 
 /// A new token: shown once, then only its hash is known.
 pub struct NewToken {
-    /// What was written to the store.
+    /// Stored record of the token.
     pub record: TokenRecord,
     /// The token itself.
     pub secret: String,
@@ -44,12 +45,12 @@ impl fmt::Debug for NewToken {
     }
 }
 
-/// What a token string turned out to be.
+/// Result of looking up a token.
 #[derive(Debug)]
 pub enum Lookup {
-    /// A token that works.
+    /// A valid token.
     Valid(Principal),
-    /// A token that was revoked or has expired.
+    /// A revoked or expired token.
     Dead,
     /// No token of this hub.
     Unknown,
@@ -66,7 +67,7 @@ struct Live {
 pub struct Tokens {
     store: Arc<dyn Store>,
     by_hash: RwLock<FxHashMap<[u8; 32], Live>>,
-    /// What stands behind each token, by its public id.
+    /// Grants by the public ids of their tokens.
     grants: RwLock<FxHashMap<TokenId, Arc<Grant>>>,
 }
 
@@ -84,7 +85,8 @@ fn new_secret(prefix: &str) -> Result<String, StoreError> {
 
 impl Live {
     fn new(record: TokenRecord) -> Self {
-        // Scopes were checked when the token was made; one that an older or newer hub wrote and we cannot read grants nothing.
+        // Scopes were checked when the token was made; unreadable scopes of an older or newer hub grant
+        // nothing.
         let scopes = Scopes::parse(record.scopes.iter().map(String::as_str)).unwrap_or_default();
         let grant = Grant {
             token: Some(record.id),
@@ -106,21 +108,21 @@ impl Live {
         self.died_at(now).is_some()
     }
 
-    /// Since when it does not work, if it does not.
+    /// Returns since when the token is revoked or expired.
     fn died_at(&self, now: Timestamp) -> Option<Timestamp> {
         let expired = self.record.expires_at.filter(|at| *at <= now);
         self.record.revoked_at.into_iter().chain(expired).min()
     }
 
-    /// Whether it may be forgotten once it is dead. One of an admin's may not: its secret may stand in the data directory,
-    /// from where an unknown one is taken as a new token at the next start.
+    /// Whether the token may be forgotten once it is dead. Tokens of admins may not: the secret may stand in
+    /// the data directory, from where an unknown one is taken as a new token at the next start.
     fn may_be_forgotten(&self) -> bool {
         !self.grant.scopes.admin
     }
 }
 
 impl Tokens {
-    /// The tokens in the store.
+    /// Creates the registry from the stored tokens.
     pub fn new(store: Arc<dyn Store>, records: Vec<TokenRecord>) -> Self {
         let by_hash: FxHashMap<_, _> = records
             .into_iter()
@@ -137,7 +139,7 @@ impl Tokens {
         }
     }
 
-    /// Makes a token of the owner's. It works once the store has it.
+    /// Creates a token of an owner. It works once the store has it.
     pub async fn create(
         &self,
         name: String,
@@ -149,7 +151,7 @@ impl Tokens {
             .await
     }
 
-    /// Makes a token with which one is this agent of the owner's, and nothing else of theirs.
+    /// Creates a token that stands for one agent of an owner, and for nothing else.
     pub async fn create_for(
         &self,
         agent: AgentId,
@@ -165,7 +167,7 @@ impl Tokens {
             .await
     }
 
-    /// Takes a secret that was made elsewhere as a token.
+    /// Adds a secret that was made elsewhere as a token.
     pub async fn add(
         &self,
         secret: String,
@@ -196,7 +198,7 @@ impl Tokens {
             hash: hash(&secret),
             scopes: scopes.to_texts(),
             created_at,
-            // A span too long to be added is as good as no end.
+            // A span too long to be added counts as no end.
             expires_at: valid_for.and_then(|span| created_at.checked_add(span).ok()),
             revoked_at: None,
         };
@@ -207,7 +209,7 @@ impl Tokens {
         Ok(NewToken { record, secret })
     }
 
-    /// Who holds this token.
+    /// Finds the principal of a token.
     pub fn look_up(&self, secret: &str) -> Lookup {
         let hash = hash(secret);
         let by_hash = self.by_hash.read();
@@ -227,7 +229,7 @@ impl Tokens {
         }
     }
 
-    /// What stands behind the token with this id. A token that is not known any more is as good as a revoked one.
+    /// Returns the grant of the token with this id. An unknown token counts as revoked.
     pub(crate) fn grant(&self, id: TokenId) -> Arc<Grant> {
         let known = self.grants.read().get(&id).cloned();
         known.unwrap_or_else(|| {
@@ -240,12 +242,12 @@ impl Tokens {
         })
     }
 
-    /// Whether what the token with this id set up is still wanted; what was set up without a token always is.
+    /// Whether the token with this id still works; `None`, for things set up without a token, always does.
     pub(crate) fn still_allows(&self, id: Option<TokenId>) -> bool {
         id.is_none_or(|id| !self.grant(id).is_over())
     }
 
-    /// All tokens, oldest first.
+    /// Lists all tokens, oldest first.
     pub fn list(&self) -> Vec<TokenRecord> {
         let mut records: Vec<_> = self
             .by_hash
@@ -257,7 +259,7 @@ impl Tokens {
         records
     }
 
-    /// Revokes a token and closes what it holds open. False where there is no such token.
+    /// Revokes a token and closes its connections. Returns false if there is no such token.
     pub async fn revoke(&self, id: TokenId) -> Result<bool, StoreError> {
         let revoked = {
             let mut by_hash = self.by_hash.write();
@@ -274,13 +276,13 @@ impl Tokens {
             return Ok(false);
         };
         self.store.save_token(record).await?;
-        // Nobody is told on its behalf any more: what is not deleted here is not sent either.
+        // Its callbacks end too: those that are not deleted here are not sent either.
         self.store.drop_callbacks(vec![id]).await?;
         Ok(true)
     }
 
-    /// Closes what expired tokens hold open, has their callbacks dropped, and forgets those that are dead for long; the
-    /// sweeper calls it.
+    /// Closes the connections of expired tokens, drops their callbacks, and forgets tokens that are dead for
+    /// long; the sweeper calls it.
     pub fn expire(&self, now: Timestamp) {
         let (mut expired, mut dead) = (Vec::new(), Vec::new());
         for live in self.by_hash.read().values() {
@@ -296,7 +298,7 @@ impl Tokens {
             }
         }
         if !expired.is_empty() {
-            // Nobody waits for it: none of them is sent, dropped or not.
+            // Not awaited: none of them is sent, dropped or not.
             drop(self.store.drop_callbacks(expired));
         }
         let surplus = dead.len().saturating_sub(DEAD_MAX);
@@ -311,7 +313,7 @@ impl Tokens {
         for (_, (_, id, hash)) in dead.iter().enumerate().take_while(is_old) {
             self.by_hash.write().remove(hash);
             self.grants.write().remove(id);
-            // Nobody waits for it: what is still there at the next start is forgotten then.
+            // Not awaited: a token that is still stored at the next start is forgotten then.
             drop(self.store.remove_token(*id));
         }
     }

@@ -1,8 +1,8 @@
-//! The book of transfers: which archive an agent offered to whom, or who announced one to it. Whoever wants to signal about
-//! a transfer, or fetch it, is looked up here: it belongs to its two parties and to nobody else.
+//! [`Transfers`]: the registry of file transfers between agents and their callers: archives that an agent offered, and archives that a caller announced. Signals about a transfer and fetches are checked here: a transfer belongs to its two parties and to nobody else.
 //!
-//! It is bounded: per agent and caller, per agent, and in all. What is entered is written down too, so that a transfer outlives
-//! the hub's process; what is read here is in memory. A call that ends without an offer never comes here.
+//! The registry is bounded: per agent and caller, per agent, and in total. Entries are also written to the
+//! store, so that a transfer outlives the hub's process; reads are from memory. A call without an offer never
+//! comes here. The lock is held while entries are handed to the store, and otherwise is a leaf.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -21,21 +21,21 @@ use crate::{
 };
 use jackfield_model::Offer;
 
-/// How long a transfer is known: as long as the published client keeps its archive.
+/// Time that a transfer is known: as long as the published client keeps its archive.
 pub const KNOWN_FOR: Duration = Duration::from_secs(3600);
-/// Transfers between an agent and one caller; the oldest make room.
+/// Largest number of transfers between an agent and one caller; the oldest are evicted.
 const PER_CALLER: usize = 32;
-/// Transfers of one agent; the oldest make room.
+/// Largest number of transfers per agent; the oldest are evicted.
 const PER_AGENT: usize = 256;
-/// Transfers in all: some megabytes. The agent with the most makes room.
+/// Largest number of transfers in total: some megabytes. The agent with the most is evicted from.
 const IN_ALL: usize = 16_384;
 
-/// Which way the archive goes.
+/// Direction of an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Toward {
-    /// From the agent to its caller: a `done` offered it.
+    /// From the agent to its caller: offered by a `done`.
     Caller,
-    /// From the caller to the agent: the caller announced it.
+    /// From the caller to the agent: announced by the caller.
     Agent,
 }
 
@@ -44,11 +44,11 @@ pub enum Toward {
 pub struct Transfer {
     /// The agent.
     pub agent: AgentId,
-    /// The caller, where it is an agent too.
+    /// The caller, if the caller is an agent.
     pub peer: Option<AgentId>,
-    /// The archive.
+    /// Description of the archive.
     pub offer: Offer,
-    /// Which way it goes.
+    /// Direction of the archive.
     pub toward: Toward,
     /// [`Principal::key`] of the caller.
     caller: String,
@@ -77,7 +77,8 @@ impl Transfer {
         }
     }
 
-    /// Whether this is the caller. Nobody acts for it, not even its owner or an admin: the files are the two parties'.
+    /// Whether `principal` is the caller. Nobody acts for the caller, neither its owner nor an admin: the
+    /// files belong to the two parties.
     pub fn is_of(&self, principal: &Principal) -> bool {
         self.caller == principal.key()
     }
@@ -85,23 +86,24 @@ impl Transfer {
 
 type Known = VecDeque<Arc<Transfer>>;
 
-/// The book of transfers.
+/// The transfers of a hub.
 #[derive(Debug, Default)]
 pub struct Transfers {
     book: Mutex<Book>,
-    /// Where it is written down, if it is. The hub holds it: open calls, which hold this book, do not keep it open.
+    /// Store for the entries, if any. The hub owns the store: open calls, which hold this registry, do not
+    /// keep it open.
     store: OnceLock<Weak<dyn Store>>,
 }
 
 #[derive(Debug, Default)]
 struct Book {
-    /// By the name under which the agent was called: its own, or an id that stands for it. Oldest first.
+    /// Transfers by the name under which the agent was called: its own, or an alias. Oldest first.
     agents: HashMap<AgentId, Known>,
     count: usize,
 }
 
 impl Transfers {
-    /// Enters what was written down before, and writes down what is entered from now on.
+    /// Loads the stored transfers, and stores new ones from now on.
     pub(crate) fn keep_in(
         &self,
         store: &Arc<dyn Store>,
@@ -140,7 +142,7 @@ impl Transfers {
         self.store.get().and_then(Weak::upgrade)
     }
 
-    /// Whoever is told of a transfer is not made to wait for the disk.
+    /// Stores an entry without waiting for the disk.
     fn write_down(&self, name: &AgentId, transfer: &Transfer) {
         let Some(store) = self.store() else {
             return;
@@ -157,7 +159,7 @@ impl Transfers {
         drop(store.save_transfer(record));
     }
 
-    /// An agent offered an archive to whoever called it, by its own name or by another.
+    /// Adds an archive that an agent offered to its caller, under the name by which the agent was called.
     pub fn offered(
         &self,
         agent: &AgentId,
@@ -177,8 +179,8 @@ impl Transfers {
         book.enter(agent, transfer, now);
     }
 
-    /// A caller announces an archive to an agent. An id that somebody else has there, or that goes the other way, is not
-    /// theirs to announce.
+    /// Adds an archive that a caller announced to an agent. Fails for an id that another caller has there, or
+    /// that goes the other way.
     pub fn announced(
         &self,
         agent: &AgentId,
@@ -199,7 +201,7 @@ impl Transfers {
         Ok(transfer)
     }
 
-    /// The agent never heard of what was announced.
+    /// Removes an announcement that never reached the agent.
     pub fn withdraw(&self, transfer: &Transfer) {
         let mut book = self.book.lock();
         book.remove(&transfer.agent, |known| known.as_ref() == transfer);
@@ -209,12 +211,13 @@ impl Transfers {
         }
     }
 
-    /// A transfer with this agent, whoever the other party is.
+    /// Finds a transfer with this agent, whoever the other party is.
     pub fn find(&self, agent: &AgentId, id: &str, now: Instant) -> Option<Arc<Transfer>> {
         self.book.lock().find(agent, id, now)
     }
 
-    /// A transfer of this caller with this agent. One of somebody else and one that nobody knows look the same.
+    /// Finds a transfer of this caller with this agent. Unknown transfers and those of other callers give the
+    /// same failure.
     pub fn of_caller(
         &self,
         caller: &Principal,
@@ -228,7 +231,7 @@ impl Transfers {
             .ok_or_else(not_yours)
     }
 
-    /// The agent is forgotten, and its transfers with it; the store forgets them with the agent.
+    /// Removes the transfers of a forgotten agent; the store removes them with the agent.
     pub fn forget(&self, agent: &AgentId) {
         let mut book = self.book.lock();
         if let Some(known) = book.agents.remove(agent) {
@@ -237,7 +240,7 @@ impl Transfers {
     }
 }
 
-/// The one answer to whoever is not a party, so that unknown and foreign transfers look the same.
+/// Returns the failure for principals that are no party, so that unknown and foreign transfers look the same.
 pub fn not_yours() -> Failure {
     Failure::new(
         Reason::Unauthorized,
@@ -272,7 +275,7 @@ impl Book {
         self.count += 1;
     }
 
-    /// Removes the oldest that is so.
+    /// Removes the oldest transfer that matches.
     fn remove(&mut self, agent: &AgentId, is_it: impl Fn(&Arc<Transfer>) -> bool) {
         let Some(known) = self.agents.get_mut(agent) else {
             return;
@@ -286,7 +289,7 @@ impl Book {
         }
     }
 
-    /// Forgets what is over of one agent; the oldest are in front.
+    /// Removes expired transfers of one agent; the oldest are in front.
     fn expire(&mut self, agent: &AgentId, now: Instant) {
         let Some(known) = self.agents.get_mut(agent) else {
             return;

@@ -1,10 +1,10 @@
-//! Sizes and durations as people write them in a configuration file: `1MiB`, `30s`.
+//! [`Size`] and [`Span`]: sizes and durations as people write them in a configuration file: `1MiB`, `30s`.
 
 use std::{fmt, str::FromStr, time::Duration};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Why a text is not a size or a duration.
+/// Error of an unreadable size or duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadUnit {
     /// Not a size.
@@ -38,24 +38,24 @@ const SPANS: [(&str, u64); 5] = [
 ];
 
 impl Size {
-    /// That many KiB.
+    /// Creates a size of so many KiB.
     pub const fn kib(n: usize) -> Self {
         Self(n << 10)
     }
 
-    /// That many MiB.
+    /// Creates a size of so many MiB.
     pub const fn mib(n: usize) -> Self {
         Self(n << 20)
     }
 }
 
 impl Span {
-    /// That many seconds.
+    /// Creates a span of so many seconds.
     pub const fn secs(n: u64) -> Self {
         Self(Duration::from_secs(n))
     }
 
-    /// That many milliseconds.
+    /// Creates a span of so many milliseconds.
     pub const fn millis(n: u64) -> Self {
         Self(Duration::from_millis(n))
     }

@@ -156,7 +156,7 @@ impl Demo {
     async fn wait(&self) -> Result<()> {
         let hub = &self.running.hub;
         // Watched first, so that nobody comes unseen.
-        let mut watching = hub.watch(Principal::local(), TapFilter::default());
+        let mut watching = hub.taps().watch(Principal::local(), TapFilter::default());
         let all = async {
             while !missing(hub).is_empty() {
                 watching.next().await;
@@ -180,7 +180,9 @@ impl Demo {
             ..Settings::default()
         };
         let hub = &self.running.hub;
-        let (_, saved) = hub.change(&Principal::local(), &id, None, Some(settings))?;
+        let (_, saved) = hub
+            .agents()
+            .change(&Principal::local(), &id, None, Some(settings))?;
         Ok(saved.await?)
     }
 
@@ -280,7 +282,7 @@ fn missing(hub: &Hub) -> Vec<&'static str> {
         online: true,
         ..Wanted::default()
     };
-    let here = hub.discover(&Principal::local(), &online);
+    let here = hub.agents().discover(&Principal::local(), &online);
     let is_here = |id: &str| here.iter().any(|it| it.id.as_str() == id);
     let ids = CAST.iter().map(|player| player.id);
     ids.filter(|id| !is_here(id)).collect()

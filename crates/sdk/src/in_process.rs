@@ -58,6 +58,7 @@ impl Agent {
         let (inbox, delivered) = Inbox::new(DOOR, hub.limits(), true);
         let profile = translate::profile_of(&self);
         let attached = hub
+            .agents()
             .attach(principal, &id, profile, inbox.clone(), false)
             .map_err(refused)?;
         let desk = Arc::new(served::Desk {

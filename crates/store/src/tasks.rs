@@ -6,7 +6,7 @@ use jackfield_core::{
     outbox::{Callback, Follower},
     principal::Whose,
     store::{Reopened, TaskFilter, TaskOrder, TaskRecord, TaskState},
-    task::Once,
+    task::IdempotencyKey,
     units::Span,
 };
 use jackfield_model::{
@@ -319,7 +319,9 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<TaskRecord> {
             .map(|reason| Failure::new(Reason::from_name(&reason), text.unwrap_or_default())),
         callback: maybe_json(row, "callback")?,
         followers: maybe_json(row, "followers")?.unwrap_or_default(),
-        once: key.zip(digest).map(|(key, digest)| Once { key, digest }),
+        once: key
+            .zip(digest)
+            .map(|(key, digest)| IdempotencyKey { key, digest }),
         unread: row.get::<_, Option<i64>>("unread")?.map(span),
         context: maybe_json(row, "context")?.unwrap_or_default(),
         token: maybe_named(row, "token", TokenId::parse)?,

@@ -86,6 +86,7 @@ impl FakeAgent {
             ..Profile::default()
         };
         let attached = hub
+            .agents()
             .attach(principal, &id, profile, link.clone(), false)
             .expect("the id is free");
         Self { link, attached }

@@ -15,7 +15,7 @@ impl TestHub {
             agent: Some(AgentId::parse(id).expect("an id")),
             ..TapFilter::default()
         };
-        AgentWatch(self.hub().watch(Principal::local(), filter))
+        AgentWatch(self.hub().taps().watch(Principal::local(), filter))
     }
 }
 

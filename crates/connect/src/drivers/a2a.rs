@@ -142,7 +142,7 @@ impl A2a {
         let message = translate::message(&turn.message);
         let mut request = Request::new(Principal::local(), NAME, self.id.clone(), message);
         request.session.clone_from(&session);
-        let asking = dialling.hub.call(request);
+        let asking = dialling.hub.calls().open(request);
         let asking = asking.map_err(|failure| translate::failure(&failure))?;
         let call = asking.call().id;
         let mut replies = asking.replies();
@@ -154,7 +154,7 @@ impl A2a {
                 Some(answered) = asked.next() => {
                     let (id, answer): (String, _) = answered?;
                     // Fails if the question was withdrawn; no answer is needed then.
-                    dialling.hub.answer(&Principal::local(), call, &id, answer).ok();
+                    dialling.hub.calls().answer(&Principal::local(), call, &id, answer).ok();
                     continue;
                 }
             };

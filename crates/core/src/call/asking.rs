@@ -1,4 +1,5 @@
-//! The caller's end of a call, and a reader of its reply.
+//! [`Asking`], the caller's handle of a call, and [`Replies`], a reader of the reply. Doors hold them for
+//! live calls; the recorder of a task holds an [`Asking`] for a durable one.
 
 use std::sync::Arc;
 
@@ -13,12 +14,12 @@ use crate::{
     pipe::Pushed,
 };
 
-/// The caller's end of a call. Dropping it cancels the call.
+/// The caller's handle of a [`Call`]. Dropping the handle cancels the call.
 #[derive(Debug)]
 pub struct Asking {
     call: Arc<Call>,
     is_left: bool,
-    /// The hub, when it stops, waits for those who read.
+    /// A stopping hub waits for readers that hold such a token.
     _reading: TaskTrackerToken,
 }
 
@@ -31,27 +32,27 @@ impl Asking {
         }
     }
 
-    /// The call.
+    /// Returns the call.
     pub fn call(&self) -> &Arc<Call> {
         &self.call
     }
 
-    /// Who is rung when there is something to read.
+    /// Sets who is woken when there is something to read.
     pub fn listen(&self, rope: Rope) {
         self.call.reply.listen(rope);
     }
 
-    /// Lets the connection's gate show that this input is full.
+    /// Lets the connection's [`Gate`] show that the input of this call is full.
     pub fn gated(&self, gate: Arc<Gate>) {
         self.call.input.written_by(Some(gate), 0);
     }
 
-    /// Moves about `max` bytes of the reply into `events`; then the end, once.
+    /// Moves about `max` bytes of the reply into `events`, and returns the end once all events are out.
     pub fn take(&self, events: &mut Vec<Event>, max: usize) -> Option<End> {
         self.call.reply.take(events, max)
     }
 
-    /// Takes like [`Asking::take`], with the agent's own numbers of its frames.
+    /// Takes like [`Asking::take`], with the agent's frame numbers.
     pub(crate) fn take_marked(
         &self,
         events: &mut Vec<(Event, Option<u64>)>,
@@ -60,12 +61,12 @@ impl Asking {
         self.call.reply.take_marked(events, max)
     }
 
-    /// Says more to the agent.
+    /// Sends more input to the agent.
     pub fn say(&self, input: Input) -> Pushed {
         self.call.hand_in(input)
     }
 
-    /// Stops reading without cancelling: somebody else goes on with the call, after a restart of the hub.
+    /// Stops reading without cancelling: the next process of the hub resumes the call.
     pub(crate) fn leave(mut self) {
         self.is_left = true;
     }
@@ -75,7 +76,7 @@ impl Asking {
         drop(self);
     }
 
-    /// Reads the reply as it comes.
+    /// Returns a reader of the reply.
     pub fn replies(self) -> Replies {
         let bell = Bell::new();
         self.listen(bell.rope(0));
@@ -97,19 +98,19 @@ impl Drop for Asking {
     }
 }
 
-/// What comes out of a call.
+/// One item of a reply.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
-    /// The agent said something.
+    /// An event of the agent.
     Event(Event),
-    /// The call is over.
+    /// The end of the call.
     End(End),
 }
 
-/// How much is moved out of a pipe at once by readers that handle one event at a time.
+/// Bytes that a [`Replies`] moves out of the pipe at once.
 const BATCH: usize = 64 << 10;
 
-/// Reads one call's reply. Dropping it cancels the call.
+/// Reader of one call's reply. Dropping it cancels the call.
 #[derive(Debug)]
 pub struct Replies {
     asking: Asking,
@@ -120,12 +121,12 @@ pub struct Replies {
 }
 
 impl Replies {
-    /// The caller's end.
+    /// Returns the caller's handle.
     pub fn asking(&self) -> &Asking {
         &self.asking
     }
 
-    /// The next event, at last the end, then nothing. Cancel-safe.
+    /// Waits for the next event, then the end, then returns `None`. Cancel-safe.
     pub async fn next(&mut self) -> Option<Reply> {
         loop {
             if let Some(reply) = self.ready() {
@@ -141,7 +142,7 @@ impl Replies {
         }
     }
 
-    /// What is there already, without waiting.
+    /// Returns the next item if there is one already, without waiting.
     pub fn ready(&mut self) -> Option<Reply> {
         if let Some(event) = self.ready.next() {
             return Some(Reply::Event(event));
@@ -152,7 +153,7 @@ impl Replies {
         })
     }
 
-    /// Waits for the end and joins the text on the way.
+    /// Waits for the end, and returns it with the joined text.
     pub async fn finish(mut self) -> (String, End) {
         let mut text = String::new();
         while let Some(reply) = self.next().await {

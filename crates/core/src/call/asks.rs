@@ -1,4 +1,5 @@
-//! The open questions of a call: who may answer them, and the clocks they stop.
+//! The open questions of a [`Call`]: who may answer them, and the clocks that they stop.
+//! [`Serving`](super::Serving) opens them, [`CallRegistry`](crate::hub::CallRegistry) answers them.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -16,25 +17,25 @@ use jackfield_model::{
 
 use crate::{limits::Limits, pipe::Pushed, principal::Principal};
 
-/// How a call says to its caller that it waits for an approval that is somebody else's to give.
+/// Start of the status text for a caller whose call waits for an approval of the agent's owner.
 pub const WAITS_FOR_OWNER: &str = "waiting for the owner of ";
 
 /// An approval that a call waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Approval {
-    /// The id of the question.
+    /// Id of the question.
     pub ask: String,
-    /// Whose it is to give: the owner of the asking agent.
+    /// Owner of the asking agent, who gives the approval.
     pub owner: Owner,
-    /// The tool that needs it.
+    /// Tool that needs the approval.
     pub tool: Option<String>,
 }
 
-/// The open questions of a call, and the last ones that were answered; both bounded by `asks_per_call`, and in bytes.
+/// The open questions of a call and the last answered ones; both bounded by `asks_per_call`, and in bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Asks {
     open: HashMap<String, Open>,
-    /// With their answers, as long as all of those together fit into a pipe.
+    /// Answered questions; answers are dropped once all of them together do not fit into a pipe.
     answered: VecDeque<(String, Option<Answer>)>,
 }
 
@@ -43,7 +44,7 @@ impl Asks {
         self.answered.iter().any(|(answered, _)| answered == id)
     }
 
-    /// Why a question cannot be answered that is not open.
+    /// Returns why a question that is not open cannot be answered.
     fn not_open(&self, id: &str) -> Failure {
         if self.is_answered(id) {
             Failure::new(Reason::Conflict, "the question was answered already")
@@ -52,7 +53,8 @@ impl Asks {
         }
     }
 
-    /// Whether one more may be open: the open ones stay in memory beside the pipe, until they are answered.
+    /// Fails if one more question may not be open: open questions stay in memory beside the pipe until they
+    /// are answered.
     fn check_room(&self, ask: &Ask, limits: &Limits) -> Result<(), Failure> {
         let (one, all, count) = (limits.ask, limits.asks_total, limits.asks_per_call);
         let weight = ask.weight();
@@ -90,14 +92,14 @@ impl Asks {
     }
 }
 
-/// What became of an ask.
+/// Outcome of opening a question.
 #[derive(Debug)]
 pub(super) enum Opened {
-    /// What became of telling the caller; if that is in, the ask is open.
+    /// Result of the push to the caller. The question is open if the push was accepted.
     Pushed(Pushed),
-    /// The agent asked this before.
+    /// A repeated question.
     Repeated,
-    /// As many are open as may be, it is too large, or its id cannot be one.
+    /// Too many open questions, a question that is too large, or an invalid id.
     Refused(Failure),
 }
 
@@ -106,12 +108,12 @@ struct Open {
     ask: Ask,
     to_caller: bool,
     since: Instant,
-    /// The calls whose clocks it stops: its own and those that wait for it.
+    /// Calls whose clocks the question stops: its own call and the ancestors.
     stopped: Vec<Weak<Call>>,
 }
 
 impl Open {
-    /// Lets the clocks run again that this ask stopped; those and no others, whichever of the calls have ended.
+    /// Restarts exactly the clocks that this question stopped, whichever of the calls have ended.
     fn close(self) {
         for call in self.stopped.iter().filter_map(Weak::upgrade) {
             call.suspended.fetch_sub(1, Ordering::AcqRel);
@@ -120,7 +122,7 @@ impl Open {
 }
 
 impl Call {
-    /// Opens an ask and tells the caller, both or neither.
+    /// Opens a question and tells the caller, both or neither.
     pub(super) fn open_ask(self: &Arc<Self>, ask: Ask, turn: u64, seq: Option<u64>) -> Opened {
         let to_caller = match ask.kind {
             AskKind::Input => true,
@@ -139,7 +141,7 @@ impl Call {
         if self.is_ended() || self.turn.load(Ordering::Acquire) != turn {
             return Opened::Pushed(Pushed::Ended);
         }
-        // People are told to type it, and it is remembered after the answer.
+        // People type the id, and the hub remembers it after the answer.
         if check_peer_id(&ask.id).is_err() {
             let text = format!("the agent asked under an id that cannot be one: {BadPeerId}");
             let reason = Reason::Agent("internal_error".to_owned());
@@ -155,11 +157,11 @@ impl Call {
             None => Some(self.reply.push_as(Some(turn), event)),
             Some(seq) => {
                 let pushed = self.reply.push_marked(Some(turn), event, seq);
-                // The caller was told before the restart; only the question itself was forgotten.
-                pushed.or(self.is_taken_up.then_some(Pushed::Room))
+                // The caller was told before the restart; only the question itself was lost.
+                pushed.or(self.is_resumed.then_some(Pushed::Room))
             }
         };
-        // Under the lock, so that an answer that comes at once finds the ask.
+        // Under the lock, so that an immediate answer finds the question.
         let pushed = match &self.observers {
             None => push(),
             Some(observers) => observers.push(push, |observer| observer.asked(self, &ask)),
@@ -184,7 +186,7 @@ impl Call {
         asks.open.insert(open.ask.id.clone(), open);
     }
 
-    /// What was asked and answered before a restart, as far as the caller saw it.
+    /// Restores the questions and answers of before a restart, as far as the caller saw them.
     pub(super) fn restore_asks(self: &Arc<Self>, open: Vec<Ask>, answers: Vec<(String, Answer)>) {
         let limits = &self.shared.limits;
         let mut asks = self.asks.lock();
@@ -198,7 +200,7 @@ impl Call {
         }
     }
 
-    /// The last answers.
+    /// Returns the last answers.
     pub(super) fn answers(&self) -> Vec<(String, Answer)> {
         let asks = self.asks.lock();
         let answers = asks.answered.iter().cloned();
@@ -207,7 +209,7 @@ impl Call {
             .collect()
     }
 
-    /// Answers an ask; the first answer wins. Who is asked for words says something.
+    /// Answers a question; the first answer wins. A question for words needs words.
     pub(crate) fn answer(
         self: &Arc<Self>,
         principal: &Principal,
@@ -226,7 +228,7 @@ impl Call {
         self.take_answer(asks, ask_id, answer)
     }
 
-    /// Answers an ask with yes or no, which is all that some can say to a question for words.
+    /// Answers a question with yes or no, for principals that cannot send words.
     pub(crate) fn decide(
         self: &Arc<Self>,
         principal: &Principal,
@@ -238,7 +240,7 @@ impl Call {
         self.take_answer(asks, ask_id, answer)
     }
 
-    /// What kind of ask it is, if it is this principal's to answer.
+    /// Returns the kind of a question that `principal` may answer.
     fn asked_of(
         &self,
         principal: &Principal,
@@ -257,8 +259,8 @@ impl Call {
         Ok(open.ask.kind)
     }
 
-    /// Why an open question is not this principal's to answer. The caller knows of it and hears whose it is; for others
-    /// there is none.
+    /// Returns why `principal` may not answer an open question. The caller learns who may; for others the
+    /// question does not exist.
     fn not_asked(&self, principal: &Principal, open: &Open) -> Failure {
         if open.ask.kind == AskKind::Approval && principal.may_act_for(&self.principal.key()) {
             let (owner, agent) = (self.entry.owner(), &self.target);
@@ -268,7 +270,7 @@ impl Call {
         Failure::new(Reason::NotFound, "no such question is open")
     }
 
-    /// Answers an approval for somebody of whom the hub knows that they may.
+    /// Answers an approval for a principal whose right the hub has checked.
     pub(crate) fn answer_approval(
         self: &Arc<Self>,
         ask_id: &str,
@@ -301,7 +303,7 @@ impl Call {
         }
         let answered = asks.open.remove(ask_id);
         asks.remember(ask_id.to_owned(), answer.clone(), &self.shared.limits);
-        // The oldest that is left decides when nobody answers any more.
+        // The oldest open question decides when the wait times out.
         self.clock.lock().ask_since = asks.open.values().map(|open| open.since).min();
         drop(asks);
         if let Some(open) = answered {
@@ -314,12 +316,12 @@ impl Call {
         Ok(())
     }
 
-    /// Whether it waits for an answer that the caller may give.
+    /// Whether the call waits for an answer that the caller may give.
     pub(crate) fn waits_for_caller(&self) -> bool {
         self.asks.lock().open.values().any(|open| open.to_caller)
     }
 
-    /// The asks that this principal may answer.
+    /// Lists the questions that `principal` may answer.
     pub fn open_asks(&self, principal: &Principal) -> Vec<Ask> {
         let as_caller = principal.may_act_for(&self.principal.key());
         let as_owner = principal.decides_for(&self.entry.id, self.entry.owner());
@@ -328,7 +330,7 @@ impl Call {
         })
     }
 
-    /// The approvals that are this principal's to give because the agent is theirs, whoever calls.
+    /// Lists the approvals that `principal` gives as the agent's owner, whoever calls.
     pub fn decisions(&self, principal: &Principal) -> Vec<Ask> {
         if !principal.decides_for(&self.entry.id, self.entry.owner()) {
             return Vec::new();
@@ -336,7 +338,7 @@ impl Call {
         self.asks_that(|open| open.ask.kind == AskKind::Approval)
     }
 
-    /// Some of the open asks, the oldest first.
+    /// Lists the open questions that match `wanted`, oldest first.
     fn asks_that(&self, wanted: impl Fn(&Open) -> bool) -> Vec<Ask> {
         let asks = self.asks.lock();
         let mut open: Vec<_> = asks.open.values().filter(|open| wanted(open)).collect();
@@ -344,12 +346,12 @@ impl Call {
         open.into_iter().map(|open| open.ask.clone()).collect()
     }
 
-    /// All open asks, whoever may answer them, the oldest first.
+    /// Lists all open questions, whoever may answer them, oldest first.
     pub(crate) fn all_open_asks(&self) -> Vec<Ask> {
         self.asks_that(|_| true)
     }
 
-    /// The approvals that it waits for, whoever may give them.
+    /// Lists the approvals that the call waits for, whoever may give them.
     pub fn approvals(&self) -> Vec<Approval> {
         let asks = self.asks.lock();
         let open = asks.open.values().map(|open| &open.ask);
@@ -372,7 +374,7 @@ impl Call {
         }
     }
 
-    /// An ask stops the clocks of its call and of all known ancestors; one that has ended waits for nobody.
+    /// Stops the clocks of this call and of all known open ancestors.
     fn suspend(self: &Arc<Self>) -> Vec<Weak<Call>> {
         let mut stopped = Vec::new();
         let mut call = Some(self.clone());

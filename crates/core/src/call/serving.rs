@@ -1,4 +1,5 @@
-//! The agent's end of a call.
+//! [`Serving`], the agent's handle of a call. The connection of the agent holds it, or the job that works on
+//! the call.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -11,7 +12,7 @@ use crate::{
     tap::Sight,
 };
 
-/// The agent's end of a call. Dropping it without an end means that the agent is gone.
+/// The agent's handle of a [`Call`]. Dropping the handle before the end fails the call: the agent is gone.
 #[derive(Debug)]
 pub struct Serving {
     call: Arc<Call>,
@@ -30,18 +31,18 @@ impl Serving {
         }
     }
 
-    /// The call.
+    /// Returns the call.
     pub fn call(&self) -> &Arc<Call> {
         &self.call
     }
 
-    /// Lets the connection's gate show that this reply is full.
+    /// Lets the connection's [`Gate`] show that the reply of this call is full.
     pub fn gated(&self, gate: Arc<Gate>) {
         self.call.reply.written_by(Some(gate), self.turn);
     }
 
-    /// Says something to the caller. A caller that overran loses the call here and now; so does an agent whose ids are too
-    /// long.
+    /// Sends an event to the caller. Fails the call if the caller's pipe is overrun, or an id in the event is
+    /// too long.
     pub fn push(&self, event: Event) -> Pushed {
         if let Err(failure) = event.check_id() {
             return self.refuse(failure);
@@ -54,7 +55,7 @@ impl Serving {
         pushed
     }
 
-    /// Pushes an event, and tells those who observe the call.
+    /// Pushes an event and reports it to the observers of the call.
     fn observed(&self, event: Event, push: impl FnOnce(Event) -> Option<Pushed>) -> Option<Pushed> {
         let Some(observers) = &self.call.observers else {
             return push(event);
@@ -63,8 +64,8 @@ impl Serving {
         observers.push(|| push(event), |observer| observer.event(&self.call, &told))
     }
 
-    /// Says something to the caller, with the agent's own number of the frame, from 1 on and rising within a call. A frame
-    /// that came before, as an agent repeats it when it resumes, is dropped; so is all that has no higher number.
+    /// Sends an event to the caller, with the agent's own frame number, from 1 on and rising within the call.
+    /// Frames whose number is not higher than all before are dropped: a resuming agent repeats them.
     pub fn push_numbered(&self, event: Event, seq: u64) -> Pushed {
         if let Err(failure) = event.check_id() {
             return self.refuse(failure);
@@ -80,22 +81,23 @@ impl Serving {
         pushed
     }
 
-    /// Asks, which suspends the call until it is answered. An approval is the agent's owner's to give: the caller only
-    /// hears that it is waited for, unless the owner said otherwise. An ask that is repeated, as after a resume, is
-    /// the same ask. An agent that asks more than a call may have open, in number or in bytes, or under what can be no id,
-    /// fails the call.
+    /// Asks a question, which suspends the call until the answer. Approvals are for the agent's owner: the
+    /// caller gets a status chunk instead, unless the owner allows callers to approve. A repeated question,
+    /// as after a resume, is the same question. Fails the call if too many or too large questions are open,
+    /// or the question's id is invalid.
     pub fn ask(&self, ask: Ask) -> Pushed {
         self.open_ask(ask, None)
     }
 
-    /// Asks like [`Serving::ask`], with the agent's own number of the frame. An agent that resumes repeats what it asked
-    /// and nobody answered, with its old number: a hub that was restarted may know the frame but not the ask.
+    /// Asks like [`Serving::ask`], with the agent's own frame number. A resuming agent repeats unanswered
+    /// questions with their old numbers: a restarted hub may know the frame but not the question.
     pub fn ask_numbered(&self, ask: Ask, seq: u64) -> Pushed {
         self.open_ask(ask, Some(seq))
     }
 
     fn open_ask(&self, ask: Ask, seq: Option<u64>) -> Pushed {
-        // Whoever may approve sees the ask through a tap, even where the caller only hears why it waits.
+        // Principals that may approve see the question through a tap, even if the caller only gets a status
+        // chunk.
         let seen = Event::Ask(ask.clone());
         if let Err(failure) = seen.check_id() {
             return self.refuse(failure);
@@ -114,7 +116,7 @@ impl Serving {
         }
     }
 
-    /// The agent said more than it may: its call fails, and it is told to stop.
+    /// Fails the call and tells the agent to stop.
     fn refuse(&self, failure: Failure) -> Pushed {
         if self.is_current() {
             self.call.finish(End::Failed(failure), true);
@@ -122,13 +124,14 @@ impl Serving {
         Pushed::Ended
     }
 
-    /// Something came again: a sign of life, and nothing else.
+    /// Counts a repeated frame, which is a sign of life and nothing else.
     fn repeated(&self) {
         self.call.touch();
         self.call.shared.metrics.repeated_event();
     }
 
-    /// What follows from a push. Only what is in is a sign of life, is counted and is seen by observers.
+    /// Handles the result of a push. Only accepted events are signs of life, are counted and are shown to
+    /// taps.
     fn follow_up(&self, pushed: Pushed, weight: usize, seen: Option<Event>) {
         let call = &*self.call;
         match pushed {
@@ -152,7 +155,7 @@ impl Serving {
         }
     }
 
-    /// The agent says that it is alive: a sign of life, and a reader that wants to know is woken with nothing to read.
+    /// Sends a keepalive: a sign of life, and a wake-up for readers, with nothing to read.
     pub fn pulse(&self) {
         if self.is_current() {
             self.call.touch();
@@ -161,37 +164,38 @@ impl Serving {
         }
     }
 
-    /// The caller's further input.
+    /// Returns the input that the caller sends after the message.
     pub fn input(&self) -> &Pipe<Input, ()> {
         &self.call.input
     }
 
-    /// The last answers that the agent was given, by the ids of their questions: a connection that goes on with the call
-    /// repeats them, since the one before may have been cut before they got through.
+    /// Returns the last answers that the agent was given, by question id. A resuming connection repeats them,
+    /// since the previous connection may have been cut before they got through.
     pub fn answers(&self) -> Vec<(String, Answer)> {
         self.call.answers()
     }
 
-    /// By this the agent's door finds the work again after a restart of the hub, where agents do not come back by
-    /// themselves. A kept call's is written down before what is said from now on, so that whatever is in the log can be
-    /// gone on with. Only the first one counts. See [`Call::handle`] and [`Hub::come_back_at`].
+    /// Stores the door-specific handle for finding the remote work after a restart of the hub, for agents
+    /// that do not come back by themselves. The handle of a durable call is committed before later events, so
+    /// that everything in the log can be resumed. Only the first handle counts. See [`Call::handle`] and
+    /// [`AgentRegistry::resume_at`].
     ///
-    /// [`Hub::come_back_at`]: crate::hub::Hub::come_back_at
+    /// [`AgentRegistry::resume_at`]: crate::hub::AgentRegistry::resume_at
     pub fn note(&self, handle: Json) {
         let is_new = self.is_current() && self.call.handle.set(handle).is_ok();
         if is_new && self.call.life == Life::Kept {
-            // Whoever reads it is told now: it may take long until something is said.
+            // Wakes the recorder now: the next event may take long.
             self.call.reply.pulse();
         }
     }
 
-    /// Ends the call as the agent says. False if it had ended already.
+    /// Ends the call as the agent says. Returns false if the call had ended already.
     pub fn finish(self, end: End) -> bool {
         self.finish_as(end, 0)
     }
 
-    /// Ends the call as the agent says, with the agent's own number of the frame. Gives itself back if that is a frame
-    /// that came before: then it is none that ends the call.
+    /// Ends the call as the agent says, with the agent's own frame number. Returns the handle if the frame is
+    /// a repeated one, which ends nothing.
     pub fn finish_numbered(self, end: End, seq: u64) -> Result<bool, Self> {
         if self.is_current() && !self.call.is_ended() && seq <= self.call.received() {
             self.repeated();
@@ -205,8 +209,8 @@ impl Serving {
         self.is_current() && self.call.finish_numbered(end, false, seq)
     }
 
-    /// The agent could not be reached, so that it never saw the call: the call waits for it, if its caller wants that. Gives
-    /// itself back if not.
+    /// Returns the call because the agent could not be reached and never saw it: the call waits for the
+    /// agent, if its caller allows. Otherwise returns the handle.
     pub fn give_back(mut self) -> Result<(), Self> {
         if !self.is_current() || !self.call.entry.take_back(&self.call) {
             return Err(self);
@@ -215,15 +219,15 @@ impl Serving {
         Ok(())
     }
 
-    /// The agent is there and has no room for the call: it fails `busy`, not as one whose agent has left. For a
-    /// [`Link`](crate::agent::Link) that gives it back.
+    /// Marks the call as refused for lack of room: the call fails as `busy`, not as one whose agent has left.
+    /// For a [`Link`](crate::agent::Link) that refuses the delivery.
     #[must_use]
     pub fn turn_away(mut self) -> Self {
         self.is_turned_away = true;
         self
     }
 
-    /// Why the call fails if nobody takes it.
+    /// Returns the failure of an undelivered call.
     pub(crate) fn undelivered(&self) -> Failure {
         if self.is_turned_away {
             Failure::agent_full()
@@ -232,17 +236,17 @@ impl Serving {
         }
     }
 
-    /// Whether the agent has no room for it.
+    /// Whether the agent has no room for the call.
     pub(crate) fn is_turned_away(&self) -> bool {
         self.is_turned_away
     }
 
-    /// The connection could not take it, so that the agent never saw the call: it may be handed over again.
+    /// Discards the handle of a call that the connection refused, so that the call can be delivered again.
     pub(crate) fn undo(mut self) {
         self.armed = false;
     }
 
-    /// Whether anybody watches what the agent says: it is copied only then.
+    /// Whether a tap watches the agent: events are copied only then.
     fn is_watched(&self) -> bool {
         let call = &self.call;
         call.shared.taps.are_on(&call.target, call.entry.owner())

@@ -1,5 +1,6 @@
-//! Ids that stand for an agent: a [`Resolver`](crate::resolver::Resolver) reserves them, and opens their calls at the agent.
-//! Such an id is online as long as the agent is, and shows those of the agent's calls that were made to it.
+//! Aliases: ids that stand for an agent. A [`Resolver`](crate::resolver::Resolver) reserves them, and opens
+//! their calls at the agent. An alias is online as long as its agent is, and shows the calls that were made
+//! to it.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -10,21 +11,20 @@ use crate::{
 };
 
 impl Entry {
-    /// The agent that this id stands for, if it stands for one that is known.
+    /// Returns the agent that this alias stands for, if known.
     pub fn stands_for(&self) -> Option<Arc<Self>> {
         self.state.lock().stands_for.clone().flatten()
     }
 
-    /// Makes this the id of another agent; of nobody for now with `None`. Only a resolver does so, with an id that it has
-    /// reserved, and never with an agent that stands for another one itself.
+    /// Makes this entry an alias of `agent`; of no agent for now with `None`. Only for resolvers, with an id
+    /// that the resolver has reserved, and never with an agent that is an alias itself.
     pub fn stand_for(&self, agent: Option<Arc<Self>>) {
         self.state.lock().stands_for = Some(agent);
         self.generation.fetch_add(1, Ordering::AcqRel);
     }
 }
 
-/// The way to an id that stands for an agent, as doors see it: there is one as long as the agent is attached. Nothing is
-/// ever delivered here.
+/// Link of an alias, as doors see it, while its agent is attached. Refuses every delivery.
 #[derive(Debug)]
 pub(super) struct AliasLink {
     agent: Arc<dyn Link>,

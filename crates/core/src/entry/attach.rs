@@ -1,5 +1,5 @@
-//! How connections come and go: the newest wins, a late close is harmless, and open calls wait for an agent that may
-//! resume them.
+//! How connections of an [`Entry`] come and go: the newest wins, a late close is harmless, and open calls
+//! wait for an agent that may resume them. [`AgentRegistry`](crate::hub::AgentRegistry) calls it.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -12,26 +12,27 @@ use jackfield_model::{End, Failure, Reason};
 use crate::{
     agent::{Closing, Keep, Link, Profile},
     call::Serving,
-    resume::Coming,
+    resume::AttachMode,
     tap::Sight,
 };
 
-/// What became of an attach.
+/// Outcome of [`Entry::take`].
 #[derive(Debug)]
 pub(crate) struct Taken {
     pub(crate) adopted: Vec<Serving>,
-    /// Whether it goes on with what was open, be it nothing.
+    /// Whether the connection resumes the open calls, even if there are none.
     pub(crate) resumes: bool,
     pub(crate) changed: bool,
 }
 
 impl Entry {
-    /// Takes a new connection. The newest wins: the old one is told, and its open calls fail unless the new one resumes.
+    /// Takes a new connection. The newest wins: the old connection is closed, and its open calls fail unless
+    /// the new one resumes.
     pub(crate) fn take(
         &self,
         link: &Arc<dyn Link>,
         profile: Profile,
-        coming: Coming,
+        mode: AttachMode,
     ) -> Result<Taken, Failure> {
         let now = Instant::now();
         let mut lost = Vec::new();
@@ -41,13 +42,13 @@ impl Entry {
             if self.is_retired() {
                 return Err(self.removed());
             }
-            let resumes = coming.resumes(state.resume);
-            let is_away = matches!(coming, Coming::Away);
-            // Whoever resumes is the program that was there: no two programs fight for the id.
+            let resumes = mode.resumes(state.resume);
+            let is_away = matches!(mode, AttachMode::Away);
+            // A resuming program is the one that was there: no two programs fight for the id.
             if !resumes || is_away {
                 state.check_hold(now, self.shared.limits.replacements_per_minute)?;
             }
-            let resume = coming.token(state.resume);
+            let resume = mode.token(state.resume);
             let changed =
                 state.profile != profile || state.door != link.door() || state.resume != resume;
             self.generation.fetch_add(1, Ordering::AcqRel);
@@ -76,7 +77,7 @@ impl Entry {
                     lost.push(call.clone());
                 }
             }
-            // Oldest first, for those who care.
+            // Oldest first.
             adopted.sort_by_key(|serving| serving.call().id);
             state.regroup(link, &self.placed, &mut undelivered);
             for call in std::mem::take(&mut state.waiting) {
@@ -112,13 +113,13 @@ impl Entry {
         Ok(taken)
     }
 
-    /// Why nobody can be attached to an agent that was forgotten meanwhile.
+    /// Returns the failure of an attach to an agent that was just forgotten.
     pub(crate) fn removed(&self) -> Failure {
         let text = format!("agent {} was removed just now; register again", self.id);
         Failure::new(Reason::Conflict, text)
     }
 
-    /// Whether open calls wait for the agent when this connection is gone, as it says beforehand.
+    /// Sets whether open calls wait for the agent when this connection is gone.
     pub(crate) fn set_resumable(&self, link: &Arc<dyn Link>, resumable: bool) {
         let mut state = self.state.lock();
         if state.is_held_by(link) {
@@ -126,16 +127,16 @@ impl Entry {
         }
     }
 
-    /// Whether an agent that comes back may go on with the calls that it has, after a restart of the hub too; `is_found`
-    /// if its door finds them again, whoever comes.
+    /// Whether a reconnecting agent may resume its calls, also after a restart of the hub; `is_found` if the
+    /// agent's door finds the work again by itself.
     pub(crate) fn may_be_resumed(&self, is_found: bool) -> bool {
         let state = self.state.lock();
         let is_logged = state.settings.store == Keep::Full;
         is_logged && (is_found || state.grace.is_some() || state.is_resumable)
     }
 
-    /// Whether a kept call to the agent can go on after a cut or a restart of the hub: its connection said that it resumes,
-    /// or its door finds the work again. An id that stands for an agent can if the agent can.
+    /// Whether a durable call to the agent survives a lost connection or a restart of the hub: the connection
+    /// said that it resumes, or the door finds the work again. An alias answers for its agent.
     pub fn can_resume(&self) -> bool {
         match self.stands_for() {
             Some(agent) => agent.can_go_on(),
@@ -148,12 +149,13 @@ impl Entry {
         self.may_be_resumed(finds_again)
     }
 
-    /// Whether open calls wait for the agent to come back to them.
+    /// Whether open calls wait for the agent to reconnect.
     pub fn is_awaited(&self) -> bool {
         self.state.lock().grace.is_some()
     }
 
-    /// A connection is gone. Harmless if a newer one has taken over. With `resumable`, open calls wait for the grace.
+    /// Removes a closed connection; does nothing if a newer one has taken over. With `resumable`, open calls
+    /// wait for the grace period.
     pub(crate) fn leave(&self, link: &Arc<dyn Link>, resumable: bool) -> bool {
         let was_online;
         let lost = {
@@ -173,7 +175,7 @@ impl Entry {
             }
             if resumable {
                 state.grace = Some(Instant::now() + self.shared.limits.resume_grace.0);
-                // The connection may drop what it holds without ending the calls.
+                // The connection may drop its handles without ending the calls.
                 for call in state.open.values().filter(|call| call.is_sent()) {
                     call.next_turn();
                 }
@@ -191,8 +193,9 @@ impl Entry {
         true
     }
 
-    /// A connection can say nothing to its agent for now, or can again. Meanwhile it keeps the calls that it has, but the
-    /// agent counts as offline, and other calls wait for it or are refused. Saying it again sends those that wait.
+    /// Sets whether the connection cannot reach its agent for now. Meanwhile the connection keeps its calls,
+    /// but the agent counts as offline, and other calls wait or are refused. Ending the absence sends the
+    /// waiting calls.
     pub(crate) fn set_away(&self, link: &Arc<dyn Link>, is_away: bool) {
         let mut undelivered = Undelivered::default();
         {
@@ -224,7 +227,7 @@ impl Entry {
         taps.see(&self.id, &self.owner, None, || sight);
     }
 
-    /// The agent is forgotten: its connection is told to go, and nothing waits for it any more.
+    /// Forgets the agent: closes its connection and fails its calls.
     pub(crate) fn retire(&self) {
         let (link, was_online, lost) = {
             let mut state = self.state.lock();
@@ -249,39 +252,39 @@ impl Entry {
         }
     }
 
-    /// Forgets an agent that is away, that nothing waits for, and that nobody shared or set anything for. False if it is not
-    /// such a one.
-    pub(crate) fn retire_unmissed(&self) -> bool {
+    /// Forgets the agent if it is evictable: offline, without calls, shares and settings. Returns false
+    /// otherwise.
+    pub(crate) fn retire_evictable(&self) -> bool {
         let state = self.state.lock();
-        let is_unmissed = state.is_unmissed();
-        if is_unmissed {
+        let is_evictable = state.is_evictable();
+        if is_evictable {
             // It may have been forgotten before.
             self.retired.set(()).ok();
             self.generation.fetch_add(1, Ordering::AcqRel);
         }
-        is_unmissed
+        is_evictable
     }
 
-    /// The hub reaches the agent by itself.
+    /// Notes that the hub itself reaches the agent.
     pub(crate) fn set_reserved(&self) {
         self.is_reserved.store(true, Ordering::Relaxed);
     }
 
-    /// Since when the agent is away and nobody would miss it, by which of several comes first the one that registered first.
-    /// Nothing for one that the hub reaches by itself: it would not come back.
-    pub(crate) fn unmissed_since(&self) -> Option<(Timestamp, Timestamp)> {
+    /// Returns since when the agent is evictable; ties are ordered by the time of registration. `None` for
+    /// agents that the hub itself reaches: they would not come back.
+    pub(crate) fn evictable_since(&self) -> Option<(Timestamp, Timestamp)> {
         let state = self.state.lock();
-        let is_unmissed = !self.is_reserved.load(Ordering::Relaxed) && state.is_unmissed();
-        is_unmissed.then_some((state.changed_at, self.registered_at))
+        let is_evictable = !self.is_reserved.load(Ordering::Relaxed) && state.is_evictable();
+        is_evictable.then_some((state.changed_at, self.registered_at))
     }
 
-    /// Ends the grace of an agent that did not come back in time.
+    /// Ends the grace period of an agent that did not reconnect in time.
     pub(crate) fn end_grace(&self, now: Instant) {
         self.end_grace_if(|until| now >= until);
     }
 
-    /// Waits no longer for an agent that cannot come back, as when its token was revoked, unless it came and went again
-    /// after `generation`.
+    /// Ends the grace period of an agent that cannot reconnect, for example because its token was revoked,
+    /// unless the agent reconnected after `generation`.
     pub fn give_up(&self, generation: u64) {
         self.end_grace_if(|_| self.generation() == generation);
     }

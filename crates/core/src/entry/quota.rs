@@ -1,5 +1,4 @@
-//! How many calls of other agents an agent took within the last hour. Bounded however many those are: calls of about
-//! one minute are counted together, so that each of them counts for 59 to 60 minutes.
+//! [`Quota`]: counts the calls of other agents that an agent took within the last hour. Memory is bounded: the calls of about one minute are counted together, so that a call counts for 59 to 60 minutes.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -8,12 +7,12 @@ use tokio::time::Instant;
 const HOUR: Duration = Duration::from_secs(3600);
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// The calls of the last hour: when a minute began with a call, and how many it had.
+/// Calls of the last hour: the start of each minute that began with a call, and its number of calls.
 #[derive(Debug, Default)]
 pub(super) struct Quota(VecDeque<(Instant, u32)>);
 
 impl Quota {
-    /// How many calls count now.
+    /// Returns the number of calls within the hour before `now`.
     pub(super) fn used(&mut self, now: Instant) -> u32 {
         let is_old = |(began, _): &(Instant, u32)| now.saturating_duration_since(*began) >= HOUR;
         while self.0.front().is_some_and(is_old) {
@@ -23,7 +22,7 @@ impl Quota {
         counts.fold(0, u32::saturating_add)
     }
 
-    /// One more.
+    /// Counts a call.
     pub(super) fn count(&mut self, now: Instant) {
         match self.0.back_mut() {
             Some((began, count)) if now.saturating_duration_since(*began) < MINUTE => {

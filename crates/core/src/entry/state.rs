@@ -1,5 +1,6 @@
-//! What an agent's lock guards: its link, its open calls, and the order in which they get their turn. Every method
-//! runs under that lock and finishes nothing; what could not be handed over is dropped by the caller, after it.
+//! The state that the lock of an [`Entry`] guards: its link, its open calls, and the order in which they get
+//! their turn. All methods run under that lock and end no call; the caller drops [`Undelivered`] after the
+//! lock.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -20,7 +21,7 @@ use crate::{
     resume::Hash,
 };
 
-/// A connection that keeps replacing another is held off for this long.
+/// Time for which a connection that keeps replacing another is refused.
 const HOLD: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
@@ -30,36 +31,36 @@ pub(super) struct State {
     pub(super) share: Share,
     pub(super) settings: Settings,
     pub(super) link: Option<Arc<dyn Link>>,
-    /// Whether the link only holds the calls that it has, since its agent cannot be reached now.
+    /// Whether the link only keeps its calls, since its agent cannot be reached now.
     pub(super) is_away: bool,
-    /// The agent that this id stands for, if it stands for one, and if that is known.
+    /// `Some` for an alias: the agent that the id stands for, if known.
     pub(super) stands_for: Option<Option<Arc<Entry>>>,
     pub(super) changed_at: Timestamp,
-    /// Until when open calls wait for the agent to resume them.
+    /// Time until which open calls wait for the agent to resume them.
     pub(super) grace: Option<Instant>,
-    /// Whether the link's door finds the work that the agent has again, after a restart of the hub too; see
-    /// [`Hub::come_back_at`](crate::hub::Hub::come_back_at).
+    /// Whether the link's door finds the remote work again, also after a restart of the hub; see
+    /// [`AgentRegistry::resume_at`](crate::hub::AgentRegistry::resume_at).
     pub(super) finds_again: bool,
     /// Whether the connection said that it may be resumed.
     pub(super) is_resumable: bool,
-    /// The hash of the token that it was given for that.
+    /// Hash of the token for resuming the connection.
     pub(super) resume: Option<Hash>,
     pub(super) open: HashMap<RequestId, Arc<Call>>,
-    /// For agents that take one call of a session at a time.
+    /// Sessions of an agent that takes one call per session at a time.
     pub(super) sessions: HashMap<SessionId, Session>,
-    /// Calls for when the agent comes (back) online.
+    /// Calls that wait for the agent to come online.
     pub(super) waiting: VecDeque<Arc<Call>>,
     pub(super) replaced: VecDeque<Instant>,
     pub(super) held: Option<Instant>,
     pub(super) quota: Quota,
 }
 
-/// A session at an agent that takes one call of it at a time.
+/// A session of an agent that takes one call per session at a time.
 #[derive(Debug)]
 pub(super) struct Session {
-    /// The call whose turn it is.
+    /// Call whose turn it is.
     active: CallId,
-    /// The calls behind it.
+    /// Calls that wait for their turn.
     pub(super) queue: VecDeque<Arc<Call>>,
 }
 
@@ -72,13 +73,12 @@ impl Session {
     }
 }
 
-/// Calls that were to be handed to the agent and were not. They are ended when this is dropped, which must not happen
-/// under the lock.
+/// Calls that could not be delivered. Dropping this ends them, which must not happen under the lock.
 #[derive(Debug, Default)]
 pub(super) struct Undelivered {
-    /// The agent's connection did not take them.
+    /// Calls that the agent's connection refused.
     servings: Vec<Serving>,
-    /// Their callers may not reach the agent any more.
+    /// Calls whose callers may not reach the agent any more.
     refused: Vec<(Arc<Call>, Failure)>,
 }
 
@@ -92,8 +92,8 @@ impl Drop for Undelivered {
 }
 
 impl State {
-    /// Whether the agent is away, nothing waits for it, and nobody shared or set anything for it.
-    pub(super) fn is_unmissed(&self) -> bool {
+    /// Whether the agent is offline, without calls, not shared and with default settings.
+    pub(super) fn is_evictable(&self) -> bool {
         self.link.is_none()
             && self.stands_for.is_none()
             && self.grace.is_none()
@@ -107,7 +107,7 @@ impl State {
         held.is_some_and(|held| Arc::ptr_eq(held, link))
     }
 
-    /// The way to the agent for a call, if it takes calls now.
+    /// Returns the link for delivering a call, if the agent takes calls now.
     pub(super) fn way(&self) -> Option<Arc<dyn Link>> {
         self.link.clone().filter(|_| !self.is_away)
     }
@@ -125,7 +125,7 @@ impl State {
         {
             self.replaced.pop_front();
         }
-        // Who holds the id keeps it; once nobody does, nobody fights for it any more.
+        // The holder of the id keeps it; once nothing holds it, the fight is over.
         if self.link.is_none() {
             self.held = None;
             return Ok(());
@@ -149,7 +149,7 @@ impl State {
         }
     }
 
-    /// Whether the agent takes one more call of another agent.
+    /// Fails if the agent takes no more calls of other agents.
     pub(super) fn check_agents(&mut self, id: &AgentId) -> Result<(), Failure> {
         let refused = |text| Err(Failure::new(Reason::RateLimited, text));
         if !self.settings.allow_a2a {
@@ -166,14 +166,14 @@ impl State {
         Ok(())
     }
 
-    /// A call that the agent got before the hub was restarted: it waits for the agent to come back to it.
+    /// Lets a call that the agent got before a restart of the hub wait for the agent to resume it.
     pub(super) fn await_resume(&mut self, call: &Call, grace: Duration) {
         let now = Instant::now();
         call.clock.lock().enter(Progress::Sent, now);
         self.grace.get_or_insert(now + grace);
     }
 
-    /// Sends a call on, or lets it wait for its agent or its session.
+    /// Sends a call, or lets it wait for its agent or its session.
     pub(super) fn dispatch(
         &mut self,
         call: &Arc<Call>,
@@ -212,7 +212,7 @@ impl State {
             }
             Life::Live => {
                 if let Err(failure) = call.check_right(&self.share) {
-                    // Its turn, so that the next one has it when this one is ended.
+                    // Counts as its turn, so that the next call follows when this one is ended.
                     call.clock.lock().enter(Progress::Placed, Instant::now());
                     undelivered.refused.push((call.clone(), failure));
                     return;
@@ -224,7 +224,7 @@ impl State {
         }
     }
 
-    /// A new link may take calls otherwise than the one before: all at once, or one of a session at a time.
+    /// Adapts the queues to a new link, which may take calls differently: all at once, or one per session.
     pub(super) fn regroup(
         &mut self,
         link: &Arc<dyn Link>,
@@ -251,7 +251,7 @@ impl State {
         }
     }
 
-    /// A call has ended: if it was its session's turn, the next one has it.
+    /// Gives the turn to the next call of the session of an ended call.
     pub(super) fn next_of_session(
         &mut self,
         call: &Call,
@@ -276,7 +276,8 @@ impl State {
         }
     }
 
-    /// The agent is away: those behind a call whose turn it was wait for the agent, before all that came later.
+    /// Frees the session of a call whose agent is offline: the calls behind it wait for the agent, before all
+    /// later ones.
     fn free_session(&mut self, call: &Call) {
         let Some(session) = self.sessions.get(&call.agent_session) else {
             return;
@@ -292,21 +293,21 @@ impl State {
         }
     }
 
-    /// The agent is away: a call whose turn it was waits for the agent, before those behind it.
+    /// Lets a call whose agent is offline wait for the agent, before the calls behind it.
     pub(super) fn set_aside(&mut self, call: &Arc<Call>) {
         self.free_session(call);
         call.clock.lock().enter(Progress::Waiting, Instant::now());
         self.waiting.push_front(call.clone());
     }
 
-    /// The agent is gone for good: its calls fail, but those that may wait for it wait.
+    /// Returns the calls that fail because the agent is gone; calls that may wait for the agent keep waiting.
     pub(super) fn lose(&mut self) -> Vec<Arc<Call>> {
         let now = Instant::now();
         self.sessions.clear();
         self.waiting.clear();
         let mut lost = Vec::new();
         let mut open: Vec<_> = self.open.values().cloned().collect();
-        // Ids sort by time: calls that wait keep their order.
+        // Ids sort by time: waiting calls keep their order.
         open.sort_by_key(|call| call.id);
         for call in open {
             let mut clock = call.clock.lock();
@@ -319,7 +320,7 @@ impl State {
                 drop(clock);
                 self.waiting.push_back(call);
             }
-            // A placed one comes here by itself, see `send`, or finds its turn again, see `regroup`.
+            // A placed call comes here by itself, see `send`, or gets its turn again, see `regroup`.
         }
         lost
     }

@@ -1,4 +1,4 @@
-//! One file as it is served: a safe name, a media type, and its bytes, which stay base64 until they are sent.
+//! [`Held`]: one served file, with a safe name, a media type, and its bytes, which stay base64 until they are sent.
 
 use std::sync::Arc;
 
@@ -8,16 +8,16 @@ use sha2::{Digest as _, Sha256};
 
 use super::name;
 
-/// How much base64 is decoded at once: 48 KiB of bytes. Divisible by 4, so that every piece stands alone.
+/// Base64 that is decoded at once: 48 KiB of bytes. Divisible by 4, so that every piece stands alone.
 const PIECE: usize = 64 << 10;
 
-/// What a file is that nobody says more of.
+/// Media type of a file without one.
 const ANY_BYTES: &str = "application/octet-stream";
 
-/// What an entry weighs besides its texts.
+/// Weight of an entry besides its texts.
 const OVERHEAD: usize = 512;
 
-/// One file as it is served.
+/// One served file.
 #[derive(Debug, Clone)]
 pub struct Held {
     name: Arc<str>,
@@ -27,7 +27,7 @@ pub struct Held {
 }
 
 impl Held {
-    /// Of a file that is bytes, in base64 with padding.
+    /// Creates an entry from a file of bytes, in base64 with padding.
     pub(super) fn of(file: &File) -> Option<Self> {
         let FileSource::Bytes(base64) = &file.source else {
             return None;
@@ -41,32 +41,32 @@ impl Held {
         })
     }
 
-    /// Its name: never empty, never a path, nothing that no name may hold.
+    /// Returns the name: never empty, never a path, without forbidden characters.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its name as URLs and headers carry it.
+    /// Returns the name as URLs and headers carry it.
     pub fn encoded_name(&self) -> String {
         name::encoded(&self.name)
     }
 
-    /// Its media type, as whoever sent it says.
+    /// Returns the media type, as the sender declared it.
     pub fn mime(&self) -> &str {
         &self.mime
     }
 
-    /// How many bytes it has.
+    /// Returns the number of bytes.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether it has none.
+    /// Whether the file is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Its bytes, decoded piece by piece.
+    /// Returns the bytes, decoded piece by piece.
     pub fn pieces(&self) -> Pieces {
         Pieces {
             base64: self.base64.clone(),
@@ -74,7 +74,8 @@ impl Held {
         }
     }
 
-    /// The same for the same file of the same owner. Two owners have two, so that none loses it for the other.
+    /// Returns the id of the file: the same for the same file of the same owner. Two owners have two files,
+    /// so that neither loses it to the other.
     pub(super) fn id(&self, owner: Option<&Owner>) -> String {
         let mut digest = Sha256::new();
         let owner = owner.map_or("", Owner::as_str);
@@ -105,12 +106,12 @@ impl Iterator for Pieces {
         let rest = self.base64.as_bytes().get(self.at..)?;
         let piece = rest.chunks(PIECE).next()?;
         self.at += piece.len();
-        // It was decoded once before, to see how long it is.
+        // It was decoded once before, for its length.
         BASE64.decode(piece).ok()
     }
 }
 
-/// How many bytes it is; none if it is no base64 with padding.
+/// Returns the number of bytes; `None` for text that is no base64 with padding.
 fn decoded_len(base64: &str) -> Option<usize> {
     let mut bytes = vec![0; PIECE.min(base64.len()) / 4 * 3];
     let (mut len, mut is_over) = (0, false);

@@ -1,4 +1,4 @@
-//! The key that signs links, and the signature: in hex, the HMAC-SHA256 of `ID.EXPIRES.NAME`.
+//! [`Key`]: the key that signs links. A signature is the HMAC-SHA256 of `ID.EXPIRES.NAME`, in hex.
 
 use std::{fmt, sync::Arc};
 
@@ -13,7 +13,7 @@ use super::Link;
 pub struct FileKey(Arc<[u8]>);
 
 impl FileKey {
-    /// A key out of its text.
+    /// Creates a key from its text.
     pub fn new(text: &str) -> Self {
         Self(text.as_bytes().into())
     }
@@ -25,7 +25,7 @@ impl FileKey {
         hex(&mac.finalize().into_bytes())
     }
 
-    /// Whether this key made the signature. Takes as long whichever way it is wrong.
+    /// Whether this key made the signature. Takes constant time.
     pub(super) fn has_signed(&self, link: Link<'_>) -> bool {
         let expected = self.sign(link.id, link.expires, link.name);
         expected.as_bytes().ct_eq(link.signature.as_bytes()).into()

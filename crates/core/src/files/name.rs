@@ -1,21 +1,21 @@
-//! The names of files, which strangers choose: made safe for URLs, headers and the folders of whoever fetches them.
+//! Names of files, which strangers choose: made safe for URLs, headers and the folders of the receivers.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// What stands for itself in URLs and in `filename*` alike.
+/// Characters that need no escape in URLs and in `filename*`.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
 
-/// The longest name that common file systems take, in bytes.
+/// Longest name that common file systems take, in bytes.
 const LONGEST: usize = 255;
 
-/// What a file is called that has no name.
+/// Name of a file without one.
 const NAMELESS: &str = "file";
 
-/// The last part of a path, without control characters.
+/// Returns the last part of a path, without control characters.
 pub(super) fn safe(name: &str) -> String {
     let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
     let name: String = last.chars().filter(|letter| !letter.is_control()).collect();

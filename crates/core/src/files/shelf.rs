@@ -1,5 +1,4 @@
-//! The files themselves, as many as fit. A file that is linked again counts as new. If one more does not fit, the oldest
-//! of the owner that holds most go first; an owner alone may use all of it.
+//! [`Shelf`]: the cache of linked files. Linking a file again makes it the newest. If a new file does not fit, the oldest files of the owner that holds most are evicted; a single owner may use all of the cache.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -9,15 +8,15 @@ use std::{
 use super::Held;
 use jackfield_model::Owner;
 
-/// The files that are kept, by their ids.
+/// The cached files, by id.
 #[derive(Debug)]
 pub(super) struct Shelf {
     room: usize,
     used: usize,
     files: HashMap<Arc<str>, Placed>,
-    /// The oldest first.
+    /// Ids, oldest first.
     order: BTreeMap<u64, Arc<str>>,
-    /// What each owner has; the hub itself is none. Those who have nothing are not in it.
+    /// Files of each owner; the hub itself is no owner. Owners without files are not in it.
     owners: HashMap<Option<Owner>, Owned>,
     next: u64,
 }
@@ -25,21 +24,21 @@ pub(super) struct Shelf {
 #[derive(Debug, Default)]
 struct Owned {
     used: usize,
-    /// The oldest first.
+    /// Ids, oldest first.
     order: BTreeMap<u64, Arc<str>>,
 }
 
 #[derive(Debug)]
 struct Placed {
     held: Held,
-    /// When its last link ends.
+    /// Time at which the last link expires.
     expires: i64,
     place: u64,
     owner: Option<Owner>,
 }
 
 impl Shelf {
-    /// An empty one; all files together may weigh so much.
+    /// Creates an empty cache for so many bytes.
     pub(super) fn new(room: usize) -> Self {
         Self {
             room,
@@ -51,7 +50,8 @@ impl Shelf {
         }
     }
 
-    /// Keeps a file of an owner's, in place of others if need be. False if it is too large for any shelf of this size.
+    /// Adds a file of an owner, evicting others if needed. Returns false if the file is larger than the
+    /// cache.
     pub(super) fn put(
         &mut self,
         id: Arc<str>,
@@ -63,7 +63,7 @@ impl Shelf {
         if weight > self.room {
             return false;
         }
-        // Its other links may end later, if the clock was set back.
+        // Other links to the file may expire later, if the clock was set back.
         let before = self.take(&id).map_or(expires, |placed| placed.expires);
         while self.used + weight > self.room
             && let Some(oldest) = self.surplus(owner.as_ref(), weight)
@@ -87,7 +87,7 @@ impl Shelf {
         true
     }
 
-    /// The oldest file of the owner that holds most once `owner` holds `more`.
+    /// Returns the oldest file of the owner that holds most once `owner` holds `more`.
     fn surplus(&self, owner: Option<&Owner>, more: usize) -> Option<Arc<str>> {
         let with_more = |whose: &Option<Owner>, owned: &Owned| {
             let is_it = whose.as_ref() == owner;
@@ -102,7 +102,7 @@ impl Shelf {
         self.files.get(id).map(|placed| placed.held.clone())
     }
 
-    /// Drops the files whose last link has ended.
+    /// Drops files whose last link has expired.
     pub(super) fn expire(&mut self, now: i64) {
         while let Some((_, oldest)) = self.order.first_key_value()
             && self

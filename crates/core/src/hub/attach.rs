@@ -1,10 +1,11 @@
-//! How agents come to the hub: whose an id is, and the connection that holds it.
+//! How agents are attached to the [`AgentRegistry`]: the owner of an id, the connection that holds the id, and
+//! [`Attached`], the guard of that connection. Doors call it.
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::{Hub, stopping};
+use super::AgentRegistry;
 use jackfield_model::{AgentId, Failure, Owner, Reason};
 
 use crate::{
@@ -12,19 +13,19 @@ use crate::{
     call::Serving,
     entry::Entry,
     principal::Principal,
-    resume::{Coming, ResumeToken, hash},
+    resume::{AttachMode, ResumeToken, hash},
     store::{AgentRecord, Receipt},
 };
 
-/// A connection that holds an agent. Dropping it means that the agent is gone.
+/// Guard of a connection that holds an agent. Dropping it detaches the agent.
 #[derive(Debug)]
 pub struct Attached {
     entry: Arc<Entry>,
     link: Arc<dyn Link>,
-    /// Open calls of an earlier connection that this one goes on with, oldest first. [`Call::request`] is how the agent
-    /// knows each, [`Call::received`] what need not be repeated, [`Serving::answers`] what may not have got through. One
-    /// that the agent does not know and that has no reply ([`Call::has_reply`]) never arrived: its message is written
-    /// again.
+    /// Open calls of an earlier connection that this one resumes, oldest first. The agent knows each call by
+    /// [`Call::request`]. Frames up to [`Call::received`] need not be repeated. [`Serving::answers`] may not
+    /// have got through. A call that the agent does not know and that has no reply ([`Call::has_reply`])
+    /// never arrived: its message is sent again.
     ///
     /// [`Call::has_reply`]: crate::call::Call::has_reply
     /// [`Call::request`]: crate::call::Call::request
@@ -37,25 +38,25 @@ pub struct Attached {
 }
 
 impl Attached {
-    /// The agent's place.
+    /// Returns the entry of the agent.
     pub fn entry(&self) -> &Arc<Entry> {
         &self.entry
     }
 
-    /// Whether it goes on with what was open before, be it nothing.
+    /// Whether the connection resumes the open calls of the one before, even if there are none.
     pub fn resumes(&self) -> bool {
         self.resumes
     }
 
-    /// Whether the agent cannot be reached for now, although its connection still holds calls that may get through. It counts
-    /// as offline meanwhile. Saying that it can be reached sends it the calls that wait.
+    /// Sets whether the agent cannot be reached for now, although its connection still holds calls. Meanwhile
+    /// the agent counts as offline. Ending the absence sends the waiting calls.
     pub fn set_away(&self, is_away: bool) {
         self.entry.set_away(&self.link, is_away);
     }
 
-    /// Whether open calls wait for the agent to come back when this connection is gone, and kept ones at the next hub
-    /// when this one stops. Then drop this before the [`Serving`]s that the connection holds: they end their calls as
-    /// long as the connection is attached.
+    /// Sets whether open calls wait for the agent to reconnect when this connection is gone, and durable
+    /// calls wait for the next hub when this one stops. Drop this guard before the [`Serving`]s of the
+    /// connection then: they end their calls as long as the connection is attached.
     pub fn set_resumable(&mut self, resumable: bool) {
         self.resumable = resumable;
         self.entry.set_resumable(&self.link, resumable);
@@ -68,9 +69,9 @@ impl Drop for Attached {
     }
 }
 
-impl Hub {
-    /// Attaches an agent. The newest connection wins, if it proves the same owner. `resumes` takes over the open
-    /// calls of the previous connection instead of failing them.
+impl AgentRegistry {
+    /// Attaches an agent. The newest connection wins, if it proves the same owner. `resumes` takes over the
+    /// open calls of the previous connection instead of failing them.
     pub fn attach(
         &self,
         principal: &Principal,
@@ -79,16 +80,17 @@ impl Hub {
         link: Arc<dyn Link>,
         resumes: bool,
     ) -> Result<Attached, Failure> {
-        let coming = if resumes {
-            Coming::Resuming
+        let mode = if resumes {
+            AttachMode::Resume
         } else {
-            Coming::Anew
+            AttachMode::Fresh
         };
-        self.attach_as(principal, id, profile, link, coming)
+        self.attach_as(principal, id, profile, link, mode)
     }
 
-    /// Attaches an agent whose connection may be resumed by another one that shows the returned token. It resumes itself
-    /// if `shown` is the token of the last connection; then the token stays. Any other token is as good as none.
+    /// Attaches an agent whose connection can be resumed later, by showing the returned token. This
+    /// connection resumes the last one if `shown` is the token of the last one; the token then stays the
+    /// same. Any other token counts as none.
     pub fn attach_resumable(
         &self,
         principal: &Principal,
@@ -98,11 +100,11 @@ impl Hub {
         shown: Option<&str>,
     ) -> Result<(Attached, ResumeToken), Failure> {
         let fresh = ResumeToken::new()?;
-        let coming = Coming::Resumable {
+        let mode = AttachMode::Resumable {
             shown: shown.map(hash),
             fresh: hash(fresh.expose()),
         };
-        let attached = self.attach_as(principal, id, profile, link, coming)?;
+        let attached = self.attach_as(principal, id, profile, link, mode)?;
         let token = match shown {
             Some(shown) if attached.resumes => ResumeToken::shown(shown),
             _ => fresh,
@@ -116,21 +118,19 @@ impl Hub {
         id: &AgentId,
         profile: Profile,
         link: Arc<dyn Link>,
-        coming: Coming,
+        mode: AttachMode,
     ) -> Result<Attached, Failure> {
-        if self.is_stopping() {
-            return Err(stopping());
-        }
+        self.check_stopping()?;
         let claim = || self.claim(principal, id, &profile, link.door());
         let (entry, is_new) = match claim() {
             Err(full) if full.reason == Reason::Busy && self.make_room(&principal.owner) => claim(),
             claimed => claimed,
         }?;
-        self.hold(entry, is_new, profile, link, coming)
+        self.attach_link(entry, is_new, profile, link, mode)
     }
 
-    /// Takes an id for an agent that the hub reaches by itself, before it does: the agent is listed, and calls may wait
-    /// for it. The receipt is for what had to be written.
+    /// Reserves an id for an agent that the hub itself reaches, before the first connection: the agent is
+    /// listed, and calls may wait for it. The receipt is for the write, if one was needed.
     pub fn reserve(
         &self,
         principal: &Principal,
@@ -138,13 +138,11 @@ impl Hub {
         profile: &Profile,
         door: &'static str,
     ) -> Result<(Arc<Entry>, Option<Receipt>), Failure> {
-        if self.is_stopping() {
-            return Err(stopping());
-        }
+        self.check_stopping()?;
         let (entry, is_new) = self.claim(principal, id, profile, door)?;
         entry.set_reserved();
         let saved = if is_new {
-            let saved = entry.save_to(&*self.0.store);
+            let saved = entry.save_to(&*self.store);
             Some(saved.ok_or_else(|| entry.removed())?)
         } else {
             None
@@ -152,61 +150,59 @@ impl Hub {
         Ok((entry, saved))
     }
 
-    /// Attaches an agent at the place that was reserved for it. If that was given up meanwhile, no new one is made.
+    /// Attaches an agent at its reserved entry. Fails if the entry was given up meanwhile.
     pub fn attach_at(
         &self,
         entry: &Arc<Entry>,
         profile: Profile,
         link: Arc<dyn Link>,
     ) -> Result<Attached, Failure> {
-        self.hold_at(entry, profile, link, Coming::Anew)
+        self.attach_reserved(entry, profile, link, AttachMode::Fresh)
     }
 
-    /// Attaches an agent at the place that was reserved for it, to go on with what is open there, such as calls of before
-    /// a restart ([`Attached::adopted`], each with its [`Call::handle`]). The agent need not be there yet: it counts as
-    /// offline until [`Attached::set_away`] says that it can be reached.
+    /// Attaches an agent at its reserved entry and resumes its open calls, such as calls of before a restart
+    /// ([`Attached::adopted`], each with its [`Call::handle`]). The agent may still be unreachable: it counts
+    /// as offline until [`Attached::set_away`] ends the absence.
     ///
     /// [`Call::handle`]: crate::call::Call::handle
-    pub fn come_back_at(
+    pub fn resume_at(
         &self,
         entry: &Arc<Entry>,
         profile: Profile,
         link: Arc<dyn Link>,
     ) -> Result<Attached, Failure> {
-        self.hold_at(entry, profile, link, Coming::Away)
+        self.attach_reserved(entry, profile, link, AttachMode::Away)
     }
 
-    /// Gives a place that was reserved to a connection.
-    fn hold_at(
+    /// Gives a reserved entry to a connection.
+    fn attach_reserved(
         &self,
         entry: &Arc<Entry>,
         profile: Profile,
         link: Arc<dyn Link>,
-        coming: Coming,
+        mode: AttachMode,
     ) -> Result<Attached, Failure> {
-        if self.is_stopping() {
-            return Err(stopping());
-        }
-        self.hold(entry.clone(), false, profile, link, coming)
+        self.check_stopping()?;
+        self.attach_link(entry.clone(), false, profile, link, mode)
     }
 
-    /// Gives an agent's place to a connection.
-    fn hold(
+    /// Gives an entry to a connection.
+    fn attach_link(
         &self,
         entry: Arc<Entry>,
         is_new: bool,
         profile: Profile,
         link: Arc<dyn Link>,
-        coming: Coming,
+        mode: AttachMode,
     ) -> Result<Attached, Failure> {
-        let taken = entry.take(&link, profile, coming)?;
-        // `stop` has told all links that it found; it may have missed this one.
-        if self.is_stopping() {
+        let taken = entry.take(&link, profile, mode)?;
+        // A stop that ran meanwhile may have missed this link.
+        if let Err(stopping) = self.check_stopping() {
             entry.leave(&link, false);
-            return Err(stopping());
+            return Err(stopping);
         }
         let saved = if is_new || taken.changed {
-            let Some(saved) = entry.save_to(&*self.0.store) else {
+            let Some(saved) = entry.save_to(&*self.store) else {
                 entry.leave(&link, false);
                 return Err(entry.removed());
             };
@@ -220,42 +216,42 @@ impl Hub {
             adopted: taken.adopted,
             saved,
             resumes: taken.resumes,
-            resumable: matches!(coming, Coming::Resumable { .. }),
+            resumable: matches!(mode, AttachMode::Resumable { .. }),
         })
     }
 
-    /// Takes what an attached agent now says of itself.
+    /// Sets the profile of an attached agent.
     pub fn refresh(&self, attached: &Attached, profile: Profile) -> Option<Receipt> {
         self.describe(&attached.entry, profile)
     }
 
-    /// Takes what is now said of an agent, for a door that has reserved its id. Nothing if it is the same as before.
+    /// Sets the profile of an agent whose id the door has reserved. Returns `None` if nothing changed.
     pub fn describe(&self, entry: &Entry, profile: Profile) -> Option<Receipt> {
         let changed = entry.set_profile(profile);
-        changed.then(|| entry.save_to(&*self.0.store)).flatten()
+        changed.then(|| entry.save_to(&*self.store)).flatten()
     }
 
-    /// Forgets the agent of an owner's that is away for longest and that nobody would miss, for one that comes. False if
-    /// there is none.
+    /// Makes room for a new agent: forgets the evictable agent of `owner` that has been offline for longest.
+    /// Returns false if there is none.
     fn make_room(&self, owner: &Owner) -> bool {
         let mut absent: Vec<_> = {
-            let agents = self.0.agents.read();
+            let agents = self.agents.read();
             let theirs = agents.values().filter(|entry| entry.owner() == owner);
-            let since = |entry: &Arc<Entry>| Some((entry.unmissed_since()?, entry.id.clone()));
+            let since = |entry: &Arc<Entry>| Some((entry.evictable_since()?, entry.id.clone()));
             theirs.filter_map(since).collect()
         };
         absent.sort_unstable();
-        // The receipt is nobody's: what is written next comes after it.
+        // The receipt is not needed: later writes come after it.
         let forgotten = absent
             .into_iter()
-            .find(|(_, id)| self.forget_unmissed(id).is_some());
+            .find(|(_, id)| self.forget_evictable(id).is_some());
         if let Some((_, agent)) = &forgotten {
             tracing::info!(%agent, %owner, "forgotten to make room: it was away for longest");
         }
         forgotten.is_some()
     }
 
-    /// The agent's place, made if the id is free. An id is its first owner's.
+    /// Returns the entry of an id, created if the id is free. An id belongs to its first owner.
     fn claim(
         &self,
         principal: &Principal,
@@ -274,17 +270,17 @@ impl Hub {
                 format!("agent id {id} belongs to another owner; choose another id"),
             )
         };
-        let mut agents = self.0.agents.write();
+        let mut agents = self.agents.write();
         if let Some(entry) = agents.get(id) {
             if *entry.owner() != principal.owner {
                 return Err(taken());
             }
-            if let Some(resolver) = &self.0.resolver {
+            if let Some(resolver) = &self.resolver {
                 resolver.check_claim(id)?;
             }
             return Ok((entry.clone(), false));
         }
-        // Counted only when an id is new: a linear look there, nothing on the way of calls.
+        // Counted only for new ids: a linear look, which calls never pay for.
         if agents
             .values()
             .filter(|entry| *entry.owner() == principal.owner)
@@ -307,10 +303,10 @@ impl Hub {
             registered_at: Timestamp::now(),
             resume: None,
         };
-        let entry = Arc::new(Entry::new(record, door, self.0.shared.clone()));
+        let entry = Arc::new(Entry::new(record, door, self.shared.clone()));
         agents.insert(id.clone(), entry.clone());
         drop(agents);
-        if let Some(resolver) = &self.0.resolver {
+        if let Some(resolver) = &self.resolver {
             resolver.introduced(self, id);
         }
         Ok((entry, true))

@@ -1,18 +1,18 @@
-//! What a door asks of the hub, and how it becomes a call: session, parent, chain, clocks.
+//! [`Request`]: what a door asks of the hub, and how it becomes a [`Call`]: session, parent, chain, clocks. [`CallRegistry`](super::CallRegistry) and [`TaskRegistry`](crate::task::TaskRegistry) take requests.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
-use super::{Hub, Right};
+use super::Right;
 use jackfield_model::{
-    AgentId, CallId, Failure, Json, Message, Owner, RequestId, SessionId, TaskId,
+    AgentId, CallId, Failure, Json, Message, Owner, Reason, RequestId, SessionId, TaskId,
 };
 
 use crate::{
     budget::Held,
-    call::{Call, Draft, Life, Patience, TakenUp},
+    call::{Call, Draft, Life, Patience, Resumed},
     chain::Chain,
     clock::{Clock, Progress},
     entry::Entry,
@@ -21,13 +21,13 @@ use crate::{
     outbox::{Callback, Follower},
     principal::{Principal, Who},
     resolver::{CallContext, Hint},
-    task::Once,
+    task::IdempotencyKey,
 };
 
-/// For which call a request is made.
+/// The call that a request is made for.
 #[derive(Debug, Clone, Default)]
 pub enum Parent {
-    /// Not said: the only open call of the calling agent, if there is just one.
+    /// Unknown: the only open call of the calling agent, if there is exactly one.
     #[default]
     Unsaid,
     /// The call with this id.
@@ -36,48 +36,48 @@ pub enum Parent {
     Request(RequestId),
 }
 
-/// What a door asks of the hub.
+/// A request to call an agent. "Durable only" fields are ignored by live calls.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// Who calls, as the connection proved it.
+    /// Principal that calls, as the connection proved it.
     pub principal: Principal,
-    /// The door they came through.
+    /// Door of the caller.
     pub door: &'static str,
-    /// Who is called.
+    /// Agent to call.
     pub target: AgentId,
-    /// The conversation; a new one if absent.
+    /// Session; a new one if absent.
     pub session: Option<SessionId>,
-    /// The caller's own id of the request.
+    /// Request id that the caller chose.
     pub request: Option<RequestId>,
-    /// What they say.
+    /// Message of the caller.
     pub message: Message,
     /// Whether more of the message follows.
     pub streamed: bool,
-    /// For which call it is made.
+    /// Call that the request is made for.
     pub parent: Parent,
-    /// How long they give it.
+    /// Timeouts that the caller chose.
     pub patience: Patience,
-    /// How long it may wait for the agent to come online; kept calls only.
+    /// Longest wait for the agent to come online; durable only.
     pub wait_online: Option<Duration>,
-    /// Their trace.
+    /// Trace of the caller.
     pub traceparent: Option<String>,
-    /// How many calls it is from the first caller already, as a caller that is another hub says; nothing else tells it.
+    /// Number of calls since the first caller, if the caller is another hub.
     pub hops: usize,
-    /// Whom to tell when the task is over; kept calls only.
+    /// Callback for the end of the task; durable only.
     pub callback: Option<Callback>,
-    /// Whom to tell of every change of the task, besides those whom it tells already; kept calls only.
+    /// Followers to add to the task; durable only.
     pub followers: Vec<Follower>,
-    /// By what a repetition of this request is known; kept calls only. One that is repeated is not carried out again.
-    pub once: Option<Once>,
-    /// How long it goes on without any reader; kept calls only. After that it is cancelled.
+    /// Idempotency key; durable only. A repeated request is not carried out again.
+    pub once: Option<IdempotencyKey>,
+    /// Longest time without any reader; durable only. The call is cancelled after that.
     pub unread: Option<Duration>,
-    /// What the door of the hub's [`Resolver`](crate::resolver::Resolver) tells it of this request. No other door sets it:
-    /// the resolver, and not the hub, then decides whether the request may reach its target.
+    /// Data of the request for the hub's [`Resolver`](crate::resolver::Resolver), set by the resolver's own
+    /// door only: the resolver, and not the hub, then decides whether the request may reach its target.
     pub hint: Option<Hint>,
 }
 
 impl Request {
-    /// A plain request.
+    /// Creates a plain request.
     pub fn new(
         principal: Principal,
         door: &'static str,
@@ -105,16 +105,26 @@ impl Request {
         }
     }
 
+    /// Fails if the message is larger than [`Limits::message`].
+    pub(crate) fn check_size(&self, limits: &Limits) -> Result<(), Failure> {
+        let limit = limits.message;
+        if self.message.weight() <= limit.0 {
+            return Ok(());
+        }
+        let text = format!("a message may have at most {limit}");
+        Err(Failure::new(Reason::TooLarge, text))
+    }
+
     pub(super) fn draft(
         self,
         id: CallId,
         (entry, attached): (&Entry, Attachment),
         (right, held): (Right, Held),
         origin: Origin,
-        start: &Start,
+        options: &CallOptions,
         limits: &Limits,
     ) -> Result<Draft, Failure> {
-        let Start { life, task, .. } = *start;
+        let CallOptions { life, task, .. } = *options;
         let session = self.session.unwrap_or_else(|| id.into());
         let chain = origin.chain().step(&entry.id, limits)?;
         let deadline = origin
@@ -131,7 +141,7 @@ impl Request {
         Ok(Draft {
             id,
             agent_session: agent_session(
-                start.speaker.as_ref().unwrap_or(&self.principal),
+                options.speaker.as_ref().unwrap_or(&self.principal),
                 &session,
             ),
             session,
@@ -150,50 +160,50 @@ impl Request {
             traceparent: self.traceparent,
             parent: origin.into_parent(),
             clock,
-            is_allowed: start.is_allowed,
-            taken_up: start.taken_up.clone(),
-            handle_before: start.handle_before.clone(),
+            is_allowed: options.is_allowed,
+            resumed: options.resumed.clone(),
+            handle_before: options.handle_before.clone(),
             observers: Observers::new(attached.observers),
             context: attached.context,
         })
     }
 }
 
-/// What the resolver attaches to a call.
+/// Parts of a call that come from the resolver.
 #[derive(Debug)]
 pub(super) struct Attachment {
     pub(super) observers: Vec<Box<dyn CallObserver>>,
     pub(super) context: Option<Arc<dyn CallContext>>,
 }
 
-/// What the hub itself decides of a call.
+/// Parts of a call that come from the hub itself.
 #[derive(Debug, Clone)]
-pub(crate) struct Start {
+pub(crate) struct CallOptions {
     pub(crate) life: Life,
-    /// A new one if absent.
+    /// Id of the call; a new one if absent.
     pub(crate) id: Option<CallId>,
     pub(crate) task: Option<TaskId>,
-    /// It was allowed before the restart.
+    /// Whether the call was admitted before a restart of the hub.
     pub(crate) is_allowed: bool,
-    /// The agent got it before the restart.
-    pub(crate) taken_up: Option<TakenUp>,
-    /// What the agent's door noted in the turn before.
+    /// State of a call that the agent got before a restart of the hub.
+    pub(crate) resumed: Option<Resumed>,
+    /// Door-specific handle of the turn before.
     pub(crate) handle_before: Option<Json>,
-    /// Whose conversation it is, if not the caller's.
+    /// Principal whose session it is, if not the caller.
     pub(crate) speaker: Option<Principal>,
-    /// What the resolver kept with its task.
+    /// Context that the resolver stored with the task.
     pub(crate) context: BTreeMap<String, Json>,
 }
 
-impl Start {
-    /// A call of this life, made now.
+impl CallOptions {
+    /// Returns the options of a new call.
     pub(crate) fn new(life: Life) -> Self {
         Self {
             life,
             id: None,
             task: None,
             is_allowed: false,
-            taken_up: None,
+            resumed: None,
             handle_before: None,
             speaker: None,
             context: BTreeMap::new(),
@@ -201,14 +211,14 @@ impl Start {
     }
 }
 
-/// Where a request comes from.
+/// Origin of a request.
 #[derive(Debug)]
 pub(super) enum Origin {
-    /// The caller named the call it is made for, which passes on deadline and cancel too.
+    /// The caller named the parent, which passes on its deadline and its cancel too.
     Explicit(Arc<Call>),
-    /// The calling agent has just one open call.
+    /// The only open call of the calling agent.
     Only(Arc<Call>),
-    /// Nothing is known but, for agents, how deep they may be.
+    /// No parent; for agents, with the deepest chain that is possible.
     Root(Chain),
 }
 
@@ -243,49 +253,12 @@ impl Origin {
     }
 }
 
-impl Hub {
-    /// Where a request comes from. A parent that has ended, or is not the caller's to name, counts as not said.
-    pub(super) fn origin_of(&self, request: &Request) -> Origin {
-        let caller = match &request.principal.who {
-            Who::Agent(id) => self.0.agents.read().get(id).cloned(),
-            Who::Person | Who::Platform | Who::Peer(_) => None,
-        };
-        let named = match &request.parent {
-            Parent::Unsaid => None,
-            Parent::Request(id) => caller
-                .as_ref()
-                .and_then(|caller| caller.open_call(id.as_str())),
-            Parent::Call(id) => self.0.shared.calls.lock().get(id).cloned(),
-        };
-        let is_theirs = |call: &Arc<Call>| match &request.principal.who {
-            Who::Agent(id) => call.target == *id,
-            // A child process of the agent, calling as its owner.
-            Who::Person | Who::Platform | Who::Peer(_) => {
-                request.principal.may_act_for(call.entry.owner().as_str())
-            }
-        };
-        if let Some(call) = named.filter(is_theirs) {
-            return Origin::Explicit(call);
-        }
-        let Some(caller) = caller else {
-            return Origin::Root(Chain::root(None, request.hops));
-        };
-        let mut open = caller.sent_calls();
-        match open.len() {
-            1 => Origin::Only(open.remove(0)),
-            _ => {
-                let hops = open.iter().map(|call| call.chain.hops()).max().unwrap_or(0);
-                Origin::Root(Chain::root(Some(&caller.id), hops))
-            }
-        }
-    }
-}
-
-/// Longer than anybody waits, and short enough to be added to any time.
+/// Longer than any wait, and short enough to be added to any time.
 pub(crate) const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
 
-/// Sessions of the platform and of `local` reach the agent unchanged; others' as a hash, so that two callers never
-/// share an agent's memory. A session that looks like such a hash is hashed whoever names it: it could be another owner's.
+/// Returns the session that the agent sees. Sessions of the platform and of `local` stay unchanged; others
+/// are hashed, so that two callers never share an agent's memory. A session that looks like such a hash is
+/// always hashed: it could be another owner's.
 fn agent_session(principal: &Principal, session: &SessionId) -> SessionId {
     let is_unchanged = principal.who == Who::Platform || principal.owner == Owner::local();
     if is_unchanged && !looks_hashed(session) {
@@ -304,10 +277,10 @@ fn agent_session(principal: &Principal, session: &SessionId) -> SessionId {
     SessionId::parse(&hex).expect("32 hex digits are a valid id")
 }
 
-/// How many hex digits the hash of a session has.
+/// Hex digits of a session's hash.
 const HASHED: usize = 32;
 
-/// In upper case too: an agent may name a folder after a session, and some systems do not tell the cases apart.
+/// In upper case too: an agent may name a folder after a session, and some systems ignore the case.
 fn looks_hashed(session: &SessionId) -> bool {
     let text = session.as_str();
     text.len() == HASHED && text.bytes().all(|byte| byte.is_ascii_hexdigit())

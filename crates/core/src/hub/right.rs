@@ -1,25 +1,25 @@
-//! The right to a call: checked when the call is made, and again when its agent gets it. Between the two a call may wait
-//! for long, even over a restart; meanwhile its token may be revoked or expire, or its agent be shared no more.
+//! The right to a call, checked when the call is opened and again at its delivery. Between the two a call may
+//! wait for long, even over a restart; meanwhile its token may be revoked or expire, or its agent be
+//! unshared.
 
 use std::sync::Arc;
 
-use super::{Hub, may_call_if_shared};
 use jackfield_model::{Failure, Reason};
 
 use crate::{
-    agent::Share, entry::Entry, principal::Principal, resolver::DeliveryRight, store::TaskRecord,
+    agent::Share, entry::Entry, principal::Principal, resolver::DeliveryRight, tap::may_watch,
 };
 
-/// By what a call may reach its agent.
+/// The right of a call to reach its agent.
 #[derive(Debug)]
 pub(crate) struct Right {
-    /// The place of the id that was called.
+    /// Entry of the called id.
     pub(super) addressed: Arc<Entry>,
-    /// What the resolver knows besides.
+    /// Right that the resolver grants besides.
     pub(super) extra: Option<Box<dyn DeliveryRight>>,
 }
 
-/// Who wants to reach which agent, for a check under the agent's lock.
+/// A principal and the agent that it wants to reach, for a check under the lock of the agent's [`Entry`].
 #[derive(Debug, Clone, Copy)]
 pub struct Access<'a> {
     principal: &'a Principal,
@@ -28,12 +28,12 @@ pub struct Access<'a> {
 }
 
 impl Access<'_> {
-    /// The agent that is to get the call.
+    /// Returns the agent that is to get the call.
     pub fn served(&self) -> &Entry {
         self.served
     }
 
-    /// With whom an agent is shared. Takes no lock of the agent that is to get the call.
+    /// Returns the share of an agent. Takes no lock of the agent that is to get the call.
     pub fn share_of(&self, entry: &Entry) -> Share {
         if std::ptr::eq(entry, self.served) {
             self.share.clone()
@@ -42,15 +42,15 @@ impl Access<'_> {
         }
     }
 
-    /// Whether the caller may call an agent, which was not forgotten meanwhile.
+    /// Whether the caller may call an agent that was not forgotten meanwhile.
     pub fn may_call(&self, entry: &Entry) -> bool {
         !entry.is_retired() && may_call_if_shared(self.principal, entry, || self.share_of(entry))
     }
 }
 
 impl Right {
-    /// Fails if the principal may not reach the agent `served` any more, which is shared like this. Takes no lock of
-    /// `served`, so that it can be asked under it.
+    /// Fails if `principal` may not reach the agent `served` any more, given its `share`. Takes no lock of
+    /// `served`, so that it can be called under that lock.
     pub(crate) fn check(
         &self,
         principal: &Principal,
@@ -75,10 +75,29 @@ impl Right {
     }
 }
 
-impl Hub {
-    /// Who sent the last message of a task, with the rights that they have now.
-    pub(crate) fn sender_of(&self, record: &TaskRecord) -> Option<Principal> {
-        let grant = record.token.map(|token| self.tokens().grant(token));
-        Principal::restored(&record.principal, grant)
-    }
+/// Whether `principal` may call an agent: its owner, owners that it is shared with, tokens whose scopes match, and admins.
+pub fn may_call(principal: &Principal, entry: &Entry) -> bool {
+    may_call_if_shared(principal, entry, || entry.share())
+}
+
+/// Whether `principal` may call an agent with this share; `share` is read only if it matters.
+fn may_call_if_shared(principal: &Principal, entry: &Entry, share: impl FnOnce() -> Share) -> bool {
+    principal.is_admin()
+        || principal.owner == *entry.owner()
+        || principal
+            .grant
+            .scopes
+            .call
+            .iter()
+            .any(|pattern| pattern.matches(entry.id.as_str()))
+        || match share() {
+            Share::Nobody => false,
+            Share::With(owners) => owners.contains(&principal.owner),
+            Share::Everyone => true,
+        }
+}
+
+/// Whether lists show an agent to `principal`: if `principal` may call or watch the agent.
+pub fn may_see(principal: &Principal, entry: &Entry) -> bool {
+    may_call(principal, entry) || may_watch(principal, &entry.id, entry.owner())
 }

@@ -39,21 +39,22 @@ mod taps;
 mod tasks;
 mod unread;
 
-use std::sync::atomic::AtomicI64;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
 
 use super::*;
-use jackfield_model::{Event, Message, Owner, RequestId, SessionId};
+use jackfield_model::{AgentId, Answer, CallId, End, Event, Message, Owner, RequestId, SessionId};
 
 use crate::{
-    agent::{Link, Profile},
-    call::Serving,
+    agent::{Closing, Link, Profile, Settings, Share},
+    call::{Asking, Call, Serving},
+    entry::Entry,
     pipe::Pushed,
-    principal::{Grant, Scopes},
-    store::{TaskState, memory::MemoryStore},
-    tap::Sight,
+    principal::{Grant, Scopes, Who},
+    store::{Receipt, TaskState, memory::MemoryStore},
+    tap::{Sight, TapFilter, Watching},
     task::{Subscription, Task, TaskItem},
     units::{Size, Span},
 };
@@ -213,7 +214,7 @@ fn attach_as(
     line: &Arc<Line>,
     resumes: bool,
 ) -> Result<Attached, Failure> {
-    hub.attach(
+    hub.agents().attach(
         principal,
         &id(name),
         Profile::default(),
@@ -307,8 +308,8 @@ fn metric(hub: &Hub, name: &str) -> u64 {
 
 /// Nothing is left of any call.
 fn assert_nothing_is_open(hub: &Hub) {
-    assert_eq!(hub.shared().calls.lock().len(), 0, "open in the hub");
-    for entry in hub.0.agents.read().values() {
+    assert_eq!(hub.shared().open_calls.lock().len(), 0, "open in the hub");
+    for entry in hub.agents().all() {
         assert!(entry.is_idle(), "left at {}: {entry:?}", entry.id);
     }
     assert_eq!(metric(hub, "jackfield_calls_open"), 0);

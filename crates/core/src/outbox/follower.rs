@@ -1,42 +1,42 @@
-//! Those who follow a task: told of every change of its state, not only of its end, each in order.
+//! [`Follower`]: a subscriber of a task that is told every change of its state, in order.
 
 use serde::{Deserialize, Serialize};
 
 use super::Callback;
 use jackfield_model::{Failure, Reason, TaskId, TokenId, id::MAX_PEER_ID};
 
-/// Somebody who follows a task.
+/// A subscriber of a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Follower {
-    /// Its name within the task, as whoever added it chose.
+    /// Id of the follower within the task, chosen by the principal that added it.
     pub id: String,
-    /// Whom to tell, and how.
+    /// Destination and form of its callbacks.
     pub callback: Callback,
 }
 
 impl Follower {
-    /// Whether it is told the same at the same place, whoever asked for it.
+    /// Whether both followers get the same callbacks at the same destination, whoever asked for them.
     fn is_told_like(&self, other: &Self) -> bool {
         let (this, that) = (&self.callback, &other.callback);
         self.id == other.id
             && (&this.url, &this.kind, &this.data) == (&that.url, &that.kind, &that.data)
     }
 
-    /// Notes whose token asked for these followers.
+    /// Sets the token that asked for these followers.
     pub(crate) fn sign(followers: &mut [Self], token: Option<TokenId>) {
         for follower in followers {
             follower.callback.token = token;
         }
     }
 
-    /// The lane of the outbox in which it is told: what is in one lane is delivered in order.
+    /// Returns the outbox lane of the follower: callbacks of one lane are delivered in order.
     pub fn lane(&self, task: TaskId) -> String {
         format!("{task}/{}", self.id)
     }
 }
 
-/// Adds followers to those that a task has; one with the same id takes the place of the old one. Returns those whose
-/// place was taken by somebody else: what they have not heard yet, they shall not hear.
+/// Adds followers to those of a task; a follower with a known id replaces the old one. Returns the old ones
+/// that had another destination: their pending callbacks are dropped.
 pub(crate) fn add(
     followers: &mut Vec<Follower>,
     new: Vec<Follower>,
@@ -49,7 +49,7 @@ pub(crate) fn add(
             return Err(Failure::new(Reason::Invalid, text));
         }
         match followers.iter_mut().find(|had| had.id == follower.id) {
-            // The same one, asked for again: what it has not heard yet, it shall hear.
+            // The same follower again: its pending callbacks stay.
             Some(had) if had.is_told_like(&follower) => *had = follower,
             Some(had) => replaced.push(std::mem::replace(had, follower)),
             None => followers.push(follower),

@@ -1,19 +1,19 @@
-//! The rows of a task's log, and how they are written down.
+//! The rows of a task's log, and their stored form. The recorder of a task makes them; the store keeps them.
 
 use jackfield_model::{Answer, Done, End, Event, Failure, ITEM_OVERHEAD, Message, Reason};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// What one row of a task's log says.
+/// Content of one row of a task's log.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LogItem {
-    /// The caller's message that opens a turn.
+    /// Message of the caller, which opens a turn.
     Message(Message),
-    /// What the agent said.
+    /// Event of the agent.
     Event(Event),
-    /// The answer to an ask, by the ask's id.
+    /// Answer to a question, by the question's id.
     Answer(String, Answer),
-    /// How the turn ended.
+    /// End of the turn.
     End(End),
 }
 
@@ -30,7 +30,7 @@ struct FailureBody {
 }
 
 impl LogItem {
-    /// The kind and the body, as they are kept.
+    /// Returns the kind and the body, as stored.
     pub fn to_row(&self) -> Result<(&'static str, String), serde_json::Error> {
         Ok(match self {
             Self::Message(message) => ("message", serde_json::to_string(message)?),
@@ -54,7 +54,7 @@ impl LogItem {
         })
     }
 
-    /// Reads a row back.
+    /// Reads a row from its stored kind and body.
     pub fn from_row(kind: &str, body: &str) -> Result<Self, serde_json::Error> {
         Ok(match kind {
             "message" => Self::Message(serde_json::from_str(body)?),
@@ -72,7 +72,7 @@ impl LogItem {
         })
     }
 
-    /// By how much it advances a cursor.
+    /// Returns by how much the item advances a [`Cursor`](crate::task::Cursor).
     pub fn advance(&self) -> u64 {
         match self {
             Self::Event(event) => event.advance(),
@@ -80,7 +80,7 @@ impl LogItem {
         }
     }
 
-    /// Its size, for rings and batches.
+    /// Returns the size of the item, for rings and batches.
     pub fn weight(&self) -> usize {
         match self {
             Self::Event(event) => event.weight(),
@@ -91,19 +91,20 @@ impl LogItem {
     }
 }
 
-/// One row of a task's log. The store may merge rows of text: `pos` and `at` are then those of the first row, `seq` is that
-/// of the last.
+/// One row of a task's log. The store may merge rows of text: `pos` and `at` are then those of the first row,
+/// `seq` is that of the last.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LogRow {
-    /// The position of its first byte (text) or of itself.
+    /// Position of the item: of its first byte for text.
     pub pos: u64,
-    /// The agent's own number of the last frame in it, where its protocol numbers frames.
+    /// Number of the agent's last frame in the row, if the protocol numbers frames.
     pub seq: Option<u64>,
-    /// When the hub wrote it down. Of a row that changes the task's state this is [`TaskRecord::updated_at`].
+    /// Time at which the hub wrote the row. Rows that change the task's state have the same time as
+    /// [`TaskRecord::updated_at`].
     ///
     /// [`TaskRecord::updated_at`]: super::TaskRecord::updated_at
     pub at: Timestamp,
-    /// What it says.
+    /// Content of the row.
     pub item: LogItem,
 }
 

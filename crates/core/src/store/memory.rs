@@ -1,6 +1,4 @@
-//! The store of a hub that lives only as long as its process, and the simple model that `jackfield-store` is tested
-//! against: one lock over maps, every receipt ready at once. It merges no rows, and weighs logs for `trim` by
-//! [`super::LogItem::weight`], where SQLite counts the bytes it wrote.
+//! [`MemoryStore`]: the store of a hub that lives only as long as its process, and the simple model that `jackfield-store` is tested against. One lock guards all maps, and every receipt is ready at once. The store merges no rows, and weighs logs for `trim` by [`LogItem::weight`](super::LogItem::weight), where SQLite counts the written bytes.
 
 mod outbox;
 
@@ -35,7 +33,7 @@ struct Inner {
 }
 
 impl MemoryStore {
-    /// What a process that was killed here would leave behind.
+    /// Returns a copy of the store, as a process that is killed now would leave it behind.
     #[must_use]
     pub fn copy(&self) -> Self {
         Self(Mutex::new(self.0.lock().clone()))
@@ -43,13 +41,13 @@ impl MemoryStore {
 }
 
 impl Inner {
-    /// The owner of whoever started a task: the first part of its key.
+    /// Returns the owner of a task: the first part of its principal's key.
     fn owner(&self, task: TaskId) -> Option<String> {
         let key = &self.tasks.get(&task)?.record.principal;
         key.split('/').next().map(ToOwned::to_owned)
     }
 
-    /// The owner of some of these tasks whose finished tasks hold most.
+    /// Returns the owner whose finished tasks hold most, among the owners of these tasks.
     fn holds_most(&self, some: &[(Timestamp, TaskId)]) -> Option<Option<String>> {
         let mut held: BTreeMap<_, usize> = BTreeMap::new();
         for task in self.tasks.values().filter(|task| task.is_final()) {
@@ -66,14 +64,14 @@ impl Inner {
             record: record.clone(),
             log: Vec::new(),
         });
-        // A log never gets shorter, even if the record was drawn up before the last append.
+        // A log never gets shorter, even if the record was made before the last append.
         let log_end = task.record.log_end.max(record.log_end);
         task.record = TaskRecord { log_end, ..record };
         task.extend(rows);
         Ok(())
     }
 
-    /// Removes a task with all that belongs to it, and returns what its log weighed.
+    /// Removes a task with its log and callbacks, and returns the weight of the log.
     fn remove(&mut self, id: TaskId) -> usize {
         self.outbox.forget(id);
         self.tasks.remove(&id).map_or(0, |task| task.weight())
@@ -86,12 +84,12 @@ struct Task {
     log: Vec<LogRow>,
 }
 
-/// One past the last position of a row.
+/// Returns one past the last position of a row.
 fn end(row: &LogRow) -> u64 {
     row.pos + row.item.advance()
 }
 
-/// Rows continue the log: a position is written once.
+/// Whether rows continue the log: a position is written once.
 fn check(id: TaskId, log: &[LogRow], rows: &[LogRow]) -> Result<(), StoreError> {
     let mut written = log.last().map_or(0, end);
     for row in rows {
@@ -120,7 +118,7 @@ impl Task {
     }
 }
 
-/// Whether a filter lets a task through.
+/// Whether a task matches a filter.
 fn admits(filter: &TaskFilter, task: &TaskRecord) -> bool {
     fn is<T: PartialEq>(wanted: Option<&T>, found: &T) -> bool {
         wanted.is_none_or(|wanted| wanted == found)
@@ -137,7 +135,7 @@ fn admits(filter: &TaskFilter, task: &TaskRecord) -> bool {
             .is_none_or(|since| task.updated_at >= since)
 }
 
-/// Whether a task is on the page that a filter asks for, or on a later one.
+/// Whether a task is on the page of a filter, or on a later page.
 fn is_ahead(filter: &TaskFilter, task: &TaskRecord) -> bool {
     filter.before.is_none_or(|before| task.id < before)
         && filter

@@ -1,4 +1,4 @@
-//! What tells that the store has done something, or why it could not.
+//! [`Receipt`], which resolves when the store has done its work, and [`StoreError`].
 
 use std::{
     future::Future,
@@ -8,16 +8,16 @@ use std::{
 
 use tokio::sync::oneshot;
 
-/// Why the store could not do it.
+/// Error of a store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
     /// The store is closed.
     #[error("the store is closed")]
     Closed,
-    /// The database is in trouble: its disk is full, say. The same may work later.
+    /// The database is in trouble, for example because its disk is full. A retry may work later.
     #[error("the store failed: {0}")]
     Failed(String),
-    /// The store cannot take this write, now or later: it contradicts what is written.
+    /// The store refuses the write, now and later: the write contradicts stored data.
     #[error("the store refused it: {0}")]
     Refused(String),
 }
@@ -27,13 +27,13 @@ pub enum StoreError {
 pub struct Receipt<T = ()>(oneshot::Receiver<Result<T, StoreError>>);
 
 impl<T> Receipt<T> {
-    /// The two ends: the store keeps the sender.
+    /// Returns both ends; the store keeps the sender.
     pub fn pair() -> (oneshot::Sender<Result<T, StoreError>>, Self) {
         let (tx, rx) = oneshot::channel();
         (tx, Self(rx))
     }
 
-    /// A receipt for work that is already done.
+    /// Returns a receipt for finished work.
     pub fn ready(result: Result<T, StoreError>) -> Self {
         let (tx, receipt) = Self::pair();
         // The receiver is alive: it is returned right here.

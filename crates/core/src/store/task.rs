@@ -1,4 +1,5 @@
-//! Tasks as they are kept, as they are opened again after a restart, and as they are looked for.
+//! [`TaskRecord`], a task as the store keeps it; [`Reopened`], a task after a restart; [`TaskFilter`], a
+//! query for tasks.
 
 use std::collections::BTreeMap;
 
@@ -14,17 +15,17 @@ use jackfield_model::{
 use crate::{
     outbox::{Callback, Follower},
     principal::Whose,
-    task::Once,
+    task::IdempotencyKey,
     units::Span,
 };
 
-/// Where a task stands.
+/// State of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskState {
-    /// Accepted; not yet written to the agent.
+    /// Accepted; not yet delivered to the agent.
     Submitted,
-    /// The agent has it.
+    /// The agent has the message.
     Working,
     /// The agent waits for an answer or another message.
     InputRequired,
@@ -34,12 +35,12 @@ pub enum TaskState {
     Failed,
     /// Cancelled.
     Cancelled,
-    /// The agent would not do it.
+    /// The agent refused the task.
     Rejected,
 }
 
 impl TaskState {
-    /// Its name.
+    /// Returns the name of the state.
     pub fn name(self) -> &'static str {
         match self {
             Self::Submitted => "submitted",
@@ -52,7 +53,7 @@ impl TaskState {
         }
     }
 
-    /// Reads the name back.
+    /// Reads a state from its [name](Self::name).
     pub fn from_name(name: &str) -> Option<Self> {
         use TaskState::{
             Cancelled, Completed, Failed, InputRequired, Rejected, Submitted, Working,
@@ -70,7 +71,7 @@ impl TaskState {
         .find(|state| state.name() == name)
     }
 
-    /// Whether nothing more can happen to it.
+    /// Whether the state is final.
     pub fn is_final(self) -> bool {
         match self {
             Self::Completed | Self::Failed | Self::Cancelled | Self::Rejected => true,
@@ -79,93 +80,95 @@ impl TaskState {
     }
 }
 
-/// A task as it is kept.
+/// Stored state of a task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskRecord {
-    /// Its id.
+    /// Id of the task.
     pub id: TaskId,
-    /// Its current (or last) call.
+    /// Current or last call of the task.
     pub call: CallId,
-    /// Whose it is: [`crate::principal::Principal::key`].
+    /// [`Principal::key`](crate::principal::Principal::key) of the principal that started the task.
     pub principal: String,
-    /// The token with which its last message was sent; none for somebody who needs none.
+    /// Token that sent the last message, if a token was needed.
     pub token: Option<TokenId>,
-    /// How the agent sees the caller.
+    /// Caller, as the agent sees it.
     pub caller: String,
-    /// The door the caller came through.
+    /// Door of the caller.
     pub door: String,
-    /// The agent that was called.
+    /// Agent that was called.
     pub agent: AgentId,
-    /// The conversation, as the caller names it.
+    /// Session, as the caller names it.
     pub session: SessionId,
-    /// The request, as the agent sees it.
+    /// Request id, as the agent sees it.
     pub request: RequestId,
-    /// What its call was made for, if known: a task, or a call that nobody keeps.
+    /// Task or live call that the call was made for, if known.
     pub parent: Option<TaskId>,
-    /// Where it stands.
+    /// State of the task.
     pub state: TaskState,
-    /// Whether what it waits for are credentials, with [`TaskState::InputRequired`].
+    /// Whether the task waits for credentials, with [`TaskState::InputRequired`].
     pub needs_auth: bool,
-    /// Whether the current message was written to the agent; if so it is never written again.
+    /// Whether the current message was delivered to the agent; if so, it is never delivered again.
     pub sent: bool,
-    /// When the agent got the message of the current or last turn; none if it has not.
+    /// Time at which the agent got the message of the current or last turn.
     pub sent_at: Option<Timestamp>,
-    /// By what the agent's door finds the work on that message again, as long as it goes on or the agent waits for the
-    /// next message.
+    /// Door-specific handle for finding the remote work on the message again, while the work goes on or the
+    /// agent waits for the next message.
     pub handle: Option<Json>,
-    /// Rises when an unfinished task is opened again after a restart; cursors of older epochs get a gap.
+    /// Number of restarts that reopened the task unfinished. Cursors of older epochs get a gap.
     pub epoch: u32,
-    /// One past the position of its last event.
+    /// One past the position of the last event.
     pub log_end: u64,
-    /// When it was accepted.
+    /// Time at which the task was accepted.
     pub created_at: Timestamp,
-    /// When its state last changed, or what it waits for. What the agent says meanwhile does not count.
+    /// Time of the last change of the state, or of what the task waits for. Events of the agent do not count.
     pub updated_at: Timestamp,
-    /// How long it may wait for its agent to come online.
+    /// Time until which the task waits for its agent to come online.
     pub wait_until: Option<Timestamp>,
-    /// Why it failed.
+    /// Failure of the task.
     pub failure: Option<Failure>,
-    /// Whom to tell when it is over.
+    /// Callback for the end of the task.
     pub callback: Option<Callback>,
-    /// Whom to tell of every change.
+    /// Followers, which are told every change.
     pub followers: Vec<Follower>,
-    /// By what a repetition of the message of its last turn is known.
-    pub once: Option<Once>,
-    /// How long it goes on without any reader, where that is bounded.
+    /// Idempotency key of the last turn's message.
+    pub once: Option<IdempotencyKey>,
+    /// Longest time without any reader, if bounded.
     pub unread: Option<Span>,
-    /// What the hub's [`Resolver`](crate::resolver::Resolver) keeps with it, by the resolver's name. Opaque to the store.
+    /// Context of the hub's [`Resolver`](crate::resolver::Resolver), by the resolver's name. Opaque to the
+    /// store.
     pub context: BTreeMap<String, Json>,
 }
 
 impl TaskRecord {
-    /// Whether its turn is over and its agent waits for another message: nobody works on it.
+    /// Whether the turn is over and the agent waits for another message: no call is open.
     pub fn waits_for_message(&self) -> bool {
         self.state == TaskState::InputRequired && !self.sent
     }
 }
 
-/// An unfinished task that was opened again after a restart, with what its log says of the turn that was cut off.
+/// An unfinished task after a restart, with the turn that was cut off, as its log has it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reopened {
-    /// The task, its epoch raised.
+    /// Record of the task, with a raised epoch.
     pub record: TaskRecord,
-    /// The message of this turn. None if the log was not kept.
+    /// Message of the turn; `None` if the log was not kept.
     pub message: Option<Message>,
-    /// Where the message of this turn stands in the log.
+    /// Position of the message in the log.
     pub turn: u64,
-    /// Whether the log has anything of this turn but the message.
+    /// Whether the log has anything of the turn besides the message.
     pub has_reply: bool,
-    /// The agent's number of its last frame in the log of this turn.
+    /// Number of the agent's last frame in the turn.
     pub seq: Option<u64>,
-    /// The questions of this turn that nobody answered.
+    /// Unanswered questions of the turn.
     pub asks: Vec<Ask>,
-    /// The answers of this turn, by the id of their question.
+    /// Answers of the turn, by question id.
     pub answers: Vec<(String, Answer)>,
 }
 
 impl Reopened {
-    /// Puts together what is known of a task: its record, and the rows of its log in order, at least those of the last
-    /// turn. Of those that are neither messages nor questions nor answers, only the last one that has a number matters.
+    /// Builds the state of a task from its record and the rows of its log in order, at least those of the
+    /// last turn. Of rows that are neither messages nor questions nor answers, only the last numbered one
+    /// matters.
     pub fn new(record: TaskRecord, rows: impl IntoIterator<Item = LogRow>) -> Self {
         let mut reopened = Self {
             record,
@@ -199,51 +202,53 @@ impl Reopened {
     }
 }
 
-/// In which order tasks are listed.
+/// Order of a list of tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TaskOrder {
-    /// Those that were accepted last come first.
+    /// By time of acceptance, newest first.
     #[default]
     Created,
-    /// Those whose state changed last come first; of two that changed at once, the one accepted later.
+    /// By time of the last change of state, newest first; then by time of acceptance.
     Updated,
 }
 
-/// Which tasks to list.
+/// Filter for [`Store::list_tasks`](super::Store::list_tasks).
 #[derive(Debug, Clone, Default)]
 pub struct TaskFilter {
-    /// Only theirs.
+    /// Owner of the tasks.
     pub whose: Whose,
-    /// Only those for this agent.
+    /// Agent that was called.
     pub agent: Option<AgentId>,
-    /// Only those with this request id, as the agent sees it.
+    /// Request id, as the agent sees it.
     pub request: Option<RequestId>,
-    /// Only those in this conversation.
+    /// Session.
     pub session: Option<SessionId>,
-    /// Only those in this state.
+    /// State of the tasks.
     pub state: Option<TaskState>,
-    /// With `state`: only those that wait for credentials, or only those that do not.
+    /// With `state`: whether the tasks wait for credentials.
     pub needs_auth: Option<bool>,
-    /// With `state`: those too that failed for one of these reasons, which some protocols call by another name.
+    /// With `state`: also includes tasks that failed for one of these reasons, which some protocols name
+    /// differently.
     pub or_failed: Vec<Reason>,
-    /// With `state`: none that failed for one of these reasons.
+    /// With `state`: excludes tasks that failed for one of these reasons.
     pub not_failed: Vec<Reason>,
-    /// Only those whose last message is known by this key; see [`Once`].
+    /// Key of the last message's [`IdempotencyKey`].
     pub once: Option<String>,
-    /// Only those whose state changed at this time or later.
+    /// Earliest time of the last change of state.
     pub updated_since: Option<Timestamp>,
-    /// In which order.
+    /// Order of the list.
     pub order: TaskOrder,
-    /// Only those older than this task: the next page.
+    /// Includes only tasks older than this one: the next page.
     pub before: Option<TaskId>,
-    /// Only those that come after the one that changed at this time: the next page in the order of [`TaskOrder::Updated`].
+    /// Includes only tasks after the task that changed at this time: the next page in the order of
+    /// [`TaskOrder::Updated`].
     pub before_update: Option<(Timestamp, TaskId)>,
-    /// At most so many.
+    /// Largest number of tasks.
     pub limit: usize,
 }
 
 impl TaskFilter {
-    /// Whether a task stands where it is looked for.
+    /// Whether the state of `task` matches the filter.
     pub(crate) fn has_state_of(&self, task: &TaskRecord) -> bool {
         let Some(state) = self.state else {
             return true;

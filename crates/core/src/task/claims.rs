@@ -1,11 +1,11 @@
-//! What only one at a time may work on; whoever comes later waits.
+//! [`Claims`]: exclusive claims on keys. A second claim waits until the first is dropped.
 
 use std::{collections::HashSet, hash::Hash};
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-/// The things that are being worked on.
+/// Keys that are claimed.
 #[derive(Debug)]
 pub(super) struct Claims<K> {
     held: Mutex<HashSet<K>>,
@@ -22,12 +22,12 @@ impl<K> Default for Claims<K> {
 }
 
 impl<K: Eq + Hash + Clone> Claims<K> {
-    /// Waits until nobody else has it. Cancel-safe.
+    /// Waits until no other claim on `key` exists. Cancel-safe.
     pub(super) async fn claim(&self, key: K) -> Claim<'_, K> {
         loop {
             let freed = self.freed.notified();
             tokio::pin!(freed);
-            // Before the look, so that one that is given back right after it is heard of.
+            // Before the look, so that a claim that is dropped right after it is noticed.
             freed.as_mut().enable();
             if self.held.lock().insert(key.clone()) {
                 return Claim { claims: self, key };
@@ -37,7 +37,7 @@ impl<K: Eq + Hash + Clone> Claims<K> {
     }
 }
 
-/// A claim; dropping it gives it back.
+/// A claim on a key; dropping it releases the key.
 #[derive(Debug)]
 pub(super) struct Claim<'a, K: Eq + Hash> {
     claims: &'a Claims<K>,

@@ -1,11 +1,11 @@
-//! Who follows a task, and what they are told: that the agent has its message, that it asks, that it goes on, that an
-//! artifact is whole, and how the turn ended. Not what the agent says meanwhile.
+//! The followers of a task, and their callbacks: when the agent gets the message, asks, gets an answer,
+//! completes an artifact, and ends the turn. Other events of the agent are not reported.
 
 use std::sync::atomic::Ordering;
 
 use jiff::Timestamp;
 
-use super::{Task, TaskBook, no_such_task, said::Said, store_failure};
+use super::{Task, TaskRegistry, no_such_task, said::Said, store_failure};
 use jackfield_model::{Failure, TaskId};
 
 use crate::{
@@ -15,12 +15,12 @@ use crate::{
     store::{LogItem, Receipt, TaskRecord},
 };
 
-/// Changes who follows a task, and returns those who are not told any more.
+/// Changes the followers of a task, and returns those that get no more callbacks.
 type Change<'a> = &'a (dyn Fn(&mut Vec<Follower>) -> Result<Vec<Follower>, Failure> + Sync);
 
-impl TaskBook {
-    /// Has somebody told of every change of a task of the principal's, from now on. One with the same id takes the place
-    /// of the old one, who is told nothing more. The store has it when this returns.
+impl TaskRegistry {
+    /// Adds a follower to a task of `principal`. A follower with the same id replaces the old one, which gets
+    /// no more callbacks. The store has the change when this returns.
     pub async fn follow(
         &self,
         principal: &Principal,
@@ -34,7 +34,7 @@ impl TaskBook {
         Ok(())
     }
 
-    /// Has a follower told nothing more. False if there is none with this id. The store has it when this returns.
+    /// Removes a follower. Returns false if none has this id. The store has the change when this returns.
     pub async fn unfollow(
         &self,
         principal: &Principal,
@@ -58,9 +58,9 @@ impl TaskBook {
     ) -> Result<Vec<Follower>, Failure> {
         loop {
             self.find(principal, id).await?;
-            // Nobody goes on with it meanwhile, who would not know of the change.
+            // Keeps the next turn from starting without the change.
             let turn = self.changing.claim(id).await;
-            let Some(live) = self.live(id) else {
+            let Some(live) = self.live.get(id) else {
                 let record = self.store.find_task(id).await;
                 let record = record.map_err(|error| store_failure(&error))?;
                 let mut record = record.ok_or_else(no_such_task)?;
@@ -78,9 +78,9 @@ impl TaskBook {
     }
 }
 
-/// A change on its way to the store.
+/// A change of the followers on its way to the store.
 struct Changed {
-    /// Those who are not told any more.
+    /// Followers that get no more callbacks.
     gone: Vec<Follower>,
     written: Vec<Receipt>,
 }
@@ -95,7 +95,8 @@ impl Changed {
 }
 
 impl Task {
-    /// Changes who follows it. Nothing if its end is on the way to the store: then it can be changed there, later.
+    /// Changes the followers of a live task. Returns `None` if the end is on its way to the store: the change
+    /// is then made there, later.
     fn change_followers(&self, change: Change<'_>) -> Result<Option<Changed>, Failure> {
         let mut record = self.record.lock();
         if self.is_over.load(Ordering::Relaxed) {
@@ -106,29 +107,29 @@ impl Task {
         record.followers = followers;
         self.keep_for_followers(&record);
         record.log_end = self.ring.lock().end();
-        // Under the lock, too: what the new ones are told from now on is not forgotten.
+        // Under the lock, too: callbacks that new followers get from now on are not dropped.
         let mut written = self.callbacks.forget(self.id, &gone);
         written.push(self.save(record.clone(), Vec::new(), Vec::new(), true));
         Ok(Some(Changed { gone, written }))
     }
 
-    /// Forgets whom tokens that were revoked or have expired wanted to be told.
+    /// Removes followers and callbacks of revoked or expired tokens.
     pub(super) fn drop_unwanted(&self) {
         let mut record = self.record.lock();
         if self.is_over.load(Ordering::Relaxed) || !self.callbacks.strike_unwanted(&mut record) {
             return;
         }
         record.log_end = self.ring.lock().end();
-        // Nobody waits for it: they are told nothing, whatever the store has.
+        // Not awaited: they get no callbacks, whatever the store has.
         drop(self.save(record.clone(), Vec::new(), Vec::new(), false));
     }
 
-    /// Whom to tell, and of what, has to be kept somewhere, even if nobody wanted to know before.
+    /// Keeps the record and the reply for the followers, even if the agent's settings keep nothing.
     fn keep_for_followers(&self, record: &TaskRecord) {
-        let mut keep = self.keep.lock();
-        *keep = kept(*keep, record);
+        let keep = kept(*self.keep.lock(), record);
+        *self.keep.lock() = keep;
         let mut said = self.said.lock();
-        if *keep != Keep::Full && !record.followers.is_empty() && said.is_none() {
+        if keep != Keep::Full && !record.followers.is_empty() && said.is_none() {
             let mut so_far = Said::new(self.said_max);
             let rows = self.ring.lock().read(self.turn.unwrap_or(0), usize::MAX);
             rows.iter().for_each(|row| so_far.add(&row.item));
@@ -136,8 +137,8 @@ impl Task {
         }
     }
 
-    /// What the followers are told of the item at this position of the log, which was written at `at`; `reply` is for those of whose task no log is
-    /// kept.
+    /// Returns the followers' callbacks for the log item at `pos`, written at `at`; `reply` is their content
+    /// if the log is not kept.
     pub(super) fn tell(
         &self,
         record: &TaskRecord,
@@ -159,8 +160,8 @@ impl Task {
         told.collect()
     }
 
-    /// What the followers are told when the agent gets the message of this turn: once, even if the agent left in between
-    /// and gets it later.
+    /// Returns the followers' callbacks for the delivery of this turn's message: once, even if the agent left
+    /// in between and gets the message later.
     pub(super) fn announce(&self, record: &TaskRecord, at: Timestamp) -> Vec<NewCallback> {
         let Some(pos) = self.turn else {
             return Vec::new();
@@ -174,7 +175,7 @@ impl Task {
     }
 }
 
-/// How much is kept of a task: at least the record, where somebody is to be told.
+/// Returns how much of a task is kept: at least the record, if there are callbacks.
 pub(super) fn kept(keep: Keep, record: &TaskRecord) -> Keep {
     let is_told = record.callback.is_some() || !record.followers.is_empty();
     match keep {

@@ -1,4 +1,4 @@
-//! What an agent said in the last turn of a task, added up from the log.
+//! [`LastTurn`]: the reply in the last turn of a [`Task`], added up from the log.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use jackfield_model::{ChunkKind, End, Event, StreamedText, Transcript};
 use super::{Task, TaskItem};
 use crate::store::{LogItem, StoreError};
 
-/// The last turn of a task: what the agent said, and how the turn ended.
+/// The last turn of a task: the agent's reply, and the end.
 #[derive(Debug)]
 pub struct LastTurn {
-    /// What the agent said. It [is truncated](Transcript::is_truncated) if the log no longer has all of it.
+    /// Reply of the agent. [Truncated](Transcript::is_truncated) if the log no longer has all of it.
     pub transcript: Transcript,
-    /// How the turn ended, if it did. The transcript has what the result adds to the streamed text.
+    /// End of the turn, if it has ended. The transcript includes what the result adds to the streamed text.
     pub end: Option<End>,
-    /// The text before the end, for a reader of the stream that missed its beginning.
+    /// Text before the end, for a reader of the stream that missed its beginning.
     pub streamed: StreamedText,
     limit: usize,
 }
@@ -36,7 +36,7 @@ impl LastTurn {
         turn
     }
 
-    /// Reads the log as far as it has been written, up to `limit` bytes.
+    /// Reads the log as far as it is written, up to `limit` bytes.
     pub async fn read(task: &Arc<Task>, limit: usize) -> Result<Self, StoreError> {
         let mut turn = Self::new(limit);
         let until = task.record().log_end;
@@ -64,7 +64,7 @@ impl LastTurn {
                 {
                     self.streamed.push(&chunk.text);
                 }
-                // What does not fit is left out, and the transcript says so.
+                // Events that do not fit are left out, and mark the transcript as truncated.
                 drop(self.transcript.add(event));
             }
             LogItem::Answer(..) => {}

@@ -1,4 +1,4 @@
-//! How many read a task, and since when nobody does.
+//! [`Readers`]: counts the readers of a task, for its unread timeout.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tokio::time::Instant;
 #[derive(Debug, Default)]
 struct State {
     count: usize,
-    /// Since when nobody reads; unknown until it matters.
+    /// Time since which the task has no reader; `None` before the timeout is armed.
     since: Option<Instant>,
 }
 
@@ -17,7 +17,7 @@ struct State {
 pub(super) struct Readers(Mutex<State>);
 
 impl Readers {
-    /// From now on it matters that nobody reads.
+    /// Arms the unread timeout.
     pub(super) fn start(&self) {
         self.0.lock().since = Some(Instant::now());
     }
@@ -32,7 +32,7 @@ impl Readers {
         state.since = state.since.map(|_| Instant::now());
     }
 
-    /// For how long nobody has read it; nothing if somebody does.
+    /// Returns for how long the task has had no reader; `None` if it has one.
     pub(super) fn gone_for(&self, now: Instant) -> Option<Duration> {
         let state = self.0.lock();
         let since = state.since.filter(|_| state.count == 0);

@@ -1,54 +1,56 @@
-//! Reads one kept call: waits for its turn, has it written down as sent, hands it to the agent, and writes the reply
-//! to the log. Taking less from the pipe is how a slow store paces the agent.
+//! [`Recorder`]: reads the reply of one durable call and writes it to the log, from the call's [`Delivery`] to the end of the
+//! turn. [`TaskRegistry`](super::TaskRegistry) starts it. It takes less from the pipe while the store is slow, which paces the
+//! agent.
 
-use std::{
-    collections::{HashMap, VecDeque},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
-use parking_lot::Mutex;
 use tokio::{sync::oneshot, time::timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::{Ending, Task, not_written};
-use jackfield_model::{End, Event, Failure, Reason, TaskId};
+use super::{
+    Ending, Task,
+    delivery::{Delivered, Delivery},
+    live::LiveTasks,
+    not_written,
+};
+use jackfield_model::{End, Event, Failure, Reason};
 
 use crate::{
     agent::Keep,
     bell::Bell,
     call::Asking,
-    clock::Progress,
     limits::Limits,
     store::{Receipt, StoreError},
     units::Size,
 };
 
-/// How much is taken from the pipe at once: about one batch of the store.
+/// Bytes that are taken from the pipe at once: about one batch of the store.
 const BATCH: usize = 256 << 10;
-/// The first pause before the end of a task is written again to a store that failed; each that follows is twice as long.
+/// First pause before the end of a task is written again to a failing store; each further pause is twice as
+/// long.
 const END_RETRY: Duration = Duration::from_secs(1);
-/// The longest such pause: nobody waits much longer than this once there is room again, and a failing store is asked seldom.
+/// Longest such pause: short enough for readers once there is room again, long enough for a failing store.
 const END_RETRY_MOST: Duration = Duration::from_secs(15);
 
-/// Rows handed to the store.
+/// Rows on their way to the store.
 #[derive(Debug)]
 struct Unwritten {
     receipt: Receipt,
     bytes: usize,
-    /// The agent's number of the last frame in them.
+    /// Number of the agent's last frame in the rows.
     seq: Option<u64>,
 }
 
-/// How recording came to its end.
+/// Outcome of the recording.
 enum Over {
-    /// The call has ended, with the agent's number of the end.
+    /// The call has ended, with the agent's number of the end frame.
     Ended(End, Option<u64>),
     /// The store failed, and so did the call.
     Unwritten,
-    /// The agent could not be reached and never saw the call, which waits for it again.
+    /// The agent could not be reached and never saw the call, which waits for the agent again.
     GivenBack,
-    /// The hub stops, and the call goes on at the next one: it was not sent, or its agent may resume it.
+    /// The hub stops, and the next one goes on with the call: the call was not sent, or its agent may resume
+    /// it.
     Parked,
 }
 
@@ -56,16 +58,16 @@ pub(super) struct Recorder {
     task: Arc<Task>,
     asking: Asking,
     bell: Arc<Bell>,
-    /// What is not committed yet.
+    /// Writes that are not committed yet.
     unwritten: VecDeque<Unwritten>,
     unwritten_bytes: usize,
     unwritten_max: usize,
-    /// How much of this call was handed to the store, and how much may be.
+    /// Bytes of this call that were written to the log, and their limit.
     logged_bytes: usize,
     logged_max: Size,
-    /// Whether the store was told by what the agent's door finds the work again.
+    /// Whether the store has the door-specific handle of the call.
     is_noted: bool,
-    /// That it was told, until it is committed.
+    /// Write of the handle, until it is committed.
     noting: Option<Receipt>,
 }
 
@@ -87,19 +89,20 @@ impl Recorder {
         }
     }
 
+    /// Waits until the task is `saved`, delivers its call, and records the reply until the turn is over.
     pub(super) async fn run(
         mut self,
-        mut sent: bool,
+        mut delivery: Delivery,
         saved: Receipt,
         accepted: oneshot::Sender<Result<(), StoreError>>,
-        live: &Mutex<HashMap<TaskId, Arc<Task>>>,
+        live: &LiveTasks,
         stopping: CancellationToken,
     ) {
         let saved = saved.await;
         let failed = saved.is_err();
         if failed {
-            // Nothing was accepted: the caller is told, and no agent ever sees it.
-            live.lock().remove(&self.task.id);
+            // Nothing was accepted: the caller is told, and no agent ever sees the call.
+            live.remove(self.task.id);
         }
         self.task.readers.start();
         self.task.show(!failed);
@@ -109,16 +112,16 @@ impl Recorder {
             return;
         }
         let over = loop {
-            let over = match self.send(&mut sent, &stopping).await {
-                Ok(true) => self.record(&stopping).await,
-                Ok(false) => Over::Parked,
+            let delivered = delivery.deliver(&self.asking, &self.bell, &stopping).await;
+            let over = match delivered {
+                Ok(Delivered::Done) => self.record(&stopping).await,
+                Ok(Delivered::Postponed) => Over::Parked,
                 Err(error) => self.give_up(&error),
             };
             if !matches!(over, Over::GivenBack) {
                 break over;
             }
-            sent = false;
-            if let Err(error) = self.task.mark(false).await {
+            if let Err(error) = delivery.unmark().await {
                 break self.give_up(&error);
             }
         };
@@ -126,8 +129,8 @@ impl Recorder {
             Over::Ended(end, seq) => {
                 let ending = self.task.end_turn(end, seq);
                 let is_written = self.write_end(&ending, &stopping).await;
-                // Before its readers see the end: the next turn may follow at once.
-                live.lock().remove(&self.task.id);
+                // Before the readers see the end: the next turn may follow at once.
+                live.remove(self.task.id);
                 let Ending { record, row, .. } = if is_written {
                     self.ack(seq);
                     ending
@@ -138,16 +141,16 @@ impl Recorder {
             }
             Over::Unwritten => {
                 let ending = self.task.end_turn(End::Failed(not_written()), None);
-                // Its readers need not wait for the store: the call has failed whatever the store does next.
+                // Readers need not wait for the store: the call has failed whatever the store does next.
                 self.task
                     .show_end(ending.record.clone(), ending.row.clone());
-                // As long as the store has it as unfinished, it is looked up here.
+                // As long as the store has the task as unfinished, it is looked up here.
                 self.write_end(&ending, &stopping).await;
-                live.lock().remove(&self.task.id);
+                live.remove(self.task.id);
             }
-            // It stays in the store for the next start. What was given back is not over.
+            // The task stays in the store for the next start. A returned call is not over.
             Over::Parked | Over::GivenBack => {
-                live.lock().remove(&self.task.id);
+                live.remove(self.task.id);
                 self.task.show(false);
                 if self.asking.call().is_sent() {
                     self.asking.leave();
@@ -156,8 +159,9 @@ impl Recorder {
         }
     }
 
-    /// Writes the end of the turn. While the store is in trouble, as when its disk is full, it is tried again until the
-    /// hub stops; the next hub then takes up the task as unfinished. False if the end could not be written.
+    /// Writes the end of the turn. While the store fails, for example because its disk is full, the write is
+    /// retried until the hub stops; the next hub then resumes the task as unfinished. Returns false if the
+    /// end could not be written.
     async fn write_end(&self, ending: &Ending, stopping: &CancellationToken) -> bool {
         let task = self.task.id;
         let mut pause = END_RETRY;
@@ -173,66 +177,14 @@ impl Recorder {
                     return false;
                 }
             }
-            // One more try when the hub stops.
+            // One more attempt when the hub stops.
             timeout(pause, stopping.cancelled()).await.ok();
             pause = (pause * 2).min(END_RETRY_MOST);
         }
     }
 
-    /// Waits for the call's turn; `sent` is committed before the agent gets it, so that it never runs twice. False if
-    /// the hub stops before that.
-    async fn send(
-        &mut self,
-        sent: &mut bool,
-        stopping: &CancellationToken,
-    ) -> Result<bool, StoreError> {
-        let call = self.asking.call().clone();
-        loop {
-            let placed = call.entry.placed.notified();
-            tokio::pin!(placed);
-            placed.as_mut().enable();
-            // One that the agent got before a restart is sent already.
-            if call.is_ended() || call.is_sent() {
-                return Ok(true);
-            }
-            if stopping.is_cancelled() {
-                if *sent {
-                    self.task.mark(false).await?;
-                }
-                return Ok(false);
-            }
-            if call.clock.lock().progress == Progress::Placed {
-                if !*sent {
-                    // Nobody is told that the agent has what it never gets.
-                    if call.end_without_right() {
-                        continue;
-                    }
-                    self.task.mark(true).await?;
-                    *sent = true;
-                    // Look again: that took a while.
-                    continue;
-                }
-                if call.entry.send(&call) {
-                    return Ok(true);
-                }
-                // The agent left in between: it never saw the message.
-                *sent = false;
-                if !call.is_ended() {
-                    self.task.mark(false).await?;
-                }
-                continue;
-            }
-            let mut keys = Vec::new();
-            tokio::select! {
-                () = placed => {}
-                // It ended while it waited: ring once more, for `record` to hear.
-                () = self.bell.wait(&mut keys) => self.asking.listen(self.bell.rope(0)),
-                () = stopping.cancelled() => {}
-            }
-        }
-    }
-
-    /// Writes the reply to the log until it ends and all of it is written. The pipe is read only while the store keeps up.
+    /// Writes the reply to the log until the call has ended and all of the reply is committed. The pipe is
+    /// read only while the store keeps up.
     async fn record(&mut self, stopping: &CancellationToken) -> Over {
         let stopped = stopping.cancelled();
         tokio::pin!(stopped);
@@ -267,9 +219,9 @@ impl Recorder {
                         break Over::Ended(end, seq);
                     }
                 }
-                // It may have been given back.
+                // The call may have been returned.
                 () = moved => {}
-                // The hub has waited for it as long as it does.
+                // The grace period of the hub is over.
                 () = &mut stopped, if is_open => {
                     self.note();
                     let keep = *self.task.keep.lock();
@@ -292,14 +244,14 @@ impl Recorder {
         over
     }
 
-    /// The agent need not send again what is kept, or what nobody wants to be kept.
+    /// Tells the agent which frames it need not send again: those that are committed, or need not be.
     fn ack(&self, seq: Option<u64>) {
         if let Some(seq) = seq {
             self.asking.call().ack(seq);
         }
     }
 
-    /// Writes down by what the agent's door finds the work again.
+    /// Writes the door-specific handle of the call, once.
     fn note(&mut self) {
         let handle = self.asking.call().handle().filter(|_| !self.is_noted);
         if let Some(handle) = handle.cloned() {
@@ -308,8 +260,8 @@ impl Recorder {
         }
     }
 
-    /// Waits until that is committed. It comes before anything that the agent says: whoever has heard a word may count on
-    /// it that a killed hub goes on with the rest.
+    /// Waits until the handle is committed. The handle comes before all events: a reader that has seen an
+    /// event may rely on it that a killed hub resumes the rest.
     async fn noted(&mut self) -> Result<(), StoreError> {
         match self.noting.take() {
             Some(noting) => noting.await,
@@ -340,7 +292,8 @@ impl Recorder {
         }
     }
 
-    /// The log has as much of this call as it may: the agent is told to stop. What it said until then is written.
+    /// Fails the call because its log has reached its limit, and tells the agent to stop. Earlier events are
+    /// written.
     fn cut_off(&self) {
         let max = self.logged_max;
         let text = format!("the agent said more than {max}, as much as is kept of one call");
@@ -348,7 +301,7 @@ impl Recorder {
         self.asking.call().finish(end, true);
     }
 
-    /// The store failed: so does the call, and the agent is told to stop.
+    /// Fails the call because the store failed, and tells the agent to stop.
     fn give_up(&self, error: &StoreError) -> Over {
         tracing::error!(task = %self.task.id, %error, "a task could not be written");
         self.asking.call().finish(End::Failed(not_written()), true);
@@ -356,7 +309,7 @@ impl Recorder {
     }
 }
 
-/// Waits for the oldest write; how many bytes it had, and the agent's number of its last frame.
+/// Waits for the oldest write, and returns its bytes and the agent's number of its last frame.
 async fn written(unwritten: &mut VecDeque<Unwritten>) -> Result<(usize, Option<u64>), StoreError> {
     let Some(oldest) = unwritten.front_mut() else {
         return Ok((0, None));

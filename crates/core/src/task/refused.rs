@@ -1,39 +1,44 @@
-//! Tasks that ended before they began: for callers whose protocol has a task for everything they ask.
+//! Tasks that end before they begin: for callers whose protocol has a task for every request.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 
-use super::{Task, end_record, followers::kept, store_failure};
+use super::{Task, TaskRegistry, end_record, followers::kept, store_failure};
 use jackfield_model::{CallId, End, Failure, Reason};
 
 use crate::{
-    hub::{Hub, Request},
+    hub::Request,
     outbox::{Callback, Follower, add},
     store::{LogItem, TaskRecord, TaskState},
     units::Span,
 };
 
-impl Hub {
-    /// Writes down a request that was refused, as a task that is over. No call is opened for it, and its agent never
-    /// hears of it. What is kept of it, and who is told, is as for any other task.
-    pub async fn note_refused(
+impl TaskRegistry {
+    /// Records a refused request as a finished task. No call is opened, and the agent never learns of the
+    /// request. The record, the log and the callbacks are as for any other task.
+    pub async fn record_refused(
         &self,
         request: Request,
         failure: Failure,
     ) -> Result<Arc<Task>, Failure> {
-        let _once = self.claim_once(&request).await;
-        if let Some(task) = self.repeated(&request).await? {
+        let _once = self.claim_key(&request).await;
+        if let Some(task) = self.find_repeated(&request).await? {
             return Ok(task);
         }
-        let entry = self.find(&request.principal, request.target.as_str())?;
-        self.check_size(&request.message)?;
+        let entry = self
+            .agents
+            .find(&request.principal, request.target.as_str())?;
+        request.check_size(&self.shared.limits)?;
         let mut followers = Vec::new();
-        add(&mut followers, request.followers, self.limits().followers)?;
+        add(
+            &mut followers,
+            request.followers,
+            self.shared.limits.followers,
+        )?;
         let token = request.principal.grant.token;
         Follower::sign(&mut followers, token);
-        let tasks = self.tasks();
-        let _underway = tasks.underway();
+        let _underway = self.underway();
         let (id, now) = (CallId::new(), Timestamp::now());
         let mut record = TaskRecord {
             id: id.into(),
@@ -45,7 +50,7 @@ impl Hub {
             agent: request.target,
             session: request.session.unwrap_or_else(|| id.into()),
             request: request.request.unwrap_or_else(|| id.into()),
-            // Nothing was called.
+            // No call was opened.
             parent: None,
             state: TaskState::Submitted,
             needs_auth: false,
@@ -65,7 +70,7 @@ impl Hub {
             context: BTreeMap::new(),
         };
         let keep = kept(entry.settings().store, &record);
-        let task = Task::new(record.clone(), keep, false, Some(0), tasks);
+        let task = Task::new(record.clone(), keep, false, Some(0), self);
         let state = state_of_refused(&failure.reason);
         let end = End::Failed(failure);
         end_record(&mut record, &end, now);
@@ -86,7 +91,7 @@ impl Hub {
     }
 }
 
-/// A request that came at a bad moment was turned away; any other could not be carried out.
+/// Returns the state of a refused request: rejected if it came at a bad moment, failed otherwise.
 fn state_of_refused(reason: &Reason) -> TaskState {
     match reason {
         Reason::Busy | Reason::RateLimited | Reason::Loop => TaskState::Rejected,

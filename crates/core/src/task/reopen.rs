@@ -1,36 +1,38 @@
-//! What becomes of unfinished tasks after a restart. The hub never runs a message twice.
+//! Unfinished tasks after a restart of the hub. The hub never delivers a message twice.
 
 use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 
-use super::{Task, no_such_task};
+use super::{Task, TaskRegistry, no_such_task};
 use jackfield_model::{End, Failure, Message};
 
 use crate::{
     agent::Keep,
-    call::{Call, Life, TakenUp},
+    call::{Call, Life, Resumed},
     door,
-    hub::{Hub, Request, Start},
+    hub::{CallOptions, Request},
+    principal::Principal,
     store::{Receipt, Reopened, StoreError, TaskRecord},
 };
 
-impl Hub {
-    /// What was not sent goes out when its agent registers. What was sent waits for the agent to resume it, or for its door
-    /// to find it again, for the same time as after a cut; it fails if what was said was not kept, since then nobody knows what is missing.
-    pub(crate) async fn take_up_tasks(&self, open: Vec<TaskRecord>) -> Result<(), StoreError> {
-        let tasks = self.tasks();
-        for record in open {
-            let mut reopened = tasks.store.read_turn(record).await?;
+impl TaskRegistry {
+    /// Resumes unfinished tasks. Undelivered messages are delivered when their agents register. A delivered
+    /// message waits for its agent to resume the work, or for the door to find the work again, for the same
+    /// grace period as after a lost connection; it fails if the log was not kept, since nobody knows then
+    /// what is missing.
+    pub(crate) async fn reopen_unfinished(&self) -> Result<(), StoreError> {
+        for record in self.store.reopen_tasks().await? {
+            let mut reopened = self.store.read_turn(record).await?;
             let sent = reopened.record.sent;
             let (keep, call) = match reopened.message.take() {
                 Some(message) => (Keep::Full, self.reopen(&mut reopened, message)),
                 None => (Keep::Meta, Err(Failure::hub_restarted())),
             };
             let turn = Some(reopened.turn);
-            let task = Task::new(reopened.record, keep, call.is_ok(), turn, tasks);
+            let task = Task::new(reopened.record, keep, call.is_ok(), turn, self);
             match call {
-                Ok(call) => drop(tasks.run(task, call, sent, Receipt::ready(Ok(())))),
+                Ok(call) => drop(self.deliver_and_record(task, call, sent, Receipt::ready(Ok(())))),
                 Err(failure) => task.conclude(End::Failed(failure)).await?,
             }
         }
@@ -45,31 +47,39 @@ impl Hub {
         request.session = Some(record.session.clone());
         request.request = Some(record.request.clone());
         request.wait_online = (!record.sent).then(|| self.waits(record));
-        let taken_up = record.sent.then(|| TakenUp {
+        let resumed = record.sent.then(|| Resumed {
             has_reply: reopened.has_reply,
             received: reopened.seq.unwrap_or(0),
             handle: record.handle.clone(),
             asks: std::mem::take(&mut reopened.asks),
             answers: std::mem::take(&mut reopened.answers),
         });
-        self.start(
+        self.calls.open_as(
             request,
-            &Start {
+            &CallOptions {
                 id: Some(record.call),
                 task: Some(record.id),
                 is_allowed: true,
-                taken_up,
+                resumed,
                 handle_before: record.handle.clone().filter(|_| !record.sent),
                 context: record.context.clone(),
-                ..Start::new(Life::Kept)
+                ..CallOptions::new(Life::Kept)
             },
         )
     }
 
+    /// Returns the sender of a task's last message, with the rights of now.
+    fn sender_of(&self, record: &TaskRecord) -> Option<Principal> {
+        let grant = record.token.map(|token| self.tokens.grant(token));
+        Principal::restored(&record.principal, grant)
+    }
+
     fn waits(&self, record: &TaskRecord) -> Duration {
         let until = |until: Timestamp| until.duration_since(Timestamp::now());
-        record.wait_until.map_or(self.limits().queue_wait.0, |at| {
-            Duration::try_from(until(at)).unwrap_or_default()
-        })
+        record
+            .wait_until
+            .map_or(self.shared.limits.queue_wait.0, |at| {
+                Duration::try_from(until(at)).unwrap_or_default()
+            })
     }
 }

@@ -1,5 +1,4 @@
-//! The tail of a task's log in memory: numbers what comes in, merges adjacent text, forgets the oldest beyond its size,
-//! and hands out rows from any position, cutting text where a cursor points into it.
+//! [`Ring`]: the tail of a task's log in memory. The ring numbers items, merges adjacent text, forgets the oldest rows beyond its size, and returns rows from any position, cutting text where a cursor points into it.
 
 use std::collections::VecDeque;
 
@@ -8,7 +7,7 @@ use jiff::Timestamp;
 
 use crate::store::{LogItem, LogRow};
 
-/// Text is merged in the ring up to this size, so that cutting a row copies little.
+/// Largest merged text in the ring, so that cutting a row copies little.
 const MERGED_MAX: usize = 4 << 10;
 
 /// The tail of a task's log.
@@ -35,12 +34,12 @@ impl Ring {
         self.end
     }
 
-    /// The first position that is still here.
+    /// First position in the ring.
     pub(super) fn start(&self) -> u64 {
         self.rows.front().map_or(self.end, |row| row.pos)
     }
 
-    /// Numbers items that are written down at a time, keeps them, and returns the rows for the store.
+    /// Numbers items written at the time `at`, keeps them, and returns the rows for the store.
     pub(super) fn number(
         &mut self,
         items: Vec<(LogItem, Option<u64>)>,
@@ -83,7 +82,8 @@ impl Ring {
         self.rows.push_back(row);
     }
 
-    /// About `max` bytes of rows from a position on. Nothing if the position is no longer (or not yet) here.
+    /// Returns about `max` bytes of rows from a position on. Empty if the position is no longer, or not yet,
+    /// in the ring.
     pub(super) fn read(&self, from: u64, max: usize) -> Vec<LogRow> {
         if from < self.start() {
             return Vec::new();
@@ -104,7 +104,7 @@ impl Ring {
     }
 }
 
-/// A row without what lies before a position: a cursor may point into merged text.
+/// Removes what lies before a position from a row: a cursor may point into merged text.
 pub(super) fn cut(mut row: LogRow, from: u64) -> LogRow {
     if from <= row.pos {
         return row;
@@ -113,7 +113,7 @@ pub(super) fn cut(mut row: LogRow, from: u64) -> LogRow {
         let wanted = usize::try_from(from - row.pos)
             .unwrap_or(usize::MAX)
             .min(chunk.text.len());
-        // Cursors we hand out lie on characters; one that does not is moved back, so that nothing is lost.
+        // Our cursors lie on characters; any other is moved back, so that nothing is lost.
         let at = (0..=wanted)
             .rev()
             .find(|at| chunk.text.is_char_boundary(*at))

@@ -1,10 +1,10 @@
-//! What an agent says in a turn, for the callback of a task whose log is not kept: nobody else will tell it.
+//! [`Said`]: the reply in a turn, for the callback of a task whose log is not kept.
 
 use jackfield_model::{ChunkKind, End, Event};
 
 use crate::store::LogItem;
 
-/// The words and artifacts of a turn, as far as they fit. What else an agent says is no part of its answer.
+/// Text and artifacts of a turn, as far as they fit. Other events are no part of the answer.
 #[derive(Debug)]
 pub(super) struct Said {
     items: Vec<LogItem>,
@@ -12,7 +12,7 @@ pub(super) struct Said {
 }
 
 impl Said {
-    /// Nothing yet, and room for so many bytes.
+    /// Creates an empty reply with room for so many bytes.
     pub(super) fn new(room: usize) -> Self {
         Self {
             items: Vec::new(),
@@ -43,7 +43,7 @@ impl Said {
         }
     }
 
-    /// All of it, with the end.
+    /// Returns the reply, with the end.
     pub(super) fn take(&mut self, end: End) -> Vec<LogItem> {
         self.items.push(LogItem::End(end));
         std::mem::take(&mut self.items)

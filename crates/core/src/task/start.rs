@@ -1,71 +1,70 @@
-//! How a kept call becomes a task, goes on with another message, or is cancelled.
+//! How a durable call becomes a task, is continued by another message, or is cancelled. See [`TaskRegistry`].
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 
-use super::{Task, followers::kept, store_failure};
+use super::{Task, TaskRegistry, followers::kept, store_failure};
 use jackfield_model::{CallId, End, Failure, Reason, TaskId};
 
 use crate::{
     agent::Keep,
     call::Life,
     clock::Progress,
-    hub::{Hub, LONGEST, Request, Start},
+    hub::{CallOptions, LONGEST, Request},
     outbox::{Callback, Follower, add},
     principal::Principal,
     store::{LogItem, TaskRecord, TaskState},
     units::Span,
 };
 
-impl Hub {
-    /// Starts a kept call as a new task. It is accepted when this returns: the store has it. A request that is repeated
-    /// (see [`Request::once`]) gives the task that was made of it, wherever that stands.
-    pub async fn start_task(&self, request: Request) -> Result<Arc<Task>, Failure> {
-        let _once = self.claim_once(&request).await;
-        if let Some(task) = self.repeated(&request).await? {
+impl TaskRegistry {
+    /// Starts a durable call as a new task. When this returns, the store has the task, and the task's
+    /// `Delivery` hands the call to its agent. A repeated request (see [`Request::once`]) returns the task of
+    /// the first one, in whatever state.
+    pub async fn start(&self, request: Request) -> Result<Arc<Task>, Failure> {
+        let _once = self.claim_key(&request).await;
+        if let Some(task) = self.find_repeated(&request).await? {
             return Ok(task);
         }
-        self.keep_call(request, CallId::new(), None).await
+        self.open_turn(request, CallId::new(), None).await
     }
 
-    /// Goes on with a task whose agent waits for another message. One that is repeated gives the task as it stands.
+    /// Continues a task whose agent waits for another message. A repeated request returns the task as it is.
     pub async fn continue_task(
         &self,
         mut request: Request,
         task: &Arc<Task>,
     ) -> Result<Arc<Task>, Failure> {
-        let tasks = self.tasks();
         request.target = task.record().agent;
-        let _once = self.claim_once(&request).await;
-        let _turn = tasks.changing.claim(task.id).await;
-        if let Some(task) = self.repeated(&request).await? {
+        let _once = self.claim_key(&request).await;
+        let _turn = self.changing.claim(task.id).await;
+        if let Some(task) = self.find_repeated(&request).await? {
             return Ok(task);
         }
-        let record = tasks.current(task).await?;
-        // Whoever may go on with a task may repeat its last message, too.
+        let record = self.current(task).await?;
+        // A principal that may continue a task may also repeat its last message.
         if let Some(once) = &request.once
             && once.is_that_of(&record)?
         {
-            return Ok(tasks.at_hand(record));
+            return Ok(self.at_hand(record));
         }
-        if record.state != TaskState::InputRequired || tasks.is_live(task.id) {
+        if record.state != TaskState::InputRequired || self.live.contains(task.id) {
             let state = record.state.name();
             let text = format!("task {} is {state} and takes no further message", task.id);
             return Err(Failure::new(Reason::Conflict, text));
         }
         request.session = Some(record.session.clone());
-        self.keep_call(request, CallId::new(), Some(record)).await
+        self.open_turn(request, CallId::new(), Some(record)).await
     }
 
-    async fn keep_call(
+    async fn open_turn(
         &self,
         mut request: Request,
         id: CallId,
         before: Option<TaskRecord>,
     ) -> Result<Arc<Task>, Failure> {
-        let tasks = self.tasks();
-        let _underway = tasks.underway();
+        let _underway = self.underway();
         let task_id = before
             .as_ref()
             .map_or_else(|| TaskId::from(id), |record| record.id);
@@ -80,7 +79,7 @@ impl Hub {
             .map_or_else(Vec::new, |record| record.followers.clone());
         let mut new = std::mem::take(&mut request.followers);
         Follower::sign(&mut new, token);
-        let replaced = add(&mut followers, new, self.limits().followers)?;
+        let replaced = add(&mut followers, new, self.shared.limits.followers)?;
         let once = request
             .once
             .take()
@@ -90,12 +89,12 @@ impl Hub {
             .wait_online
             .and_then(|span| Timestamp::now().checked_add(span.min(LONGEST)).ok());
         let message = request.message.clone();
-        let call = self.start(
+        let call = self.calls.open_as(
             request,
-            &Start {
+            &CallOptions {
                 id: Some(id),
                 task: Some(task_id),
-                // A task goes on in its conversation, whoever of those who may has the next word.
+                // A task continues in its own session, whichever principal sends the next message.
                 speaker: before
                     .as_ref()
                     .and_then(|record| Principal::from_key(&record.principal)),
@@ -103,7 +102,7 @@ impl Hub {
                     .as_ref()
                     .map_or_else(BTreeMap::new, |record| record.context.clone()),
                 handle_before: before.as_ref().and_then(|record| record.handle.clone()),
-                ..Start::new(Life::Kept)
+                ..CallOptions::new(Life::Kept)
             },
         )?;
         let now = Timestamp::now();
@@ -140,11 +139,11 @@ impl Hub {
             followers,
             once,
             unread,
-            context: self.kept_context(&call),
+            context: self.calls.durable_context(&call),
         };
         let keep = kept(call.entry.settings().store, &record);
         let turn = Some(record.log_end);
-        let task = Task::new(record, keep, true, turn, tasks);
+        let task = Task::new(record, keep, true, turn, self);
         let rows = task.number(vec![(LogItem::Message(message), None)], now);
         let record = task.record();
         let told = if sent {
@@ -152,52 +151,50 @@ impl Hub {
         } else {
             Vec::new()
         };
-        // Nobody waits for it: the save that follows is committed later.
-        drop(tasks.callbacks.forget(task_id, &replaced));
+        // Not awaited: the save that follows is committed later.
+        drop(self.callbacks.forget(task_id, &replaced));
         let saved = task.save(record, rows, told, true);
-        // The recorder owns the call from here on: a caller that leaves now changes nothing.
-        tasks
-            .run(task.clone(), call, sent, saved)
+        // The agent gets the call now: as soon as the task is saved, and the call has its turn.
+        self.deliver_and_record(task.clone(), call, sent, saved)
             .await
             .map_err(|error| store_failure(&error))?;
         Ok(task)
     }
 
-    /// Cancels a task, whether it runs or waits for another message. It is cancelled when this returns, as far as the
-    /// agent and the caller go; one that waits, in the store too.
-    pub async fn cancel_task(&self, principal: &Principal, id: TaskId) -> Result<(), Failure> {
-        let tasks = self.tasks();
+    /// Cancels a task, whether it runs or waits for another message. When this returns, the agent and the
+    /// caller are told; a waiting task is cancelled in the store, too.
+    pub async fn cancel(&self, principal: &Principal, id: TaskId) -> Result<(), Failure> {
         let conflict = |state: &str| {
             let text = format!("task {id} is {state} and cannot be cancelled");
             Failure::new(Reason::Conflict, text)
         };
-        tasks.find(principal, id).await?;
-        // Nobody goes on with it meanwhile.
-        let _turn = tasks.changing.claim(id).await;
-        let task = tasks.find(principal, id).await?;
+        self.find(principal, id).await?;
+        // Keeps the next turn from starting meanwhile.
+        let _turn = self.changing.claim(id).await;
+        let task = self.find(principal, id).await?;
         if task
             .call()
             .is_some_and(|call| call.finish(End::Cancelled, true))
         {
             return Ok(());
         }
-        if tasks.is_live(id) {
+        if self.live.contains(id) {
             return Err(conflict("just ending"));
         }
-        let record = tasks.current(&task).await?;
+        let record = self.current(&task).await?;
         if record.state.is_final() {
             return Err(conflict(record.state.name()));
         }
-        let log = tasks.store.read_log(id, 0, 1).await;
+        let log = self.store.read_log(id, 0, 1).await;
         let log = log.map_err(|error| store_failure(&error))?;
         let keep = if log.is_empty() {
             Keep::Meta
         } else {
             Keep::Full
         };
-        let task = Task::new(record, keep, false, None, tasks);
+        let task = Task::new(record, keep, false, None, self);
         let written = task.conclude(End::Cancelled).await;
-        tasks.turns.tell(id);
+        self.turns.tell(id);
         written.map_err(|error| store_failure(&error))
     }
 }

@@ -1,5 +1,4 @@
-//! One reader of a task: by cursor, from the ring while it is there, from the log before that. A reader that lags
-//! more than either keeps gets a gap and goes on.
+//! [`Subscription`]: one reader of a task, by cursor, from the ring where possible, else from the log. A reader that lags behind both gets a gap and continues.
 
 use std::sync::Arc;
 
@@ -12,35 +11,35 @@ use crate::{
     store::{LogItem, LogRow, StoreError},
 };
 
-/// How much is read at once.
+/// Bytes that are read at once.
 const BATCH: usize = 64 << 10;
 
-/// What a reader of a task gets.
+/// One item for a reader of a task.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TaskItem {
-    /// Something that was said.
+    /// A row of the log.
     Row {
-        /// Where to go on after it.
+        /// Cursor after the row.
         next: Cursor,
-        /// When: see [`LogRow::at`].
+        /// Time of the row: see [`LogRow::at`].
         at: Timestamp,
-        /// What.
+        /// Content of the row.
         item: LogItem,
     },
-    /// Something is no longer there. After a gap that goes back, everything so far follows again.
+    /// Rows that are no longer there. After a gap that goes back, all rows so far follow again.
     Gap {
-        /// Where it goes on.
+        /// Cursor of the next row.
         next: Cursor,
     },
 }
 
-/// One reader of a task.
+/// One reader of a [`Task`].
 #[derive(Debug)]
 pub struct Subscription {
     task: Arc<Task>,
     epoch: u32,
     pos: u64,
-    /// The cursor was of an older epoch: say so first.
+    /// Whether the cursor was of an older epoch, which is reported first, as a gap.
     stale: bool,
     moved: watch::Receiver<(u64, bool)>,
     ready: std::vec::IntoIter<LogRow>,
@@ -64,12 +63,12 @@ impl Subscription {
         }
     }
 
-    /// The task.
+    /// Returns the task.
     pub fn task(&self) -> &Arc<Task> {
         &self.task
     }
 
-    /// The next item; nothing once the task's turn is over and all of it was read. Cancel-safe.
+    /// Waits for the next item; returns `None` once the turn is over and all of it was read. Cancel-safe.
     pub async fn next(&mut self) -> Result<Option<TaskItem>, StoreError> {
         loop {
             if std::mem::take(&mut self.stale) {
@@ -96,7 +95,7 @@ impl Subscription {
         }
     }
 
-    /// Gets rows from the ring, else from the log; a gap where neither has them any more.
+    /// Reads rows from the ring, else from the log; returns a gap if neither has them any more.
     async fn fill(&mut self, end: u64) -> Result<Option<TaskItem>, StoreError> {
         let (rows, start) = {
             let ring = self.task.ring.lock();
@@ -115,7 +114,7 @@ impl Subscription {
                 Keep::Meta | Keep::None => Vec::new(),
             };
         }
-        // What is numbered but not shown yet (an end that is not committed) is not for readers.
+        // Rows that are numbered but not shown yet (an uncommitted end) are not for readers.
         rows.retain(|row| row.pos < end && row.pos + row.item.advance() > self.pos);
         let Some(first) = rows.first() else {
             self.pos = start.clamp(self.pos + 1, end);

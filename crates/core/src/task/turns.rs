@@ -1,4 +1,4 @@
-//! Waiting for the next turn of a task that waits for its caller: readers who want to see it to its end stay for it.
+//! [`Turns`]: readers that wait for the next turn of a task whose agent waits for another message.
 
 use std::{
     collections::HashMap,
@@ -8,16 +8,16 @@ use std::{
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use super::{Cursor, Task, TaskBook};
+use super::{Cursor, Task, TaskRegistry};
 use jackfield_model::{Failure, TaskId};
 
 use crate::{hub::stopping, principal::Principal};
 
-/// Those who wait, by the task they wait for.
+/// Wake-ups of waiting readers, by task.
 #[derive(Debug, Default)]
 pub(super) struct Turns(Mutex<HashMap<TaskId, Weak<Notify>>>);
 
-/// One who waits. The last one to leave takes the bell along.
+/// A waiting reader. The last one to leave removes the wake-up.
 struct Waiting<'a> {
     turns: &'a Turns,
     id: TaskId,
@@ -25,7 +25,7 @@ struct Waiting<'a> {
 }
 
 impl Turns {
-    /// A turn has begun, or the task is over.
+    /// Wakes the readers of a task: a turn has begun, or the task is over.
     pub(super) fn tell(&self, id: TaskId) {
         let bell = self.0.lock().get(&id).and_then(Weak::upgrade);
         if let Some(bell) = bell {
@@ -58,9 +58,9 @@ impl Drop for Waiting<'_> {
     }
 }
 
-impl TaskBook {
-    /// The task once there is more of it than up to the cursor, or once it is over; fails if it is not kept any more, or
-    /// when the hub stops. Cancel-safe.
+impl TaskRegistry {
+    /// Waits until the task has more than up to `after`, or is over. Fails if the task is no longer kept, or
+    /// the hub stops. Cancel-safe.
     pub async fn next_turn(
         &self,
         principal: &Principal,
@@ -75,7 +75,7 @@ impl TaskBook {
             told.as_mut().enable();
             let task = self.find(principal, id).await?;
             let record = task.record();
-            if record.state.is_final() || record.log_end > after.pos || self.is_live(id) {
+            if record.state.is_final() || record.log_end > after.pos || self.live.contains(id) {
                 return Ok(task);
             }
             tokio::select! {

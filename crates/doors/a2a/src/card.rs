@@ -151,7 +151,7 @@ impl A2a {
         came: &Came,
     ) -> Result<Arc<Issued>, Failure> {
         let id = AgentId::parse(agent).map_err(|_| Failure::no_such_agent(agent))?;
-        let view = self.hub.find(principal, id.as_str())?.view();
+        let view = self.hub.agents().find(principal, id.as_str())?.view();
         let site = self.cards.site()?;
         let card = compose::agent_card(site, &view, self.terms(came));
         Ok(self.cards.issue(site, Subject::Agent(id), reader, card))
@@ -162,7 +162,7 @@ impl A2a {
     fn public_card_of(&self, agent: &str, reader: Reader, came: &Came) -> Option<Arc<Issued>> {
         let principal = Principal::local();
         let id = AgentId::parse(agent).ok()?;
-        let entry = self.hub.find(&principal, id.as_str()).ok()?;
+        let entry = self.hub.agents().find(&principal, id.as_str()).ok()?;
         if entry.share() != Share::Everyone {
             return None;
         }
@@ -177,8 +177,8 @@ impl A2a {
         came: &Came,
     ) -> Result<Arc<Issued>, Failure> {
         let site = self.cards.site()?;
-        let mut agents = self.hub.discover(principal, &Wanted::default());
-        agents.retain(|view| self.hub.find(principal, view.id.as_str()).is_ok());
+        let mut agents = self.hub.agents().discover(principal, &Wanted::default());
+        agents.retain(|view| self.hub.agents().find(principal, view.id.as_str()).is_ok());
         let card = compose::hub_card(site, &agents, self.terms(came));
         let subject = Subject::hub(principal);
         Ok(self.cards.issue(site, subject, reader, card))
@@ -193,7 +193,7 @@ impl A2a {
         version: Version,
         came: &Came,
     ) -> Result<String, Failure> {
-        let view = self.hub.find(principal, agent.as_str())?.view();
+        let view = self.hub.agents().find(principal, agent.as_str())?.view();
         let site = self.cards.site()?;
         let card = compose::extended_card(site, &view, self.terms(came));
         let subject = Subject::Extended(agent.clone());

@@ -203,7 +203,7 @@ mod tests {
                 one_call_per_session: true,
             };
             let agent = Scripted::attach(&hub, &local, &id, Profile::default(), manner);
-            let place = hub.find(&local, &id).unwrap();
+            let place = hub.agents().find(&local, &id).unwrap();
             let attachment = Attachment {
                 place: Arc::downgrade(&place),
                 ..Attachment::default()
@@ -214,7 +214,11 @@ mod tests {
                 stays = Some(agent);
             } else {
                 drop(agent);
-                hub.forget(&local, &place.id).unwrap().await.unwrap();
+                hub.agents()
+                    .forget(&local, &place.id)
+                    .unwrap()
+                    .await
+                    .unwrap();
             }
         }
         assert!(stays.is_some());

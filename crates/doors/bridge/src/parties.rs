@@ -84,7 +84,7 @@ fn announce(
     to: &AgentId,
     signal: &RtcSignal<'_>,
 ) -> Result<(), Refused> {
-    let called = bridge.hub.find(principal, to.as_str());
+    let called = bridge.hub.agents().find(principal, to.as_str());
     called.map_err(Refused::by("target_agent_id"))?;
     let Some(offer) = announced_offer(&signal.transfer_id, signal.payload) else {
         let text = "field \"payload\" must be the text of an offer of this transfer";

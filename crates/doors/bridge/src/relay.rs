@@ -70,14 +70,14 @@ pub(crate) async fn open(
     let (agent, id) = (request.target.clone(), request.request.clone());
     let id = id.expect("an order has a request id");
     if mode == Mode::Live {
-        let asking = bridge.hub.call(request)?;
+        let asking = bridge.hub.calls().open(request)?;
         bridge.open.add(&agent, &id, asking.call());
         return Ok(live::respond(&bridge, asking));
     }
     if let Some(callback) = &request.callback {
         bridge.callbacks.admit(callback).await?;
     }
-    let task = bridge.hub.start_task(request).await?;
+    let task = bridge.hub.tasks().start(request).await?;
     bridge.open.keep(&agent, &id, &task);
     if mode == Mode::Kept {
         return Ok(kept::respond(&bridge, task.subscribe(None), None));

@@ -291,7 +291,11 @@ pub(crate) fn say(
 /// caller of this function checks the permission before: a party of a transfer may answer the other one, even
 /// if it may not call it.
 pub(crate) fn post(bridge: &Bridge, to: &AgentId, frame: String) -> Result<(), Failure> {
-    let link = bridge.hub.find(&bridge.platform, to.as_str())?.link();
+    let link = bridge
+        .hub
+        .agents()
+        .find(&bridge.platform, to.as_str())?
+        .link();
     let link = link.and_then(|link| BridgeLink::behind(&*link));
     match link {
         Some(link) => link.post_frame(frame),

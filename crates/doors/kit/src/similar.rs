@@ -26,7 +26,9 @@ pub fn with_meant(failure: Failure, given: &str, hub: &Hub, principal: &Principa
     let Some(asked) = Asked::new(given) else {
         return failure;
     };
-    let near = hub.visible_ids(principal, |id| asked.may_mean(id.as_str()));
+    let near = hub
+        .agents()
+        .visible_ids(principal, |id| asked.may_mean(id.as_str()));
     let meant = asked.nearest(near.iter().map(AgentId::as_str).collect());
     if meant.is_empty() {
         return failure;

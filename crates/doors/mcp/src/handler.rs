@@ -54,7 +54,7 @@ impl Handler {
             () = context.ct.cancelled() => closing_cancels(context),
         };
         if is_cancelled && let Some(task) = asked.task() {
-            let cancelled = self.mcp.hub.cancel_task(&asker.principal, task).await;
+            let cancelled = self.mcp.hub.tasks().cancel(&asker.principal, task).await;
             // The task may have ended by itself.
             if let Err(failure) = cancelled {
                 tracing::debug!(%task, %failure, "not cancelled");

@@ -95,7 +95,10 @@ pub(crate) async fn wait(
 pub(crate) fn open_ask(asked: &Asked<'_>, task: &Task) -> Option<Ask> {
     let call = task.call()?;
     let approves = || {
-        let entry = asked.hub().find(asked.principal(), call.target.as_str());
+        let entry = asked
+            .hub()
+            .agents()
+            .find(asked.principal(), call.target.as_str());
         entry.is_ok_and(|entry| entry.settings().approvals_to_caller)
     };
     let mut asks = call.open_asks(asked.principal()).into_iter();

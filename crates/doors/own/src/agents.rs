@@ -52,6 +52,7 @@ pub(crate) async fn list(
     };
     let agents = state
         .hub
+        .agents()
         .discover(&principal, &wanted)
         .into_iter()
         .filter(|view| online != Some(false) || !view.online)
@@ -80,10 +81,11 @@ pub(crate) async fn show(
 
 /// Finds an agent that the principal may call or watch, as in the list.
 fn find(hub: &Hub, principal: &Principal, id: &AgentId) -> Result<entry::AgentView, Failure> {
-    hub.find(principal, id.as_str())
+    hub.agents()
+        .find(principal, id.as_str())
         .map(|entry| entry.view())
         .or_else(|failure| {
-            let seen = hub.discover(principal, &Wanted::default());
+            let seen = hub.agents().discover(principal, &Wanted::default());
             seen.into_iter().find(|view| view.id == *id).ok_or(failure)
         })
 }
@@ -104,7 +106,7 @@ pub(crate) async fn open_calls(
     Caller(principal): Caller,
     Id(id): Id,
 ) -> Result<Json<OpenCallList>, Problem> {
-    let calls = agent_id(&id).and_then(|id| state.hub.calls_at(&principal, &id));
+    let calls = agent_id(&id).and_then(|id| state.hub.calls().at_agent(&principal, &id));
     let calls = calls.map_err(|failure| with_meant(failure, &id, &state.hub, &principal))?;
     let calls = calls.iter().map(|call| OpenCallView::from(&**call));
     Ok(Json(OpenCallList {
@@ -127,14 +129,17 @@ pub(crate) async fn change(
     Id(id): Id,
     body: Unread,
 ) -> Result<Json<AgentView>, Problem> {
-    let entry = state.hub.find(&principal, &id);
+    let entry = state.hub.agents().find(&principal, &id);
     let entry = entry.map_err(|failure| with_meant(failure, &id, &state.hub, &principal))?;
     let body: AgentBody = body.read(&state).await?;
     let id = entry.id.clone();
     let settings = body
         .settings
         .map(|settings| settings.0.applied_to(entry.settings()));
-    let (view, saved) = state.hub.change(&principal, &id, body.share, settings)?;
+    let (view, saved) = state
+        .hub
+        .agents()
+        .change(&principal, &id, body.share, settings)?;
     saved.await?;
     tracing::info!(agent = %id, by = %principal.owner, "agent changed");
     Ok(Json(agent_for(&principal, view)))
@@ -159,7 +164,7 @@ pub(crate) async fn forget(
     Caller(principal): Caller,
     Id(id): Id,
 ) -> Result<StatusCode, Problem> {
-    let forgotten = agent_id(&id).and_then(|id| state.hub.forget(&principal, &id));
+    let forgotten = agent_id(&id).and_then(|id| state.hub.agents().forget(&principal, &id));
     let forgotten =
         forgotten.map_err(|failure| with_meant(failure, &id, &state.hub, &principal))?;
     forgotten.await?;

@@ -73,7 +73,11 @@ pub(crate) async fn open(
 ) -> Result<Response, Problem> {
     let meant = |failure| with_meant(failure, &id, &state.hub, &principal);
     let target = agent_id(&id).map_err(meant)?;
-    state.hub.find(&principal, target.as_str()).map_err(meant)?;
+    state
+        .hub
+        .agents()
+        .find(&principal, target.as_str())
+        .map_err(meant)?;
     let mut body: CallBody = body.read(&state).await?;
     let wish = wish(&body);
     let is_kept = body.is_kept();
@@ -84,11 +88,11 @@ pub(crate) async fn open(
         request.unread = Some(state.hub.limits().unread.0);
     }
     if is_kept || is_kept_for_reader {
-        let task = state.hub.start_task(request).await;
+        let task = state.hub.tasks().start(request).await;
         let task = task.map_err(meant)?;
         return reply(&state, &principal, &task, None, wish).await;
     }
-    let asking = state.hub.call(request);
+    let asking = state.hub.calls().open(request);
     let asking = asking.map_err(meant)?;
     let call = asking.call().clone();
     tracing::debug!(call = %call.id, from = call.principal.label(), to = %call.target, "live call");
@@ -100,7 +104,7 @@ pub(crate) async fn open(
 }
 
 fn can_resume(hub: &Hub, principal: &Principal, target: &AgentId) -> bool {
-    let entry = hub.find(principal, target.as_str());
+    let entry = hub.agents().find(principal, target.as_str());
     entry.is_ok_and(|entry| entry.can_resume())
 }
 

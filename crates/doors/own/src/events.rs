@@ -32,12 +32,12 @@ pub(crate) async fn watch(
     let team = params.one::<AgentId>("team")?;
     let raw = params.one("raw")?.unwrap_or(false);
     params.finish()?;
-    let among = team.map(|team| state.hub.members(&principal, team.as_str()));
+    let among = team.map(|team| state.hub.agents().members(&principal, team.as_str()));
     let filter = TapFilter {
         agent,
         among: among.transpose()?,
         raw,
     };
-    let watching = state.hub.watch(principal.clone(), filter);
+    let watching = state.hub.taps().watch(principal.clone(), filter);
     Ok(stream::watch(&state, &principal, watching))
 }

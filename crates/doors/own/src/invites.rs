@@ -60,6 +60,7 @@ pub(crate) async fn create(
     }
     let known = state
         .hub
+        .agents()
         .find(&Principal::admin(principal.owner.clone()), agent.as_str());
     let owner = match (&known, &wanted) {
         (Ok(entry), _) => entry.owner().clone(),

@@ -45,7 +45,7 @@ async fn find(state: &OwnState, principal: &Principal, id: &str) -> Result<Found
     let (Some(call), Some(task)) = (CallId::parse(id), TaskId::parse(id)) else {
         return Err(unknown());
     };
-    let task = match state.hub.open_call(principal, call) {
+    let task = match state.hub.calls().find(principal, call) {
         Some(call) => match call.task {
             Some(task) => task,
             None => return Ok(Found::Live(call)),
@@ -62,7 +62,7 @@ async fn find(state: &OwnState, principal: &Principal, id: &str) -> Result<Found
 /// Finds a [`Call`] of any caller that waits for a decision of the principal.
 fn find_waiting(state: &OwnState, principal: &Principal, id: &str) -> Option<Arc<Call>> {
     let (call, task) = (CallId::parse(id)?, TaskId::parse(id)?);
-    let mut waiting = state.hub.waiting_for(principal).into_iter();
+    let mut waiting = state.hub.calls().waiting_for(principal).into_iter();
     waiting.find(|it| it.id == call || it.task == Some(task))
 }
 
@@ -105,7 +105,7 @@ pub(crate) async fn list(
     records.truncate(limit);
     let next = records.last().filter(|_| more).map(|record| record.id);
     let summary = |record: TaskRecord| {
-        let call = state.hub.open_call(&principal, record.call);
+        let call = state.hub.calls().find(&principal, record.call);
         TaskSummary::new(record, call.as_deref())
     };
     let tasks = records.into_iter().map(summary).collect();
@@ -124,7 +124,7 @@ fn waiting(
     agent: Option<&AgentId>,
     limit: usize,
 ) -> Vec<WaitingView> {
-    let calls = state.hub.waiting_for(principal);
+    let calls = state.hub.calls().waiting_for(principal);
     let calls = calls
         .iter()
         .filter(|call| agent.is_none_or(|agent| [&call.target, &call.addressed].contains(&agent)));
@@ -264,12 +264,12 @@ pub(crate) async fn cancel(
     Id(id): Id,
 ) -> Result<StatusCode, Problem> {
     match find(&state, &principal, &id).await {
-        Ok(Found::Live(call)) => state.hub.cancel(&principal, call.id)?,
+        Ok(Found::Live(call)) => state.hub.calls().cancel(&principal, call.id)?,
         // A task waiting for its next message has no open call to cancel.
-        Ok(Found::Task(task)) => state.hub.cancel_task(&principal, task.id).await?,
+        Ok(Found::Task(task)) => state.hub.tasks().cancel(&principal, task.id).await?,
         Err(failure) if failure.reason == Reason::NotFound => {
             let task = TaskId::parse(&id).ok_or_else(|| failure.clone())?;
-            let cancelled = state.hub.cancel_at_agent(&principal, task);
+            let cancelled = state.hub.calls().cancel_at_agent(&principal, task);
             cancelled.map_err(|at_agent| match at_agent.reason {
                 Reason::NotFound => failure,
                 _ => at_agent,
@@ -311,7 +311,10 @@ pub(crate) async fn answer(
     };
     let body: AnswerBody = body.read(&state).await?;
     let (ask_id, answer) = body.answer()?;
-    state.hub.answer(&principal, call, &ask_id, answer)?;
+    state
+        .hub
+        .calls()
+        .answer(&principal, call, &ask_id, answer)?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -361,6 +364,6 @@ pub(crate) async fn say_more(
         epoch: record.epoch,
         pos: record.log_end,
     };
-    let task = state.hub.continue_task(request, &task).await?;
+    let task = state.hub.tasks().continue_task(request, &task).await?;
     reply(&state, &principal, &task, Some(since), wish).await
 }

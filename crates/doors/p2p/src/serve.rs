@@ -311,7 +311,7 @@ impl Reception {
         {
             trace::follow(&mut request, &HeaderMap::from_iter([(TRACEPARENT, value)]))?;
         }
-        let asking = self.0.hub.call(request)?;
+        let asking = self.0.hub.calls().open(request)?;
         let call = asking.call();
         tracing::debug!(call = %call.id, from = call.principal.label(), to = %call.target, "live call");
         let files = call.files().clone();
@@ -338,7 +338,7 @@ impl Reception {
     }
 
     fn find_shown(&self, principal: &Principal, id: &str) -> Result<AgentView, Failure> {
-        let view = self.0.hub.find(principal, id)?.view();
+        let view = self.0.hub.agents().find(principal, id)?.view();
         if card::is_shown(&view) {
             Ok(view)
         } else {
@@ -349,7 +349,7 @@ impl Reception {
     /// The agents that the principal may call and that peers may know of. Agents behind HTTP take the place of those
     /// that have their ids.
     fn agents(&self, principal: &Principal) -> Vec<AgentView> {
-        let mut agents = self.0.hub.discover(principal, &Wanted::default());
+        let mut agents = self.0.hub.agents().discover(principal, &Wanted::default());
         agents.retain(|view| {
             !self.0.endpoints.contains_key(&view.id)
                 && self.find(principal, view.id.as_str()).is_ok()

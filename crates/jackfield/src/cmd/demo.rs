@@ -143,7 +143,7 @@ impl Demo {
     /// Shows who calls, one line each. Never ends by itself.
     async fn show_calls(&self, newsroom: &Newsroom) {
         let hub = newsroom.hub();
-        let mut watching = hub.watch(Principal::local(), TapFilter::default());
+        let mut watching = hub.taps().watch(Principal::local(), TapFilter::default());
         loop {
             let seen = watching.next().await;
             if let Some(line) = line(&seen)

@@ -106,7 +106,7 @@ impl Serve {
             }
         }
         let grace = config.limits.stop_grace;
-        let awaited = match running.hub.awaited() {
+        let awaited = match running.hub.calls().awaited() {
             0 => String::new(),
             1 => format!("1 open call has {grace} to end; "),
             calls => format!("{calls} open calls have {grace} to end; "),

@@ -22,7 +22,7 @@ const MAX_PEERS: usize = 200;
 /// Calls a peer agent on behalf of a call, and sends the reply to the handler.
 pub(super) async fn call(desk: Arc<Desk>, parent: Arc<Call>, calling: Calling) {
     let request = request(&desk, &parent, &calling);
-    match request.and_then(|request| desk.hub.call(request)) {
+    match request.and_then(|request| desk.hub.calls().open(request)) {
         Ok(asking) => follow(asking, calling.feed).await,
         Err(failure) => calling.feed.end(Err(failed(failure))),
     }
@@ -121,7 +121,11 @@ pub(super) fn discover(desk: &Desk, looking: Looking) {
         skills: looking.skill.into_iter().collect(),
         online: false,
     };
-    let views = desk.hub.discover(&desk.principal, &wanted).into_iter();
+    let views = desk
+        .hub
+        .agents()
+        .discover(&desk.principal, &wanted)
+        .into_iter();
     let peers = views.take(MAX_PEERS).map(translate::peer).collect();
     // The handler may have stopped waiting.
     looking.found.send(peers).ok();

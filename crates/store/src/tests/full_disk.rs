@@ -84,7 +84,9 @@ async fn a_call_that_ends_while_the_disk_is_full_is_ended_and_told_when_there_is
     let hub = Hub::open(store.clone(), Limits::default()).await.unwrap();
     let (inbox, mut calls) = Inbox::new("local", hub.limits(), true);
     let (principal, id) = (Principal::local(), AgentId::parse("a").unwrap());
-    let attached = hub.attach(&principal, &id, Profile::default(), inbox, false);
+    let attached = hub
+        .agents()
+        .attach(&principal, &id, Profile::default(), inbox, false);
     let mut attached = attached.unwrap();
     attached.saved.take().unwrap().await.unwrap();
     let mut request = Request::new(principal.clone(), "own", id, Message::text("hi"));
@@ -94,7 +96,7 @@ async fn a_call_that_ends_while_the_disk_is_full_is_ended_and_told_when_there_is
         data: None,
         token: None,
     });
-    let task = hub.start_task(request).await.unwrap();
+    let task = hub.tasks().start(request).await.unwrap();
     let serving = calls.recv().await.unwrap();
 
     fill(dir.path());

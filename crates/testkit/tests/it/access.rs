@@ -123,7 +123,10 @@ async fn the_routes_without_a_token_are_those_that_are_listed() {
     // An agent that everyone may call: its card is the only thing that opens by that.
     let _agent = FakeAgent::attach(hub.hub(), "id");
     let (local, id) = (Principal::local(), AgentId::parse("id").unwrap());
-    let shared = hub.hub().change(&local, &id, Some(Share::Everyone), None);
+    let shared = hub
+        .hub()
+        .agents()
+        .change(&local, &id, Some(Share::Everyone), None);
     shared.unwrap().1.await.unwrap();
     let mut routes = described(&hub).await;
     routes.extend(rows().iter().filter_map(Row::route));

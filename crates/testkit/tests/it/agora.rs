@@ -22,7 +22,7 @@ fn watch(hub: &TestHub, id: &str) -> Watching {
         agent: Some(AgentId::parse(id).unwrap()),
         ..TapFilter::default()
     };
-    hub.hub().watch(Principal::local(), filter)
+    hub.hub().taps().watch(Principal::local(), filter)
 }
 
 /// Waits until the hub has noticed that an agent left.

@@ -22,7 +22,8 @@ async fn a_call_from_another_door_reaches_an_agora_agent_and_streams_back() {
     let mut agent = hub.agora("agent-1").await;
     let mut replies = hub
         .hub()
-        .call(fake_request("agent-1", "what is it?"))
+        .calls()
+        .open(fake_request("agent-1", "what is it?"))
         .unwrap()
         .replies();
     let message = agent.frame().await;

@@ -61,7 +61,7 @@ impl Nested {
                 principal,
                 ..fake_request(team, "go")
             };
-            let replies = hub.hub().call(request).unwrap().replies();
+            let replies = hub.hub().calls().open(request).unwrap().replies();
             let mut answer = JoinSet::new();
             answer.spawn(replies.finish());
             asked.answers.push(answer);

@@ -8,7 +8,11 @@ fn set(hub: &Hub, name: &str, allow_a2a: bool, calls_per_hour: Option<u32>) {
         calls_per_hour,
         ..Settings::default()
     };
-    drop(hub.change(&ann(), &id(name), None, Some(settings)).unwrap());
+    drop(
+        hub.agents()
+            .change(&ann(), &id(name), None, Some(settings))
+            .unwrap(),
+    );
 }
 
 /// Calls `a` as ann's agent `b` and takes the answer at once.
@@ -17,7 +21,7 @@ fn call_as_agent(hub: &Hub, line: &Line) -> Result<(), Failure> {
         principal: ann().as_agent(id("b")),
         ..to("a", "hi")
     };
-    let _asking = hub.call(request)?;
+    let _asking = hub.calls().open(request)?;
     assert!(line.next().finish(End::done()));
     Ok(())
 }
@@ -34,14 +38,14 @@ async fn an_agent_that_takes_no_calls_of_agents_takes_those_of_people() {
         principal: ann().as_agent(id("b")),
         ..to("a", "hi")
     };
-    assert_eq!(reason(hub.start_task(kept).await), Reason::RateLimited);
+    assert_eq!(reason(hub.tasks().start(kept).await), Reason::RateLimited);
     assert!(line.texts().is_empty());
-    let _by_person = hub.call(to("a", "hi")).unwrap();
+    let _by_person = hub.calls().open(to("a", "hi")).unwrap();
     let platform = Request {
         principal: Principal::platform(),
         ..to("a", "hi")
     };
-    let _by_platform = hub.call(platform).unwrap();
+    let _by_platform = hub.calls().open(platform).unwrap();
     assert_eq!(line.texts().len(), 2);
 }
 
@@ -57,7 +61,7 @@ async fn calls_of_agents_are_limited_within_any_hour() {
     let refused = call_as_agent(&hub, &line).unwrap_err();
     assert_eq!(refused.reason, Reason::RateLimited);
     assert!(refused.text.contains("3 calls"), "{refused}");
-    drop(hub.call(to("a", "people are not counted")).unwrap());
+    drop(hub.calls().open(to("a", "people are not counted")).unwrap());
     // The first one was 30 minutes ago.
     tokio::time::advance(Duration::from_secs(1799)).await;
     assert!(call_as_agent(&hub, &line).is_err());
@@ -97,7 +101,7 @@ async fn a_task_of_an_agent_is_not_judged_again_after_a_restart() {
         wait_online: Some(Duration::from_secs(3600)),
         ..to("a", "hi")
     };
-    let task = hub.start_task(request).await.unwrap().id;
+    let task = hub.tasks().start(request).await.unwrap().id;
     set(&hub, "a", false, Some(0));
     let hub = hub_on(Arc::new(store.copy()), |_| ()).await;
     let (_a, line) = agent(&hub, "a");

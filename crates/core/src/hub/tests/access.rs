@@ -3,17 +3,17 @@
 use super::*;
 
 fn ids(hub: &Hub, principal: &Principal) -> Vec<String> {
-    let views = hub.discover(principal, &Wanted::default());
+    let views = hub.agents().discover(principal, &Wanted::default());
     let ids: Vec<_> = views.iter().map(|view| view.id.to_string()).collect();
-    let mut visible = hub.visible_ids(principal, |_| true);
+    let mut visible = hub.agents().visible_ids(principal, |_| true);
     visible.sort();
     assert_eq!(visible, ids.iter().map(|it| id(it)).collect::<Vec<_>>());
-    assert!(hub.visible_ids(principal, |_| false).is_empty());
+    assert!(hub.agents().visible_ids(principal, |_| false).is_empty());
     ids
 }
 
 fn call_as(hub: &Hub, principal: &Principal, target: &str) -> Result<Asking, Failure> {
-    hub.call(Request {
+    hub.calls().open(Request {
         principal: principal.clone(),
         ..to(target, "hi")
     })
@@ -34,12 +34,18 @@ async fn an_agent_is_its_owners_and_foreign_looks_like_unknown() {
     let unknown = call_as(&hub, &bob(), "b").unwrap_err();
     assert_eq!(foreign.reason, Reason::NotFound);
     assert_eq!(foreign.text.replace("\"a\"", "\"b\""), unknown.text);
-    assert_eq!(reason(hub.find(&bob(), "a")), Reason::NotFound);
+    assert_eq!(reason(hub.agents().find(&bob(), "a")), Reason::NotFound);
     assert_eq!(
-        reason(hub.change(&bob(), &id("a"), Some(Share::Everyone), None)),
+        reason(
+            hub.agents()
+                .change(&bob(), &id("a"), Some(Share::Everyone), None)
+        ),
         Reason::NotFound
     );
-    assert_eq!(reason(hub.forget(&bob(), &id("a"))), Reason::NotFound);
+    assert_eq!(
+        reason(hub.agents().forget(&bob(), &id("a"))),
+        Reason::NotFound
+    );
 }
 
 #[tokio::test]
@@ -51,7 +57,10 @@ async fn a_call_scope_lets_call_and_see_what_it_covers() {
     assert_eq!(reason(call_as(&hub, &caller, "b")), Reason::NotFound);
     assert_eq!(ids(&hub, &caller), ["lab-1"]);
     assert_eq!(
-        reason(hub.change(&caller, &id("lab-1"), Some(Share::Everyone), None)),
+        reason(
+            hub.agents()
+                .change(&caller, &id("lab-1"), Some(Share::Everyone), None)
+        ),
         Reason::Unauthorized
     );
 }
@@ -69,7 +78,13 @@ async fn a_watch_scope_lets_see_but_not_call() {
 async fn an_agent_may_be_shared_with_some_with_all_and_with_nobody_again() {
     let hub = hub().await;
     let (_a, _line) = agent(&hub, "a");
-    let share = |share| drop(hub.change(&ann(), &id("a"), Some(share), None).unwrap());
+    let share = |share| {
+        drop(
+            hub.agents()
+                .change(&ann(), &id("a"), Some(share), None)
+                .unwrap(),
+        )
+    };
     share(Share::With(vec![owner("bob")]));
     assert!(call_as(&hub, &bob(), "a").is_ok());
     assert_eq!(ids(&hub, &bob()), ["a"]);
@@ -86,7 +101,8 @@ async fn sharing_makes_ways_that_were_found_before_stale() {
     let (a, _line) = agent(&hub, "a");
     let before = a.entry().generation();
     drop(
-        hub.change(&ann(), &id("a"), Some(Share::Nobody), None)
+        hub.agents()
+            .change(&ann(), &id("a"), Some(Share::Nobody), None)
             .unwrap(),
     );
     assert_ne!(a.entry().generation(), before);
@@ -99,7 +115,8 @@ async fn an_admin_may_call_and_change_everything_but_its_agents_may_not() {
     let admin = Principal::admin(owner("root"));
     assert!(call_as(&hub, &admin, "a").is_ok());
     assert!(
-        hub.change(&admin, &id("a"), Some(Share::Nobody), None)
+        hub.agents()
+            .change(&admin, &id("a"), Some(Share::Nobody), None)
             .is_ok()
     );
     let robot = admin.as_agent(id("robot"));
@@ -107,7 +124,9 @@ async fn an_admin_may_call_and_change_everything_but_its_agents_may_not() {
     assert_eq!(reason(call_as(&hub, &robot, "a")), Reason::NotFound);
     assert!(ids(&hub, &robot).is_empty());
     let daughter = ann().as_agent(id("a"));
-    let refused = hub.change(&daughter, &id("a"), Some(Share::Everyone), None);
+    let refused = hub
+        .agents()
+        .change(&daughter, &id("a"), Some(Share::Everyone), None);
     assert_eq!(
         reason(refused),
         Reason::Unauthorized,
@@ -159,13 +178,14 @@ async fn an_id_is_its_first_owners_even_while_away_and_after_a_restart() {
         Reason::Unauthorized
     );
     drop(
-        hub.change(
-            &ann(),
-            &id("a"),
-            Some(Share::With(vec![owner("bob")])),
-            None,
-        )
-        .unwrap(),
+        hub.agents()
+            .change(
+                &ann(),
+                &id("a"),
+                Some(Share::With(vec![owner("bob")])),
+                None,
+            )
+            .unwrap(),
     );
     let hub = hub_on(store, |_| ()).await;
     assert_eq!(
@@ -173,7 +193,7 @@ async fn an_id_is_its_first_owners_even_while_away_and_after_a_restart() {
         Reason::Unauthorized
     );
     assert_eq!(ids(&hub, &bob()), ["a"], "what was shared stays shared");
-    assert!(!hub.discover(&ann(), &Wanted::default())[0].online);
+    assert!(!hub.agents().discover(&ann(), &Wanted::default())[0].online);
     assert!(attach_as(&hub, &ann(), "a", &Line::new(), false).is_ok());
 }
 
@@ -204,6 +224,7 @@ async fn agents_are_found_by_skill_and_presence() {
         ..Profile::default()
     };
     let _a = hub
+        .agents()
         .attach(&ann(), &id("a"), profile, Line::new(), false)
         .unwrap();
     drop(agent(&hub, "b"));
@@ -212,7 +233,8 @@ async fn agents_are_found_by_skill_and_presence() {
             skills: skills.iter().map(|text| (*text).to_owned()).collect(),
             online,
         };
-        hub.discover(&ann(), &wanted)
+        hub.agents()
+            .discover(&ann(), &wanted)
             .iter()
             .map(|view| view.id.to_string())
             .collect()
@@ -228,7 +250,8 @@ async fn only_the_caller_its_owner_and_admins_may_cancel() {
     let hub = hub().await;
     let (_a, _line) = agent(&hub, "a");
     drop(
-        hub.change(&ann(), &id("a"), Some(Share::Everyone), None)
+        hub.agents()
+            .change(&ann(), &id("a"), Some(Share::Everyone), None)
             .unwrap(),
     );
     let bobs_agent = bob().as_agent(id("b"));
@@ -236,12 +259,14 @@ async fn only_the_caller_its_owner_and_admins_may_cancel() {
     let call = asking.call().id;
     let stranger = bob().as_agent(id("c"));
     for other in [&ann(), &person("eve"), &stranger] {
-        assert_eq!(reason(hub.cancel(other, call)), Reason::NotFound);
+        assert_eq!(reason(hub.calls().cancel(other, call)), Reason::NotFound);
     }
-    hub.cancel(&bob(), call).unwrap();
-    assert_eq!(reason(hub.cancel(&bob(), call)), Reason::NotFound);
+    hub.calls().cancel(&bob(), call).unwrap();
+    assert_eq!(reason(hub.calls().cancel(&bob(), call)), Reason::NotFound);
     let asking = call_as(&hub, &bobs_agent, "a").unwrap();
-    hub.cancel(&Principal::local(), asking.call().id).unwrap();
+    hub.calls()
+        .cancel(&Principal::local(), asking.call().id)
+        .unwrap();
 }
 
 #[tokio::test]
@@ -253,8 +278,8 @@ async fn the_platform_calls_any_agent_in_its_own_sessions_and_rules_over_none() 
         principal: platform.clone(),
         ..in_session("user-7:chat", to("a", "hi"))
     };
-    let task = hub.start_task(request.clone()).await.unwrap();
-    let _asking = hub.call(request).unwrap();
+    let task = hub.tasks().start(request.clone()).await.unwrap();
+    let _asking = hub.calls().open(request).unwrap();
     settle().await;
     for serving in [line.next(), line.next()] {
         assert_eq!(serving.call().agent_session.as_str(), "user-7:chat");
@@ -262,11 +287,14 @@ async fn the_platform_calls_any_agent_in_its_own_sessions_and_rules_over_none() 
     }
     assert!(!platform.is_admin() && !platform.may_register(&id("a")));
     assert_eq!(
-        reason(hub.change(&platform, &id("a"), Some(Share::Everyone), None)),
+        reason(
+            hub.agents()
+                .change(&platform, &id("a"), Some(Share::Everyone), None)
+        ),
         Reason::Unauthorized
     );
     assert!(hub.tasks().find(&platform, task.id).await.is_ok());
-    let anns = hub.start_task(to("a", "ann's")).await.unwrap();
+    let anns = hub.tasks().start(to("a", "ann's")).await.unwrap();
     assert!(hub.tasks().find(&platform, anns.id).await.is_err());
     assert!(hub.tasks().find(&ann(), task.id).await.is_err());
 }
@@ -274,10 +302,13 @@ async fn the_platform_calls_any_agent_in_its_own_sessions_and_rules_over_none() 
 #[tokio::test]
 async fn at_the_limit_whoever_is_away_for_longest_and_not_missed_makes_room() {
     let hub = hub_with(|limits| limits.agents_per_owner = 4).await;
-    let reserved = hub.reserve(&ann(), &id("far"), &Profile::default(), "a2a");
+    let reserved = hub
+        .agents()
+        .reserve(&ann(), &id("far"), &Profile::default(), "a2a");
     let (_far, _) = reserved.unwrap();
     drop(agent(&hub, "shared"));
-    hub.change(&ann(), &id("shared"), Some(Share::Everyone), None)
+    hub.agents()
+        .change(&ann(), &id("shared"), Some(Share::Everyone), None)
         .unwrap();
     drop(agent(&hub, "long-gone"));
     drop(agent(&hub, "just-gone"));

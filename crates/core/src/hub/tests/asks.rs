@@ -47,13 +47,15 @@ fn inputs(serving: &Serving) -> Vec<Input> {
 
 /// Bob calls ann's agent, which she shared.
 fn bobs_call(hub: &Hub, entry: &Arc<Entry>) -> Asking {
-    hub.change(&ann(), &entry.id, Some(Share::Everyone), None)
+    hub.agents()
+        .change(&ann(), &entry.id, Some(Share::Everyone), None)
         .unwrap();
-    hub.call(Request {
-        principal: bob(),
-        ..to(entry.id.as_str(), "hi")
-    })
-    .unwrap()
+    hub.calls()
+        .open(Request {
+            principal: bob(),
+            ..to(entry.id.as_str(), "hi")
+        })
+        .unwrap()
 }
 
 #[tokio::test]
@@ -66,27 +68,29 @@ async fn an_input_ask_goes_to_the_caller_whose_first_answer_wins() {
     assert_eq!(read(&asking).0, [Event::Ask(question("q"))]);
     assert_eq!(asking.call().open_asks(&bob()), [question("q")]);
     assert_eq!(
-        reason(hub.answer(&ann(), call, "q", words("no"))),
+        reason(hub.calls().answer(&ann(), call, "q", words("no"))),
         Reason::NotFound,
         "not the owner's to answer"
     );
     assert_eq!(
-        reason(hub.answer(&bob(), call, "x", words("no"))),
+        reason(hub.calls().answer(&bob(), call, "x", words("no"))),
         Reason::NotFound
     );
     assert_eq!(
-        reason(hub.answer(&bob(), call, "q", yes())),
+        reason(hub.calls().answer(&bob(), call, "q", yes())),
         Reason::Invalid,
         "yes is no answer to a question for words"
     );
-    hub.answer(&bob(), call, "q", words("this")).unwrap();
+    hub.calls()
+        .answer(&bob(), call, "q", words("this"))
+        .unwrap();
     assert_eq!(
-        reason(hub.answer(&bob(), call, "q", words("that"))),
+        reason(hub.calls().answer(&bob(), call, "q", words("that"))),
         Reason::Conflict
     );
     assert_eq!(inputs(&serving), [Input::Answer("q".into(), words("this"))]);
     assert_eq!(
-        reason(hub.answer(&bob(), CallId::new(), "q", words("no"))),
+        reason(hub.calls().answer(&bob(), CallId::new(), "q", words("no"))),
         Reason::NotFound
     );
 }
@@ -97,7 +101,7 @@ async fn an_approval_is_the_owners_and_the_caller_only_hears_that_it_waits() {
     let (a, line) = agent(&hub, "a");
     let asking = bobs_call(&hub, a.entry());
     let (serving, call) = (line.next(), asking.call().id);
-    let mut watching = hub.watch(ann(), TapFilter::default());
+    let mut watching = hub.taps().watch(ann(), TapFilter::default());
     serving.ask(approval("q"));
     let (events, _) = read(&asking);
     assert!(
@@ -114,22 +118,22 @@ async fn an_approval_is_the_owners_and_the_caller_only_hears_that_it_waits() {
         tool: Some("rm".into()),
     };
     assert_eq!(asking.call().approvals(), [awaited]);
-    let refused = hub.answer(&bob(), call, "q", yes()).unwrap_err();
+    let refused = hub.calls().answer(&bob(), call, "q", yes()).unwrap_err();
     assert_eq!(refused.reason, Reason::Unauthorized);
     assert!(refused.text.starts_with("ann decides"), "{refused}");
-    let found = |principal: &Principal| hub.waiting_for(principal).len();
+    let found = |principal: &Principal| hub.calls().waiting_for(principal).len();
     assert_eq!((found(&ann()), found(&bob())), (1, 0));
     let itself = ann().as_agent(id("a"));
     assert_eq!(
-        reason(hub.answer(&itself, call, "q", yes())),
+        reason(hub.calls().answer(&itself, call, "q", yes())),
         Reason::NotFound,
         "no agent approves for its owner"
     );
     assert_eq!(
-        reason(hub.answer(&ann(), call, "q", words("ok"))),
+        reason(hub.calls().answer(&ann(), call, "q", words("ok"))),
         Reason::Invalid
     );
-    hub.answer(&ann(), call, "q", yes()).unwrap();
+    hub.calls().answer(&ann(), call, "q", yes()).unwrap();
     assert_eq!(inputs(&serving), [Input::Answer("q".into(), yes())]);
     assert!(asking.call().approvals().is_empty());
     assert_eq!(found(&ann()), 0);
@@ -143,14 +147,18 @@ async fn an_approval_goes_to_the_caller_too_if_the_owner_said_so() {
         approvals_to_caller: true,
         ..Settings::default()
     };
-    hub.change(&ann(), &id("a"), None, Some(settings)).unwrap();
+    hub.agents()
+        .change(&ann(), &id("a"), None, Some(settings))
+        .unwrap();
     let asking = bobs_call(&hub, a.entry());
     let serving = line.next();
     serving.ask(approval("q"));
     assert_eq!(read(&asking).0, [Event::Ask(approval("q"))]);
-    hub.answer(&bob(), asking.call().id, "q", yes()).unwrap();
+    hub.calls()
+        .answer(&bob(), asking.call().id, "q", yes())
+        .unwrap();
     assert_eq!(
-        reason(hub.answer(&ann(), asking.call().id, "q", yes())),
+        reason(hub.calls().answer(&ann(), asking.call().id, "q", yes())),
         Reason::Conflict
     );
     assert_eq!(inputs(&serving).len(), 1);
@@ -160,14 +168,15 @@ async fn an_approval_goes_to_the_caller_too_if_the_owner_said_so() {
 async fn an_ask_that_is_repeated_after_a_resume_is_the_same_ask() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let asking = hub.call(to("a", "hi")).unwrap();
+    let asking = hub.calls().open(to("a", "hi")).unwrap();
     let cut = line.next();
     cut.ask(question("q"));
     let mut b = resume(&hub, "a", &Line::new());
     let serving = b.adopted.pop().unwrap();
     serving.ask(question("q"));
     assert_eq!(read(&asking).0.len(), 1, "the caller is asked once");
-    hub.answer(&ann(), asking.call().id, "q", words("this"))
+    hub.calls()
+        .answer(&ann(), asking.call().id, "q", words("this"))
         .unwrap();
     serving.ask(question("q"));
     assert!(read(&asking).0.is_empty());
@@ -178,12 +187,13 @@ async fn an_ask_that_is_repeated_after_a_resume_is_the_same_ask() {
 async fn an_ask_stops_the_clocks_and_runs_its_own() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let asking = hub.call(to("a", "hi")).unwrap();
+    let asking = hub.calls().open(to("a", "hi")).unwrap();
     let serving = line.next();
     serving.ask(question("q"));
     pass(&hub, 500).await;
     assert!(!asking.call().is_ended(), "idle long since, but suspended");
-    hub.answer(&ann(), asking.call().id, "q", words("this"))
+    hub.calls()
+        .answer(&ann(), asking.call().id, "q", words("this"))
         .unwrap();
     serving.ask(question("r"));
     pass(&hub, 599).await;
@@ -196,12 +206,13 @@ async fn an_ask_stops_the_clocks_and_runs_its_own() {
 async fn each_of_several_open_asks_has_its_own_time() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let asking = hub.call(to("a", "hi")).unwrap();
+    let asking = hub.calls().open(to("a", "hi")).unwrap();
     let serving = line.next();
     serving.ask(question("q"));
     pass(&hub, 500).await;
     serving.ask(question("r"));
-    hub.answer(&ann(), asking.call().id, "q", words("this"))
+    hub.calls()
+        .answer(&ann(), asking.call().id, "q", words("this"))
         .unwrap();
     pass(&hub, 500).await;
     assert!(!asking.call().is_ended());
@@ -215,17 +226,19 @@ fn three(hub: &Hub) -> ([Asking; 3], [Serving; 3], [Attached; 3]) {
     let (a, line_a) = agent(hub, "a");
     let (b, line_b) = agent(hub, "b");
     let (c, line_c) = agent(hub, "c");
-    let one = hub.call(to("a", "1")).unwrap();
+    let one = hub.calls().open(to("a", "1")).unwrap();
     let at_a = line_a.next();
     let two = hub
-        .call(Request {
+        .calls()
+        .open(Request {
             principal: ann().as_agent(id("a")),
             ..to("b", "2")
         })
         .unwrap();
     let at_b = line_b.next();
     let three = hub
-        .call(Request {
+        .calls()
+        .open(Request {
             principal: ann().as_agent(id("b")),
             ..to("c", "3")
         })
@@ -241,7 +254,8 @@ async fn an_ask_stops_the_clocks_of_all_known_ancestors() {
     servings[2].ask(question("q"));
     pass(&hub, 500).await;
     assert!(calls.iter().all(|asking| !asking.call().is_ended()));
-    hub.answer(&ann(), calls[2].call().id, "q", words("this"))
+    hub.calls()
+        .answer(&ann(), calls[2].call().id, "q", words("this"))
         .unwrap();
     pass(&hub, 121).await;
     assert!(
@@ -257,7 +271,8 @@ async fn clocks_run_again_although_a_call_in_between_has_ended_meanwhile() {
     at_c.ask(question("q"));
     at_b.finish(End::done());
     drop(two);
-    hub.answer(&ann(), three.call().id, "q", words("this"))
+    hub.calls()
+        .answer(&ann(), three.call().id, "q", words("this"))
         .unwrap();
     assert_eq!(one.call().suspended.load(Ordering::Acquire), 0);
     pass(&hub, 121).await;
@@ -274,7 +289,7 @@ async fn the_end_of_a_call_closes_its_asks() {
     let call = three.call().id;
     at_c.finish(End::done());
     assert_eq!(
-        reason(hub.answer(&ann(), call, "q", words("this"))),
+        reason(hub.calls().answer(&ann(), call, "q", words("this"))),
         Reason::NotFound
     );
     for asking in [one, two, three] {
@@ -286,7 +301,7 @@ async fn the_end_of_a_call_closes_its_asks() {
 async fn the_state_of_a_task_says_whether_a_question_is_open() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let task = hub.start_task(to("a", "hi")).await.unwrap();
+    let task = hub.tasks().start(to("a", "hi")).await.unwrap();
     settle().await;
     let serving = line.next();
     serving.ask(question("q"));
@@ -294,18 +309,24 @@ async fn the_state_of_a_task_says_whether_a_question_is_open() {
     settle().await;
     assert_eq!(state(&task), TaskState::InputRequired);
     let call = task.record().call;
-    hub.answer(&ann(), call, "q", words("this")).unwrap();
+    hub.calls()
+        .answer(&ann(), call, "q", words("this"))
+        .unwrap();
     assert_eq!(
         state(&task),
         TaskState::InputRequired,
         "another one is open"
     );
-    hub.answer(&ann(), call, "r", words("that")).unwrap();
+    hub.calls()
+        .answer(&ann(), call, "r", words("that"))
+        .unwrap();
     settle().await;
     assert_eq!(state(&task), TaskState::Working);
     // Answered before it was written down.
     serving.ask(question("s"));
-    hub.answer(&ann(), call, "s", words("too fast")).unwrap();
+    hub.calls()
+        .answer(&ann(), call, "s", words("too fast"))
+        .unwrap();
     settle().await;
     assert_eq!(state(&task), TaskState::Working);
     serving.finish(End::done());
@@ -317,13 +338,14 @@ async fn the_state_of_a_task_says_whether_a_question_is_open() {
 async fn an_agent_that_asks_too_much_at_once_fails_its_call_and_is_told() {
     let hub = hub_with(|limits| limits.asks_per_call = 3).await;
     let (_a, line) = agent(&hub, "a");
-    let asking = hub.call(to("a", "hi")).unwrap();
+    let asking = hub.calls().open(to("a", "hi")).unwrap();
     let serving = line.next();
     for n in 0..10 {
         // Answered ones do not count, however many there were.
         let id = format!("early {n}");
         assert_eq!(serving.ask(question(&id)), Pushed::Room);
-        hub.answer(&ann(), asking.call().id, &id, words("this"))
+        hub.calls()
+            .answer(&ann(), asking.call().id, &id, words("this"))
             .unwrap();
     }
     assert_eq!(serving.answers().len(), 3, "the last ones are remembered");
@@ -350,7 +372,7 @@ async fn a_question_whose_id_cannot_be_one_fails_its_call_and_the_agent_is_told(
         ("a\nb", no_id()),
         (&long, Reason::TooLarge),
     ] {
-        let asking = hub.call(to("a", "hi")).unwrap();
+        let asking = hub.calls().open(to("a", "hi")).unwrap();
         let serving = line.next();
         assert_eq!(serving.ask(question(&"x".repeat(256))), Pushed::Room);
         assert_eq!(serving.ask(question(bad)), Pushed::Ended, "{bad:?}");
@@ -363,12 +385,14 @@ async fn a_question_whose_id_cannot_be_one_fails_its_call_and_the_agent_is_told(
 async fn answers_are_remembered_for_a_connection_that_resumes_as_far_as_they_fit() {
     let hub = hub_with(|limits| limits.pipe_full = Size::kib(10)).await;
     let (_a, line) = agent(&hub, "a");
-    let asking = hub.call(to("a", "hi")).unwrap();
+    let asking = hub.calls().open(to("a", "hi")).unwrap();
     let cut = line.next();
     for id in ["p", "q", "r"] {
         cut.ask(question(id));
         let long = words(&id.repeat(4000));
-        hub.answer(&ann(), asking.call().id, id, long).unwrap();
+        hub.calls()
+            .answer(&ann(), asking.call().id, id, long)
+            .unwrap();
         inputs(&cut);
     }
     let mut new = resume(&hub, "a", &Line::new());
@@ -377,7 +401,10 @@ async fn answers_are_remembered_for_a_connection_that_resumes_as_far_as_they_fit
     let ids: Vec<_> = answers.iter().map(|(id, _)| id.as_str()).collect();
     assert_eq!(ids, ["q", "r"]);
     assert_eq!(
-        reason(hub.answer(&ann(), asking.call().id, "p", words("again"))),
+        reason(
+            hub.calls()
+                .answer(&ann(), asking.call().id, "p", words("again"))
+        ),
         Reason::Conflict
     );
 }
@@ -393,12 +420,13 @@ fn long_question(id: &str, bytes: usize) -> Ask {
 async fn open_questions_have_only_so_many_bytes_and_answered_ones_make_room() {
     let hub = hub_with(|limits| limits.asks_total = Size::kib(4)).await;
     let (_a, line) = agent(&hub, "a");
-    let asking = hub.call(to("a", "hi")).unwrap();
+    let asking = hub.calls().open(to("a", "hi")).unwrap();
     let serving = line.next();
     for n in 0..10 {
         let id = format!("early {n}");
         assert_eq!(serving.ask(long_question(&id, 1000)), Pushed::Room);
-        hub.answer(&ann(), asking.call().id, &id, words("this"))
+        hub.calls()
+            .answer(&ann(), asking.call().id, &id, words("this"))
             .unwrap();
     }
     for id in ["p", "q", "r", "s"] {
@@ -427,7 +455,7 @@ async fn one_question_has_only_so_many_bytes_whatever_of_it_is_long() {
         },
     ];
     for ask in long {
-        let asking = hub.call(to("a", "hi")).unwrap();
+        let asking = hub.calls().open(to("a", "hi")).unwrap();
         let serving = line.next();
         assert_eq!(serving.ask(long_question("p", 1000)), Pushed::Room);
         assert_eq!(serving.ask_numbered(ask, 1), Pushed::Ended);

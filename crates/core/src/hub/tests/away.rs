@@ -12,23 +12,23 @@ fn patient(request: Request) -> Request {
 }
 
 fn is_online(hub: &Hub) -> bool {
-    hub.discover(&ann(), &Wanted::default())[0].online
+    hub.agents().discover(&ann(), &Wanted::default())[0].online
 }
 
 #[tokio::test]
 async fn an_agent_that_is_away_keeps_its_calls_and_others_wait_or_are_refused() {
     let hub = hub().await;
     let (attached, line) = agent(&hub, "a");
-    let first = hub.call(to("a", "first")).unwrap();
+    let first = hub.calls().open(to("a", "first")).unwrap();
     let serving = line.next();
     attached.set_away(true);
     assert!(!is_online(&hub));
     assert_eq!(metric(&hub, "jackfield_agents_online"), 0);
     assert_eq!(
-        hub.call(to("a", "now")).unwrap_err().reason,
+        hub.calls().open(to("a", "now")).unwrap_err().reason,
         Reason::Offline
     );
-    let second = hub.call(patient(to("a", "second"))).unwrap();
+    let second = hub.calls().open(patient(to("a", "second"))).unwrap();
     assert!(line.texts().is_empty());
     serving.push(Event::Chunk(Chunk::text("still here")));
     serving.finish(End::done());
@@ -56,7 +56,7 @@ async fn an_agent_that_leaves_while_it_is_away_leaves_once() {
 async fn a_task_that_is_given_back_waits_and_is_sent_again() {
     let hub = hub().await;
     let (attached, line) = agent(&hub, "a");
-    let task = hub.start_task(patient(to("a", "hi"))).await.unwrap();
+    let task = hub.tasks().start(patient(to("a", "hi"))).await.unwrap();
     settle().await;
     assert_eq!(state(&task), TaskState::Working);
     attached.set_away(true);
@@ -76,7 +76,7 @@ async fn a_task_that_is_given_back_waits_and_is_sent_again() {
 async fn a_call_whose_caller_does_not_wait_is_not_given_back() {
     let hub = hub().await;
     let (_attached, line) = agent(&hub, "a");
-    let asking = hub.call(to("a", "hi")).unwrap();
+    let asking = hub.calls().open(to("a", "hi")).unwrap();
     let serving = line.next().give_back().unwrap_err();
     serving.finish(End::done());
     assert_eq!(asking.replies().finish().await.1, End::done());

@@ -41,7 +41,7 @@ async fn due(hub: &Hub) -> Vec<OutboxRow> {
 async fn a_task_that_ends_wakes_whoever_delivers() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let task = hub.start_task(told(to("a", "hi"))).await.unwrap();
+    let task = hub.tasks().start(told(to("a", "hi"))).await.unwrap();
     settle().await;
     assert!(due(&hub).await.is_empty());
     let deliver = async {
@@ -69,7 +69,7 @@ async fn a_task_that_ends_wakes_whoever_delivers() {
 async fn a_loop_wakes_when_a_pause_is_over_or_one_is_sent_again() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let task = hub.start_task(told(to("a", "hi"))).await.unwrap();
+    let task = hub.tasks().start(told(to("a", "hi"))).await.unwrap();
     settle().await;
     line.next().finish(End::done());
     settle().await;
@@ -101,7 +101,7 @@ async fn a_loop_wakes_when_a_pause_is_over_or_one_is_sent_again() {
 async fn a_pause_that_ends_between_the_look_and_the_wait_is_not_slept_through() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    hub.start_task(told(to("a", "hi"))).await.unwrap();
+    hub.tasks().start(told(to("a", "hi"))).await.unwrap();
     settle().await;
     line.next().finish(End::done());
     settle().await;
@@ -121,7 +121,7 @@ async fn a_pause_that_ends_between_the_look_and_the_wait_is_not_slept_through() 
 async fn the_end_and_its_callback_are_one_commit() {
     let (store, hub) = on_slow_store(|_| ()).await;
     let (_a, line) = agent(&hub, "a");
-    let task = hub.start_task(told(to("a", "hi"))).await.unwrap();
+    let task = hub.tasks().start(told(to("a", "hi"))).await.unwrap();
     settle().await;
     store.hold();
     line.next().finish(End::done());
@@ -151,7 +151,7 @@ async fn every_turn_is_told_once_whether_or_not_its_agent_waits_for_more() {
             ..Done::default()
         }))
     };
-    let task = hub.start_task(told(to("a", "one"))).await.unwrap();
+    let task = hub.tasks().start(told(to("a", "one"))).await.unwrap();
     settle().await;
     let serving = line.next();
     serving.ask(question("q"));
@@ -161,15 +161,19 @@ async fn every_turn_is_told_once_whether_or_not_its_agent_waits_for_more() {
     settle().await;
     assert_eq!(due(&hub).await.len(), 1);
     // The next message need not say again who is to be told.
-    let task = hub.continue_task(to("a", "two"), &task).await.unwrap();
+    let task = hub
+        .tasks()
+        .continue_task(to("a", "two"), &task)
+        .await
+        .unwrap();
     settle().await;
     assert_eq!(due(&hub).await.len(), 1);
     line.next().finish(waits());
     settle().await;
     assert_eq!(due(&hub).await.len(), 2);
-    hub.cancel_task(&ann(), task.id).await.unwrap();
-    let cancelled = hub.start_task(told(to("a", "three"))).await.unwrap();
-    hub.cancel_task(&ann(), cancelled.id).await.unwrap();
+    hub.tasks().cancel(&ann(), task.id).await.unwrap();
+    let cancelled = hub.tasks().start(told(to("a", "three"))).await.unwrap();
+    hub.tasks().cancel(&ann(), cancelled.id).await.unwrap();
     settle().await;
     let tasks: Vec<_> = due(&hub).await.iter().map(|row| row.task).collect();
     assert_eq!(tasks, [task.id, task.id, cancelled.id]);
@@ -184,7 +188,7 @@ async fn callbacks_are_shown_and_sent_again_to_whoever_may_act_for_their_task() 
         ..told(to("a", "hi"))
     };
     for request in [told(to("a", "hi")), platform] {
-        hub.start_task(request).await.unwrap();
+        hub.tasks().start(request).await.unwrap();
         settle().await;
         line.next().finish(End::done());
         settle().await;
@@ -222,8 +226,12 @@ async fn what_is_kept_nowhere_else_is_kept_for_the_callback() {
             store: keep,
             ..Settings::default()
         };
-        drop(hub.change(&ann(), &id("a"), None, Some(settings)).unwrap());
-        hub.start_task(told(to("a", "hi"))).await.unwrap();
+        drop(
+            hub.agents()
+                .change(&ann(), &id("a"), None, Some(settings))
+                .unwrap(),
+        );
+        hub.tasks().start(told(to("a", "hi"))).await.unwrap();
         settle().await;
         let serving = line.next();
         serving.push(Event::text("the "));
@@ -256,7 +264,7 @@ async fn what_a_restart_fails_is_told_too() {
     let store = Arc::new(MemoryStore::default());
     let hub = hub_on(store.clone(), |_| ()).await;
     let (_a, _line) = agent(&hub, "a");
-    let task = hub.start_task(told(to("a", "hi"))).await.unwrap().id;
+    let task = hub.tasks().start(told(to("a", "hi"))).await.unwrap().id;
     settle().await;
     let left = store.copy();
     left.remove_agent(id("a")).await.unwrap();
@@ -275,9 +283,13 @@ async fn who_is_told_is_kept_even_where_nothing_else_is() {
             store: keep,
             ..Settings::default()
         };
-        drop(hub.change(&ann(), &id("a"), None, Some(settings)).unwrap());
-        let task = hub.start_task(told(to("a", "hi"))).await.unwrap();
-        let plain = hub.start_task(to("a", "hi")).await.unwrap();
+        drop(
+            hub.agents()
+                .change(&ann(), &id("a"), None, Some(settings))
+                .unwrap(),
+        );
+        let task = hub.tasks().start(told(to("a", "hi"))).await.unwrap();
+        let plain = hub.tasks().start(to("a", "hi")).await.unwrap();
         settle().await;
         for _ in 0..2 {
             line.next().finish(End::done());

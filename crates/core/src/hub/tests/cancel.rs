@@ -13,19 +13,19 @@ use crate::store::LogItem;
 async fn a_running_task_is_cancelled_at_its_agent() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let task = hub.start_task(to("a", "hi")).await.unwrap();
+    let task = hub.tasks().start(to("a", "hi")).await.unwrap();
     settle().await;
     let serving = line.next();
     assert_eq!(
-        reason(hub.cancel_task(&bob(), task.id).await),
+        reason(hub.tasks().cancel(&bob(), task.id).await),
         Reason::NotFound
     );
-    hub.cancel_task(&ann(), task.id).await.unwrap();
+    hub.tasks().cancel(&ann(), task.id).await.unwrap();
     assert_eq!(line.cancelled(), [serving.call().id]);
     settle().await;
     assert_eq!(state(&task), TaskState::Cancelled);
     assert_eq!(
-        reason(hub.cancel_task(&ann(), task.id).await),
+        reason(hub.tasks().cancel(&ann(), task.id).await),
         Reason::Conflict
     );
 }
@@ -34,21 +34,21 @@ async fn a_running_task_is_cancelled_at_its_agent() {
 async fn a_task_that_waits_for_a_message_is_cancelled_for_good() {
     let (store, hub) = on_slow_store(|_| ()).await;
     let (_a, line) = agent(&hub, "a");
-    let task = hub.start_task(to("a", "hi")).await.unwrap();
+    let task = hub.tasks().start(to("a", "hi")).await.unwrap();
     settle().await;
     line.next().finish(input_required());
     settle().await;
     store.hold();
     let cancel = async {
-        hub.cancel_task(&ann(), task.id).await.unwrap();
+        hub.tasks().cancel(&ann(), task.id).await.unwrap();
         assert_eq!(store.held_up(), 0, "it is cancelled when the store has it");
     };
     let others = async {
         settle().await;
-        let going_on = hub.continue_task(to("a", "two"), &task).await;
+        let going_on = hub.tasks().continue_task(to("a", "two"), &task).await;
         assert_eq!(reason(going_on), Reason::Conflict, "nobody gets in between");
         assert_eq!(
-            reason(hub.cancel_task(&ann(), task.id).await),
+            reason(hub.tasks().cancel(&ann(), task.id).await),
             Reason::Conflict
         );
     };
@@ -68,7 +68,7 @@ async fn a_task_that_waits_for_a_message_is_cancelled_for_good() {
     let rows = read_on(found.subscribe(None)).await;
     assert_eq!(rows.len(), 3, "message, end of the turn, end: {rows:?}");
     assert_eq!(
-        reason(hub.continue_task(to("a", "two"), &found).await),
+        reason(hub.tasks().continue_task(to("a", "two"), &found).await),
         Reason::Conflict
     );
     assert!(line.texts().is_empty() && line.cancelled().is_empty());
@@ -78,16 +78,16 @@ async fn a_task_that_waits_for_a_message_is_cancelled_for_good() {
 async fn what_is_over_or_unknown_cannot_be_cancelled() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let task = hub.start_task(to("a", "hi")).await.unwrap();
+    let task = hub.tasks().start(to("a", "hi")).await.unwrap();
     settle().await;
     line.next().finish(End::done());
     settle().await;
-    let failure = hub.cancel_task(&ann(), task.id).await.unwrap_err();
+    let failure = hub.tasks().cancel(&ann(), task.id).await.unwrap_err();
     assert_eq!(failure.reason, Reason::Conflict);
     assert!(failure.text.contains("completed"), "{failure}");
     let unknown = TaskId::from(CallId::new());
     assert_eq!(
-        reason(hub.cancel_task(&ann(), unknown).await),
+        reason(hub.tasks().cancel(&ann(), unknown).await),
         Reason::NotFound
     );
 }
@@ -100,9 +100,9 @@ async fn a_waiting_task_never_goes_out_once_it_is_cancelled() {
         wait_online: Some(Duration::from_secs(3600)),
         ..to("a", "hi")
     };
-    let task = hub.start_task(patient).await.unwrap();
+    let task = hub.tasks().start(patient).await.unwrap();
     settle().await;
-    hub.cancel_task(&ann(), task.id).await.unwrap();
+    hub.tasks().cancel(&ann(), task.id).await.unwrap();
     settle().await;
     let (_a, line) = agent(&hub, "a");
     settle().await;
@@ -114,19 +114,19 @@ async fn a_waiting_task_never_goes_out_once_it_is_cancelled() {
 async fn whoever_waits_for_a_turn_and_leaves_does_not_give_it_to_a_third() {
     let (store, hub) = on_slow_store(|_| ()).await;
     let (_a, line) = agent(&hub, "a");
-    let task = hub.start_task(to("a", "one")).await.unwrap();
+    let task = hub.tasks().start(to("a", "one")).await.unwrap();
     settle().await;
     line.next().finish(input_required());
     settle().await;
     store.hold();
     let caller = ann();
-    let first = hub.cancel_task(&caller, task.id);
+    let first = hub.tasks().cancel(&caller, task.id);
     let others = async {
         settle().await;
         for _ in 0..3 {
             tokio::select! {
                 biased;
-                early = hub.continue_task(to("a", "two"), &task) => panic!("{early:?}"),
+                early = hub.tasks().continue_task(to("a", "two"), &task) => panic!("{early:?}"),
                 () = settle() => {}
             }
         }

@@ -32,9 +32,9 @@ fn agents(asking: &Asking) -> Vec<&str> {
 async fn the_only_open_call_of_the_calling_agent_is_the_parent() {
     let hub = hub().await;
     let ((_a, at_a), (_b, _), (_c, _)) = (agent(&hub, "a"), agent(&hub, "b"), agent(&hub, "c"));
-    let parent = hub.call(to("a", "hi")).unwrap();
+    let parent = hub.calls().open(to("a", "hi")).unwrap();
     let _serving = at_a.next();
-    let child = hub.call(from("a", "b")).unwrap();
+    let child = hub.calls().open(from("a", "b")).unwrap();
     assert_eq!(child.call().parent().unwrap().id, parent.call().id);
     assert_eq!(agents(&child), ["a", "b"]);
     assert_eq!(child.call().chain.hops(), 2);
@@ -46,9 +46,9 @@ async fn a_call_that_the_agent_has_not_got_yet_is_nobodys_parent() {
     let line = Line::one_at_a_time();
     let _a = attach(&hub, "a", &line);
     let (_b, _) = agent(&hub, "b");
-    let first = hub.call(in_session("s", to("a", "1"))).unwrap();
-    let _queued = hub.call(in_session("s", to("a", "2"))).unwrap();
-    let child = hub.call(from("a", "b")).unwrap();
+    let first = hub.calls().open(in_session("s", to("a", "1"))).unwrap();
+    let _queued = hub.calls().open(in_session("s", to("a", "2"))).unwrap();
+    let child = hub.calls().open(from("a", "b")).unwrap();
     assert_eq!(child.call().parent().unwrap().id, first.call().id);
 }
 
@@ -56,19 +56,20 @@ async fn a_call_that_the_agent_has_not_got_yet_is_nobodys_parent() {
 async fn a_parent_may_be_named_by_request_and_by_call() {
     let hub = hub().await;
     let ((_a, at_a), (_b, _)) = (agent(&hub, "a"), agent(&hub, "b"));
-    let _one = hub.call(with_id("r1", to("a", "1"))).unwrap();
-    let two = hub.call(with_id("r2", to("a", "2"))).unwrap();
+    let _one = hub.calls().open(with_id("r1", to("a", "1"))).unwrap();
+    let two = hub.calls().open(with_id("r2", to("a", "2"))).unwrap();
     let _servings = [at_a.next(), at_a.next()];
     let named = Parent::Request(RequestId::parse("r2").unwrap());
     let by_request = hub
-        .call(Request {
+        .calls()
+        .open(Request {
             parent: named,
             ..from("a", "b")
         })
         .unwrap();
-    let by_call = hub.call(for_call(&two, from("a", "b"))).unwrap();
+    let by_call = hub.calls().open(for_call(&two, from("a", "b"))).unwrap();
     // A program that the agent started calls as its owner.
-    let by_owner = hub.call(for_call(&two, to("b", "hi"))).unwrap();
+    let by_owner = hub.calls().open(for_call(&two, to("b", "hi"))).unwrap();
     for child in [by_request, by_call, by_owner] {
         assert_eq!(child.call().parent().unwrap().id, two.call().id);
         assert_eq!(agents(&child), ["a", "b"]);
@@ -79,12 +80,12 @@ async fn a_parent_may_be_named_by_request_and_by_call() {
 async fn an_unknown_parent_counts_as_the_longest_open_one() {
     let hub = hub().await;
     let ((_a, at_a), (_b, at_b), (_c, _)) = (agent(&hub, "a"), agent(&hub, "b"), agent(&hub, "c"));
-    let _one = hub.call(to("a", "1")).unwrap();
+    let _one = hub.calls().open(to("a", "1")).unwrap();
     let _at_a = at_a.next();
-    let _two = hub.call(from("a", "b")).unwrap();
-    let _three = hub.call(to("b", "3")).unwrap();
+    let _two = hub.calls().open(from("a", "b")).unwrap();
+    let _three = hub.calls().open(to("b", "3")).unwrap();
     let _at_b = [at_b.next(), at_b.next()];
-    let child = hub.call(from("b", "c")).unwrap();
+    let child = hub.calls().open(from("b", "c")).unwrap();
     assert!(child.call().parent().is_none());
     assert_eq!(child.call().chain.hops(), 3);
     assert_eq!(agents(&child), ["b", "c"]);
@@ -95,15 +96,16 @@ async fn a_foreign_or_ended_parent_counts_as_not_said() {
     let hub = hub().await;
     let ((_a, at_a), (_b, at_b)) = (agent(&hub, "a"), agent(&hub, "b"));
     let bobs = attach_as(&hub, &bob(), "c", &Line::new(), false).unwrap();
-    hub.change(&bob(), &id("c"), Some(Share::Everyone), None)
+    hub.agents()
+        .change(&bob(), &id("c"), Some(Share::Everyone), None)
         .unwrap();
-    let foreign = hub.call(to("c", "hi")).unwrap();
-    let of_another_agent = hub.call(to("b", "hi")).unwrap();
-    let ended = hub.call(to("a", "hi")).unwrap();
+    let foreign = hub.calls().open(to("c", "hi")).unwrap();
+    let of_another_agent = hub.calls().open(to("b", "hi")).unwrap();
+    let ended = hub.calls().open(to("a", "hi")).unwrap();
     let (_at_b, at_a) = (at_b.next(), at_a.next());
     at_a.finish(End::done());
     for parent in [foreign, of_another_agent, ended] {
-        let child = hub.call(for_call(&parent, from("a", "b"))).unwrap();
+        let child = hub.calls().open(for_call(&parent, from("a", "b"))).unwrap();
         assert!(child.call().parent().is_none());
         assert_eq!(child.call().chain.hops(), 1);
     }
@@ -114,15 +116,16 @@ async fn a_foreign_or_ended_parent_counts_as_not_said() {
 async fn the_ninth_hop_is_refused() {
     let hub = hub().await;
     let lines: Vec<_> = (0..9).map(|n| agent(&hub, &format!("a{n}"))).collect();
-    let mut calls = vec![hub.call(to("a0", "hi")).unwrap()];
+    let mut calls = vec![hub.calls().open(to("a0", "hi")).unwrap()];
     for n in 1..8 {
         calls.push(
-            hub.call(from(&format!("a{}", n - 1), &format!("a{n}")))
+            hub.calls()
+                .open(from(&format!("a{}", n - 1), &format!("a{n}")))
                 .unwrap(),
         );
     }
     assert_eq!(calls[7].call().chain.hops(), 8);
-    assert_eq!(reason(hub.call(from("a7", "a8"))), Reason::Loop);
+    assert_eq!(reason(hub.calls().open(from("a7", "a8"))), Reason::Loop);
     drop(lines);
 }
 
@@ -130,12 +133,12 @@ async fn the_ninth_hop_is_refused() {
 async fn the_third_occurrence_of_an_agent_is_refused() {
     let hub = hub().await;
     let ((_a, _at_a), (_b, _at_b)) = (agent(&hub, "a"), agent(&hub, "b"));
-    let one = hub.call(to("a", "hi")).unwrap();
-    let two = hub.call(for_call(&one, from("a", "b"))).unwrap();
-    let three = hub.call(for_call(&two, from("b", "a"))).unwrap();
-    let four = hub.call(for_call(&three, from("a", "b"))).unwrap();
+    let one = hub.calls().open(to("a", "hi")).unwrap();
+    let two = hub.calls().open(for_call(&one, from("a", "b"))).unwrap();
+    let three = hub.calls().open(for_call(&two, from("b", "a"))).unwrap();
+    let four = hub.calls().open(for_call(&three, from("a", "b"))).unwrap();
     assert_eq!(
-        reason(hub.call(for_call(&four, from("b", "a")))),
+        reason(hub.calls().open(for_call(&four, from("b", "a")))),
         Reason::Loop
     );
 }
@@ -145,13 +148,13 @@ async fn a_cancelled_or_failed_parent_cancels_the_children_that_named_it() {
     let hub = hub().await;
     let ((_a, at_a), (_b, at_b)) = (agent(&hub, "a"), agent(&hub, "b"));
     for is_cancel in [true, false] {
-        let parent = hub.call(to("a", "hi")).unwrap();
+        let parent = hub.calls().open(to("a", "hi")).unwrap();
         let serving = at_a.next();
-        let known = hub.call(from("a", "b")).unwrap();
-        let named = hub.call(for_call(&parent, from("a", "b"))).unwrap();
+        let known = hub.calls().open(from("a", "b")).unwrap();
+        let named = hub.calls().open(for_call(&parent, from("a", "b"))).unwrap();
         let _at_b = [at_b.next(), at_b.next()];
         if is_cancel {
-            hub.cancel(&ann(), parent.call().id).unwrap();
+            hub.calls().cancel(&ann(), parent.call().id).unwrap();
         } else {
             drop(serving);
         }
@@ -171,17 +174,17 @@ async fn a_cancelled_or_failed_parent_cancels_the_children_that_named_it() {
 async fn a_finished_parent_does_not_cancel_its_children() {
     let hub = hub().await;
     let ((_a, at_a), (_b, _at_b)) = (agent(&hub, "a"), agent(&hub, "b"));
-    let parent = hub.call(to("a", "hi")).unwrap();
-    let child = hub.call(for_call(&parent, from("a", "b"))).unwrap();
+    let parent = hub.calls().open(to("a", "hi")).unwrap();
+    let child = hub.calls().open(for_call(&parent, from("a", "b"))).unwrap();
     at_a.next().finish(End::done());
     assert!(!child.call().is_ended());
     assert!(
         parent.call().adopt(child.call()),
         "nor one that is just being made"
     );
-    hub.cancel(&ann(), child.call().id).unwrap();
-    let failed = hub.call(to("a", "hi")).unwrap();
-    hub.cancel(&ann(), failed.call().id).unwrap();
+    hub.calls().cancel(&ann(), child.call().id).unwrap();
+    let failed = hub.calls().open(to("a", "hi")).unwrap();
+    hub.calls().cancel(&ann(), failed.call().id).unwrap();
     assert!(!failed.call().adopt(child.call()), "a cancelled one does");
 }
 
@@ -197,14 +200,15 @@ async fn an_explicit_parent_passes_on_its_deadline_and_a_known_one_does_not() {
         idle: None,
     };
     let parent = hub
-        .call(Request {
+        .calls()
+        .open(Request {
             patience,
             ..to("a", "hi")
         })
         .unwrap();
     let serving = at_a.next();
-    let known = hub.call(from("a", "b")).unwrap();
-    let named = hub.call(for_call(&parent, from("a", "b"))).unwrap();
+    let known = hub.calls().open(from("a", "b")).unwrap();
+    let named = hub.calls().open(for_call(&parent, from("a", "b"))).unwrap();
     serving.finish(End::done());
     pass(&hub, 59).await;
     assert!(!named.call().is_ended());
@@ -221,8 +225,11 @@ async fn hops_that_a_caller_from_another_hub_has_behind_it_are_counted_on() {
         hops,
         ..to("a", "hi")
     };
-    assert_eq!(hub.call(after(7)).unwrap().call().chain.hops(), 8);
+    assert_eq!(hub.calls().open(after(7)).unwrap().call().chain.hops(), 8);
     for hops in [8, usize::MAX] {
-        assert_eq!(hub.call(after(hops)).unwrap_err().reason, Reason::Loop);
+        assert_eq!(
+            hub.calls().open(after(hops)).unwrap_err().reason,
+            Reason::Loop
+        );
     }
 }

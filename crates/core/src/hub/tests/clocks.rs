@@ -28,7 +28,7 @@ async fn lasts(hub: &Hub, call: &Arc<Call>, most: u64) -> Option<u64> {
 async fn a_live_call_may_be_silent_for_two_minutes_and_a_chunk_resets_that() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let asking = hub.call(to("a", "hi")).unwrap();
+    let asking = hub.calls().open(to("a", "hi")).unwrap();
     let serving = line.next();
     pass(&hub, 119).await;
     serving.push(Event::text("still here"));
@@ -43,7 +43,7 @@ async fn a_live_call_may_be_silent_for_two_minutes_and_a_chunk_resets_that() {
 async fn a_kept_call_may_be_silent_for_five_minutes() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let task = hub.start_task(to("a", "hi")).await.unwrap();
+    let task = hub.tasks().start(to("a", "hi")).await.unwrap();
     settle().await;
     let _serving = line.next();
     assert_eq!(lasts(&hub, &task.call().unwrap(), 400).await, Some(300));
@@ -56,7 +56,7 @@ async fn a_kept_call_may_be_silent_for_five_minutes() {
 async fn signs_of_life_of_the_line_reset_the_idle_clock_but_not_the_absolute_one() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let asking = hub.call(to("a", "hi")).unwrap();
+    let asking = hub.calls().open(to("a", "hi")).unwrap();
     let _serving = line.next();
     line.signs.store(i64::MAX, Ordering::Release);
     assert_eq!(lasts(&hub, asking.call(), 2 * HOUR).await, Some(HOUR));
@@ -67,7 +67,7 @@ async fn signs_of_life_of_the_line_reset_the_idle_clock_but_not_the_absolute_one
 async fn a_kept_call_lasts_a_day_at_most() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let task = hub.start_task(to("a", "hi")).await.unwrap();
+    let task = hub.tasks().start(to("a", "hi")).await.unwrap();
     settle().await;
     let _serving = line.next();
     line.signs.store(i64::MAX, Ordering::Release);
@@ -81,7 +81,7 @@ async fn a_kept_call_lasts_a_day_at_most() {
 async fn the_idle_clock_stands_still_while_the_reply_is_full() {
     let hub = hub_with(|limits| limits.pipe_stalled = Span::secs(500)).await;
     let (_a, line) = agent(&hub, "a");
-    let asking = hub.call(to("a", "hi")).unwrap();
+    let asking = hub.calls().open(to("a", "hi")).unwrap();
     let serving = line.next();
     serving.push(Event::text("x".repeat(2 << 20)));
     assert_eq!(lasts(&hub, asking.call(), 400).await, None);
@@ -92,12 +92,12 @@ async fn clocks_start_when_the_call_is_handed_over_and_a_queue_holds_ten_minutes
     let hub = hub_with(|limits| limits.idle_live = Span::secs(1000)).await;
     let line = Line::one_at_a_time();
     let _a = attach(&hub, "a", &line);
-    let first = hub.call(in_session("s", to("a", "1"))).unwrap();
-    let second = hub.call(in_session("s", to("a", "2"))).unwrap();
+    let first = hub.calls().open(in_session("s", to("a", "1"))).unwrap();
+    let second = hub.calls().open(in_session("s", to("a", "2"))).unwrap();
     pass(&hub, 590).await;
     line.next().finish(End::done());
     assert!(first.call().is_ended());
-    let third = hub.call(in_session("s", to("a", "3"))).unwrap();
+    let third = hub.calls().open(in_session("s", to("a", "3"))).unwrap();
     assert_eq!(lasts(&hub, third.call(), 700).await, Some(600));
     assert!(
         !second.call().is_ended(),
@@ -111,13 +111,14 @@ async fn a_kept_call_waits_for_its_agent_as_long_as_the_caller_said() {
     let hub = hub().await;
     drop(agent(&hub, "a"));
     assert_eq!(
-        reason(hub.start_task(to("a", "hi")).await),
+        reason(hub.tasks().start(to("a", "hi")).await),
         Reason::Offline,
         "or not at all"
     );
     let wait_online = Some(Duration::from_secs(8 * HOUR));
     let task = hub
-        .start_task(Request {
+        .tasks()
+        .start(Request {
             wait_online,
             ..to("a", "hi")
         })
@@ -140,21 +141,25 @@ async fn what_is_set_for_an_agent_goes_before_the_hub_and_what_the_caller_says_b
         absolute: Some(Span::secs(20)),
         ..Settings::default()
     };
-    hub.change(&ann(), &id("a"), None, Some(settings)).unwrap();
-    let asking = hub.call(to("a", "hi")).unwrap();
+    hub.agents()
+        .change(&ann(), &id("a"), None, Some(settings))
+        .unwrap();
+    let asking = hub.calls().open(to("a", "hi")).unwrap();
     assert_eq!(lasts(&hub, asking.call(), 100).await, Some(10));
     let asking = hub
-        .call(Request {
+        .calls()
+        .open(Request {
             patience: patience(Some(15), None),
             ..to("a", "hi")
         })
         .unwrap();
     assert_eq!(lasts(&hub, asking.call(), 100).await, Some(15));
     line.signs.store(i64::MAX, Ordering::Release);
-    let asking = hub.call(to("a", "hi")).unwrap();
+    let asking = hub.calls().open(to("a", "hi")).unwrap();
     assert_eq!(lasts(&hub, asking.call(), 100).await, Some(20));
     let asking = hub
-        .call(Request {
+        .calls()
+        .open(Request {
             patience: patience(None, Some(30)),
             ..to("a", "hi")
         })
@@ -173,7 +178,7 @@ async fn nobody_can_ask_for_so_much_time_that_the_clock_breaks() {
         wait_online: forever,
         ..to("a", "hi")
     };
-    let asking = hub.call(endless.clone()).unwrap();
+    let asking = hub.calls().open(endless.clone()).unwrap();
     let _serving = line.next();
     pass(&hub, 2).await;
     let child = Request {
@@ -181,8 +186,8 @@ async fn nobody_can_ask_for_so_much_time_that_the_clock_breaks() {
         parent: Parent::Call(asking.call().id),
         ..to("b", "hi")
     };
-    assert!(hub.call(child).is_ok());
-    let task = hub.start_task(endless).await.unwrap();
+    assert!(hub.calls().open(child).is_ok());
+    let task = hub.tasks().start(endless).await.unwrap();
     assert!(task.record().wait_until.is_some());
 }
 
@@ -190,7 +195,7 @@ async fn nobody_can_ask_for_so_much_time_that_the_clock_breaks() {
 async fn the_sweeper_looks_every_second_by_itself() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let mut replies = hub.call(to("a", "hi")).unwrap().replies();
+    let mut replies = hub.calls().open(to("a", "hi")).unwrap().replies();
     let _serving = line.next();
     let start = Instant::now();
     let end = tokio::select! {

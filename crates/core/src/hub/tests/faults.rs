@@ -55,7 +55,7 @@ async fn what_the_store_does_not_take_is_not_accepted_and_no_agent_sees_it() {
     let (_a, line) = agent(&hub, "a");
     store.fail();
     assert_eq!(
-        reason(hub.start_task(to("a", "hi")).await),
+        reason(hub.tasks().start(to("a", "hi")).await),
         Reason::Internal
     );
     settle().await;
@@ -67,7 +67,7 @@ async fn what_the_store_does_not_take_is_not_accepted_and_no_agent_sees_it() {
 async fn a_task_that_cannot_be_marked_as_sent_is_not_sent() {
     let (store, hub) = on_slow_store(|_| ()).await;
     drop(agent(&hub, "a"));
-    let task = hub.start_task(patient(to("a", "hi"))).await.unwrap();
+    let task = hub.tasks().start(patient(to("a", "hi"))).await.unwrap();
     store.fail();
     let (_a, line) = agent(&hub, "a");
     settle().await;
@@ -80,7 +80,7 @@ async fn a_task_that_cannot_be_marked_as_sent_is_not_sent() {
 async fn a_store_that_fails_while_the_agent_works_fails_the_task_and_cancels_the_agent() {
     let (store, hub) = on_slow_store(|_| ()).await;
     let (_a, line) = agent(&hub, "a");
-    let task = hub.start_task(to("a", "hi")).await.unwrap();
+    let task = hub.tasks().start(to("a", "hi")).await.unwrap();
     settle().await;
     let serving = line.next();
     store.fail();
@@ -95,7 +95,7 @@ async fn a_store_that_fails_while_the_agent_works_fails_the_task_and_cancels_the
 async fn a_task_with_a_hole_in_its_log_is_not_completed() {
     let (store, hub) = on_slow_store(|_| ()).await;
     let (_a, line) = agent(&hub, "a");
-    let task = hub.start_task(to("a", "hi")).await.unwrap();
+    let task = hub.tasks().start(to("a", "hi")).await.unwrap();
     settle().await;
     let serving = line.next();
     store.lose_rows();
@@ -114,7 +114,7 @@ async fn a_slow_store_paces_the_agent_and_loses_nothing() {
     })
     .await;
     let (_a, line) = agent(&hub, "a");
-    let task = hub.start_task(to("a", "hi")).await.unwrap();
+    let task = hub.tasks().start(to("a", "hi")).await.unwrap();
     settle().await;
     let serving = line.next();
     store.hold();
@@ -144,7 +144,7 @@ async fn a_slow_store_paces_the_agent_and_loses_nothing() {
 async fn a_store_that_stalls_for_good_fails_the_task() {
     let (store, hub) = on_slow_store(|limits| limits.task_unwritten = Size::kib(64)).await;
     let (_a, line) = agent(&hub, "a");
-    let task = hub.start_task(to("a", "hi")).await.unwrap();
+    let task = hub.tasks().start(to("a", "hi")).await.unwrap();
     settle().await;
     let serving = line.next();
     store.hold();
@@ -162,7 +162,7 @@ async fn a_store_that_stalls_for_good_fails_the_task() {
 async fn an_end_that_cannot_be_written_is_written_and_told_when_the_store_works_again() {
     let (store, hub) = on_slow_store(|_| ()).await;
     let (_a, line) = agent(&hub, "a");
-    let task = hub.start_task(told(to("a", "hi"))).await.unwrap();
+    let task = hub.tasks().start(told(to("a", "hi"))).await.unwrap();
     settle().await;
     store.fail();
     line.next().finish(End::done());
@@ -186,7 +186,7 @@ async fn an_end_that_cannot_be_written_is_written_and_told_when_the_store_works_
 async fn a_task_that_the_store_failed_is_failed_in_the_store_too_when_that_works_again() {
     let (store, hub) = on_slow_store(|_| ()).await;
     let (_a, line) = agent(&hub, "a");
-    let task = hub.start_task(told(to("a", "hi"))).await.unwrap();
+    let task = hub.tasks().start(told(to("a", "hi"))).await.unwrap();
     settle().await;
     let serving = line.next();
     store.fail();
@@ -207,7 +207,7 @@ async fn a_task_that_the_store_failed_is_failed_in_the_store_too_when_that_works
 async fn a_hub_that_stops_does_not_wait_for_a_store_that_fails() {
     let (store, hub) = on_slow_store(|_| ()).await;
     let (_a, line) = agent(&hub, "a");
-    let task = hub.start_task(to("a", "hi")).await.unwrap();
+    let task = hub.tasks().start(to("a", "hi")).await.unwrap();
     settle().await;
     store.fail();
     line.next().finish(End::done());
@@ -224,7 +224,7 @@ async fn a_hub_that_stops_does_not_wait_for_a_store_that_fails() {
 async fn an_end_is_written_by_a_store_that_works_again_when_the_hub_stops() {
     let (store, hub) = on_slow_store(|_| ()).await;
     let (_a, line) = agent(&hub, "a");
-    let task = hub.start_task(to("a", "hi")).await.unwrap();
+    let task = hub.tasks().start(to("a", "hi")).await.unwrap();
     settle().await;
     store.fail();
     line.next().finish(End::done());

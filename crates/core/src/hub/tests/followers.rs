@@ -93,7 +93,7 @@ async fn on_memory() -> (Arc<MemoryStore>, Hub) {
 async fn every_change_is_told_in_order_with_its_place_in_the_log() {
     let (store, hub) = on_memory().await;
     let (_a, line) = agent(&hub, "a");
-    let task = hub.start_task(followed(to("a", "one"))).await.unwrap();
+    let task = hub.tasks().start(followed(to("a", "one"))).await.unwrap();
     settle().await;
     assert_eq!(kinds(&*store).await, ["message"]);
     let serving = line.next();
@@ -105,11 +105,15 @@ async fn every_change_is_told_in_order_with_its_place_in_the_log() {
     serving.push(artifact("whole", true));
     settle().await;
     let call = serving.call().id;
-    hub.answer(&ann(), call, "q", answer()).unwrap();
+    hub.calls().answer(&ann(), call, "q", answer()).unwrap();
     serving.push(Event::text("more words"));
     serving.finish(input_required());
     settle().await;
-    let task = hub.continue_task(to("a", "two"), &task).await.unwrap();
+    let task = hub
+        .tasks()
+        .continue_task(to("a", "two"), &task)
+        .await
+        .unwrap();
     settle().await;
     line.next().finish(End::done());
     settle().await;
@@ -132,22 +136,22 @@ async fn every_change_is_told_in_order_with_its_place_in_the_log() {
 async fn a_question_that_others_leave_open_or_that_was_answered_already_changes_nothing() {
     let (store, hub) = on_memory().await;
     let (_a, line) = agent(&hub, "a");
-    hub.start_task(followed(to("a", "hi"))).await.unwrap();
+    hub.tasks().start(followed(to("a", "hi"))).await.unwrap();
     settle().await;
     let serving = line.next();
     let call = serving.call().id;
     // Both before the recorder sees any of it.
     serving.ask(question("early"));
-    hub.answer(&ann(), call, "early", answer()).unwrap();
+    hub.calls().answer(&ann(), call, "early", answer()).unwrap();
     settle().await;
     assert_eq!(kinds(&*store).await, ["message"]);
     serving.ask(question("one"));
     serving.ask(question("two"));
     settle().await;
-    hub.answer(&ann(), call, "one", answer()).unwrap();
+    hub.calls().answer(&ann(), call, "one", answer()).unwrap();
     settle().await;
     assert_eq!(kinds(&*store).await, ["message", "ask", "ask"]);
-    hub.answer(&ann(), call, "two", answer()).unwrap();
+    hub.calls().answer(&ann(), call, "two", answer()).unwrap();
     assert_eq!(kinds(&*store).await, ["message", "ask", "ask", "answer"]);
 }
 
@@ -155,7 +159,7 @@ async fn a_question_that_others_leave_open_or_that_was_answered_already_changes_
 async fn what_is_told_is_in_the_commit_of_what_it_tells_of() {
     let (store, hub) = on_slow_store(|_| ()).await;
     let (_a, line) = agent(&hub, "a");
-    let task = hub.start_task(followed(to("a", "hi"))).await.unwrap();
+    let task = hub.tasks().start(followed(to("a", "hi"))).await.unwrap();
     settle().await;
     let serving = line.next();
     store.hold();
@@ -181,7 +185,7 @@ async fn a_change_never_overtakes_an_earlier_one_and_the_next_is_due_at_once() {
         followers: vec![follower("f"), follower("g")],
         ..to("a", "hi")
     };
-    hub.start_task(request).await.unwrap();
+    hub.tasks().start(request).await.unwrap();
     settle().await;
     let serving = line.next();
     serving.push(artifact("a", true));
@@ -215,7 +219,7 @@ async fn whoever_gets_it_late_is_told_once_that_the_agent_has_it() {
         wait_online: Some(Duration::from_secs(3600)),
         ..followed(to("a", "hi"))
     };
-    let task = hub.start_task(patient).await.unwrap();
+    let task = hub.tasks().start(patient).await.unwrap();
     settle().await;
     drop(attached);
     settle().await;
@@ -235,11 +239,11 @@ async fn a_task_that_is_cancelled_while_it_waits_is_told_to_followers_only() {
         callback: Some(follower("callback").callback),
         ..followed(to("a", "hi"))
     };
-    let task = hub.start_task(request).await.unwrap();
+    let task = hub.tasks().start(request).await.unwrap();
     settle().await;
     line.next().finish(input_required());
     settle().await;
-    hub.cancel_task(&ann(), task.id).await.unwrap();
+    hub.tasks().cancel(&ann(), task.id).await.unwrap();
     let rows = all(&*store).await;
     let lanes: Vec<_> = rows.iter().map(|row| row.lane.is_some()).collect();
     assert_eq!(lanes, [true, true, false, true], "{rows:?}");
@@ -250,7 +254,7 @@ async fn followers_come_and_go_wherever_the_task_stands() {
     let (store, hub) = on_memory().await;
     let (_a, line) = agent(&hub, "a");
     let tasks = hub.tasks();
-    let task = hub.start_task(to("a", "hi")).await.unwrap().id;
+    let task = hub.tasks().start(to("a", "hi")).await.unwrap().id;
     settle().await;
     let changed = hub.tasks().find(&ann(), task).await.unwrap().record();
     tasks.follow(&ann(), task, follower("one")).await.unwrap();
@@ -273,7 +277,7 @@ async fn followers_come_and_go_wherever_the_task_stands() {
         followers: vec![follower("three")],
         ..to("a", "two")
     };
-    hub.continue_task(next, &found).await.unwrap();
+    hub.tasks().continue_task(next, &found).await.unwrap();
     settle().await;
     assert_eq!(followers(&hub, task).await, ["one", "two", "three"]);
     line.next().finish(End::done());
@@ -299,7 +303,7 @@ async fn whoever_follows_no_more_hears_nothing_more() {
         followers: vec![follower("f"), follower("g")],
         ..to("a", "hi")
     };
-    let task = hub.start_task(request).await.unwrap().id;
+    let task = hub.tasks().start(request).await.unwrap().id;
     settle().await;
     assert_eq!(told(&*store).await, ["f", "g"]);
     tasks.follow(&ann(), task, follower("f")).await.unwrap();
@@ -318,7 +322,8 @@ async fn whoever_follows_no_more_hears_nothing_more() {
     assert_eq!((rows.len(), &rows[0].callback), (1, &moved.callback));
     // Another message may say so, too.
     let found = tasks.find(&ann(), task).await.unwrap();
-    hub.continue_task(followed(to("a", "two")), &found)
+    hub.tasks()
+        .continue_task(followed(to("a", "two")), &found)
         .await
         .unwrap();
     settle().await;
@@ -333,7 +338,7 @@ async fn whoever_follows_no_more_hears_nothing_more() {
 async fn foreign_and_unknown_tasks_cannot_be_followed_and_look_the_same() {
     let hub = hub().await;
     let (_a, _line) = agent(&hub, "a");
-    let task = hub.start_task(to("a", "hi")).await.unwrap().id;
+    let task = hub.tasks().start(to("a", "hi")).await.unwrap().id;
     let tasks = hub.tasks();
     let foreign = tasks.follow(&bob(), task, follower("f")).await;
     let unknown = TaskId::from(CallId::new());
@@ -355,7 +360,7 @@ async fn a_task_has_not_more_followers_than_may_be() {
         followers: vec![follower("g")],
         ..to("a", "two")
     };
-    let task = hub.start_task(followed(to("a", "hi"))).await.unwrap();
+    let task = hub.tasks().start(followed(to("a", "hi"))).await.unwrap();
     let tasks = hub.tasks();
     let refused = tasks.follow(&ann(), task.id, follower("g")).await;
     let refused = refused.unwrap_err();
@@ -364,7 +369,10 @@ async fn a_task_has_not_more_followers_than_may_be() {
     settle().await;
     line.next().finish(input_required());
     settle().await;
-    assert_eq!(reason(hub.continue_task(two, &task).await), Reason::Invalid);
+    assert_eq!(
+        reason(hub.tasks().continue_task(two, &task).await),
+        Reason::Invalid
+    );
     assert_eq!(followers(&hub, task.id).await, ["f"]);
     assert_nothing_is_open(&hub);
 }
@@ -373,7 +381,7 @@ async fn a_task_has_not_more_followers_than_may_be() {
 async fn whoever_comes_while_the_end_is_written_does_not_undo_it() {
     let (store, hub) = on_slow_store(|_| ()).await;
     let (_a, line) = agent(&hub, "a");
-    let task = hub.start_task(to("a", "hi")).await.unwrap().id;
+    let task = hub.tasks().start(to("a", "hi")).await.unwrap().id;
     settle().await;
     store.hold();
     line.next().finish(End::done());
@@ -397,7 +405,7 @@ async fn whoever_comes_while_the_end_is_written_does_not_undo_it() {
 async fn whoever_comes_between_two_turns_is_known_to_the_next() {
     let (store, hub) = on_slow_store(|_| ()).await;
     let (_a, line) = agent(&hub, "a");
-    let task = hub.start_task(to("a", "one")).await.unwrap();
+    let task = hub.tasks().start(to("a", "one")).await.unwrap();
     settle().await;
     line.next().finish(input_required());
     settle().await;
@@ -409,7 +417,7 @@ async fn whoever_comes_between_two_turns_is_known_to_the_next() {
     let caller = ann();
     let (followed, next, also, ()) = tokio::join!(
         hub.tasks().follow(&caller, task.id, follower("f")),
-        hub.continue_task(to("a", "two"), &task),
+        hub.tasks().continue_task(to("a", "two"), &task),
         hub.tasks().follow(&caller, task.id, follower("g")),
         let_go
     );
@@ -436,7 +444,11 @@ async fn where_no_log_is_kept_what_is_told_says_it_by_itself() {
             store: keep,
             ..Settings::default()
         };
-        drop(hub.change(&ann(), &id("a"), None, Some(settings)).unwrap());
+        drop(
+            hub.agents()
+                .change(&ann(), &id("a"), None, Some(settings))
+                .unwrap(),
+        );
         // One from the beginning, and one who comes when some of it is said.
         for is_late in [false, true] {
             let request = if is_late {
@@ -444,7 +456,7 @@ async fn where_no_log_is_kept_what_is_told_says_it_by_itself() {
             } else {
                 followed(to("a", "hi"))
             };
-            let task = hub.start_task(request).await.unwrap();
+            let task = hub.tasks().start(request).await.unwrap();
             settle().await;
             let serving = line.next();
             serving.push(Event::text("the "));
@@ -482,7 +494,7 @@ async fn where_no_log_is_kept_what_is_told_says_it_by_itself() {
 async fn what_was_not_told_before_a_restart_is_told_after_it_and_in_order() {
     let (store, hub) = on_memory().await;
     let (_a, line) = agent(&hub, "a");
-    let task = hub.start_task(followed(to("a", "hi"))).await.unwrap().id;
+    let task = hub.tasks().start(followed(to("a", "hi"))).await.unwrap().id;
     settle().await;
     line.next().push(artifact("a", true));
     settle().await;

@@ -12,7 +12,7 @@ fn handle() -> Json {
 /// A task that the agent has and whose door noted something, before the agent said a word.
 async fn noted(hub: &Hub) -> (Arc<Task>, Attached, Serving) {
     let (attached, line) = agent(hub, "a");
-    let task = hub.start_task(to("a", "hi")).await.unwrap();
+    let task = hub.tasks().start(to("a", "hi")).await.unwrap();
     settle().await;
     let serving = line.next();
     serving.note(handle());
@@ -23,8 +23,9 @@ async fn noted(hub: &Hub) -> (Arc<Task>, Attached, Serving) {
 
 /// The agent's door goes on, though the agent may not be there yet.
 fn come_back(hub: &Hub, line: &Arc<Line>) -> Attached {
-    let entry = hub.find(&ann(), "a").unwrap();
-    hub.come_back_at(&entry, Profile::default(), line.clone())
+    let entry = hub.agents().find(&ann(), "a").unwrap();
+    hub.agents()
+        .resume_at(&entry, Profile::default(), line.clone())
         .unwrap()
 }
 
@@ -67,7 +68,10 @@ async fn what_a_door_noted_is_given_to_the_next_turn_of_a_task_that_waits() {
     let hub = hub_on(Arc::new(store.copy()), |_| ()).await;
     let (_a, line) = agent(&hub, "a");
     let waiting = hub.tasks().find(&ann(), task.id).await.unwrap();
-    hub.continue_task(to("a", "more"), &waiting).await.unwrap();
+    hub.tasks()
+        .continue_task(to("a", "more"), &waiting)
+        .await
+        .unwrap();
     settle().await;
     let serving = line.next();
     assert_eq!(serving.call().handle_before(), Some(&handle()));
@@ -77,7 +81,7 @@ async fn what_a_door_noted_is_given_to_the_next_turn_of_a_task_that_waits() {
     wait(serving);
     settle().await;
     assert_eq!(record(&hub, task.id).await.handle, Some(other));
-    hub.cancel_task(&ann(), task.id).await.unwrap();
+    hub.tasks().cancel(&ann(), task.id).await.unwrap();
     assert_eq!(record(&hub, task.id).await.handle, None);
 }
 
@@ -93,7 +97,7 @@ async fn a_next_turn_that_was_not_sent_before_a_restart_is_given_what_was_noted(
         wait_online: Some(Duration::from_secs(3600)),
         ..to("a", "more")
     };
-    hub.continue_task(later, &task).await.unwrap();
+    hub.tasks().continue_task(later, &task).await.unwrap();
     let hub = hub_on(Arc::new(store.copy()), |_| ()).await;
     let (_a, line) = agent(&hub, "a");
     settle().await;
@@ -105,7 +109,7 @@ async fn nobody_hears_a_word_before_what_the_door_noted_is_kept() {
     let store = Arc::new(slow_store::SlowStore::default());
     let hub = hub_on(store.clone(), |_| ()).await;
     let (_a, line) = agent(&hub, "a");
-    let task = hub.start_task(to("a", "hi")).await.unwrap();
+    let task = hub.tasks().start(to("a", "hi")).await.unwrap();
     settle().await;
     let serving = line.next();
     store.hold();
@@ -133,11 +137,11 @@ async fn a_door_goes_on_with_what_was_open_before_its_agent_is_there() {
         wait_online: Some(Duration::from_secs(3600)),
         ..to("a", "later")
     };
-    let _waiting = hub.call(waiting).unwrap();
+    let _waiting = hub.calls().open(waiting).unwrap();
     // Longer than agents are given to come back.
     pass(&hub, 60).await;
-    assert_eq!(reason(hub.call(to("a", "now"))), Reason::Offline);
-    assert!(!hub.discover(&ann(), &Wanted::default())[0].online);
+    assert_eq!(reason(hub.calls().open(to("a", "now"))), Reason::Offline);
+    assert!(!hub.agents().discover(&ann(), &Wanted::default())[0].online);
     assert!(line.texts().is_empty(), "nothing is sent to who is away");
     attached.set_away(false);
     assert_eq!(line.texts(), ["later"]);

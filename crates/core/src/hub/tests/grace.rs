@@ -11,7 +11,7 @@ fn leave(mut attached: Attached) {
 async fn a_cut_agent_that_comes_back_in_time_goes_on() {
     let hub = hub().await;
     let (attached, line) = agent(&hub, "a");
-    let asking = hub.call(to("a", "one")).unwrap();
+    let asking = hub.calls().open(to("a", "one")).unwrap();
     let cut = line.next();
     cut.push(Event::text("one "));
     leave(attached);
@@ -19,7 +19,7 @@ async fn a_cut_agent_that_comes_back_in_time_goes_on() {
     drop(cut);
     pass(&hub, 29).await;
     assert!(!asking.call().is_ended());
-    let waiting = hub.call(to("a", "two")).unwrap();
+    let waiting = hub.calls().open(to("a", "two")).unwrap();
     let new_line = Line::new();
     let mut new = resume(&hub, "a", &new_line);
     let serving = new.adopted.pop().unwrap();
@@ -40,18 +40,18 @@ async fn a_cut_agent_that_comes_back_in_time_goes_on() {
 async fn after_the_grace_all_that_waited_fails_offline() {
     let hub = hub().await;
     let (attached, line) = agent(&hub, "a");
-    let open = hub.call(to("a", "one")).unwrap();
+    let open = hub.calls().open(to("a", "one")).unwrap();
     let _cut = line.next();
     leave(attached);
-    let waiting = hub.call(to("a", "two")).unwrap();
-    let kept = hub.start_task(to("a", "three")).await.unwrap();
+    let waiting = hub.calls().open(to("a", "two")).unwrap();
+    let kept = hub.tasks().start(to("a", "three")).await.unwrap();
     pass(&hub, 31).await;
     assert_eq!(
         (failure(&open), failure(&waiting)),
         (Reason::Offline, Reason::Offline)
     );
     assert_eq!(state(&kept), TaskState::Failed);
-    assert_eq!(reason(hub.call(to("a", "four"))), Reason::Offline);
+    assert_eq!(reason(hub.calls().open(to("a", "four"))), Reason::Offline);
     assert_nothing_is_open(&hub);
 }
 
@@ -59,20 +59,20 @@ async fn after_the_grace_all_that_waited_fails_offline() {
 async fn an_agent_that_cannot_resume_fails_its_calls_when_it_leaves() {
     let hub = hub().await;
     let (attached, _line) = agent(&hub, "a");
-    let asking = hub.call(to("a", "hi")).unwrap();
+    let asking = hub.calls().open(to("a", "hi")).unwrap();
     drop(attached);
     assert_eq!(failure(&asking), Reason::Offline);
-    assert_eq!(reason(hub.call(to("a", "hi"))), Reason::Offline);
+    assert_eq!(reason(hub.calls().open(to("a", "hi"))), Reason::Offline);
 }
 
 #[tokio::test]
 async fn one_that_comes_back_without_resuming_fails_what_was_open_and_takes_what_waited() {
     let hub = hub().await;
     let (attached, line) = agent(&hub, "a");
-    let open = hub.call(to("a", "one")).unwrap();
+    let open = hub.calls().open(to("a", "one")).unwrap();
     let _cut = line.next();
     leave(attached);
-    let waiting = hub.call(to("a", "two")).unwrap();
+    let waiting = hub.calls().open(to("a", "two")).unwrap();
     let (new, new_line) = agent(&hub, "a");
     assert!(new.adopted.is_empty());
     assert_eq!(failure(&open), Reason::Offline);
@@ -107,10 +107,10 @@ async fn a_kept_call_that_was_being_written_down_waits_for_the_grace_too() {
 async fn a_cancel_during_the_grace_ends_the_call_and_nothing_is_adopted() {
     let hub = hub().await;
     let (attached, line) = agent(&hub, "a");
-    let asking = hub.call(to("a", "hi")).unwrap();
+    let asking = hub.calls().open(to("a", "hi")).unwrap();
     let _cut = line.next();
     leave(attached);
-    hub.cancel(&ann(), asking.call().id).unwrap();
+    hub.calls().cancel(&ann(), asking.call().id).unwrap();
     let new = resume(&hub, "a", &Line::new());
     assert!(new.adopted.is_empty());
     assert_nothing_is_open(&hub);
@@ -125,7 +125,7 @@ async fn a_patient_kept_call_survives_a_line_that_dies_under_it() {
         wait_online: Some(Duration::from_secs(3600)),
         ..to("a", "hi")
     };
-    let task = hub.start_task(patient).await.unwrap();
+    let task = hub.tasks().start(patient).await.unwrap();
     settle().await;
     assert!(!state(&task).is_final() && !task.record().sent);
     drop(attached);

@@ -14,7 +14,8 @@ async fn shared_agent() -> (Hub, Attached, Arc<Line>) {
     let hub = hub().await;
     let (attached, line) = agent(&hub, "a");
     drop(
-        hub.change(&ann(), &id("a"), Some(Share::Everyone), None)
+        hub.agents()
+            .change(&ann(), &id("a"), Some(Share::Everyone), None)
             .unwrap(),
     );
     (hub, attached, line)
@@ -23,12 +24,12 @@ async fn shared_agent() -> (Hub, Attached, Arc<Line>) {
 #[tokio::test]
 async fn a_request_id_reaches_the_agent_unchanged() {
     let (hub, _a, line) = shared_agent().await;
-    let _asking = hub.call(with_id("r1", to("a", "hi"))).unwrap();
+    let _asking = hub.calls().open(with_id("r1", to("a", "hi"))).unwrap();
     let serving = line.next();
     assert_eq!(serving.call().request.as_str(), "r1");
     let _again = {
         serving.finish(End::done());
-        hub.call(with_id("r1", to("a", "hi"))).unwrap()
+        hub.calls().open(with_id("r1", to("a", "hi"))).unwrap()
     };
     assert_eq!(
         line.next().call().request.as_str(),
@@ -40,9 +41,9 @@ async fn a_request_id_reaches_the_agent_unchanged() {
 #[tokio::test]
 async fn the_same_open_id_twice_from_one_principal_is_a_conflict() {
     let (hub, _a, line) = shared_agent().await;
-    let _asking = hub.call(with_id("r1", to("a", "hi"))).unwrap();
+    let _asking = hub.calls().open(with_id("r1", to("a", "hi"))).unwrap();
     assert_eq!(
-        reason(hub.call(with_id("r1", to("a", "hi")))),
+        reason(hub.calls().open(with_id("r1", to("a", "hi")))),
         Reason::Conflict
     );
     assert_eq!(line.texts().len(), 1);
@@ -51,7 +52,7 @@ async fn the_same_open_id_twice_from_one_principal_is_a_conflict() {
         ..with_id("r1", to("a", "hi"))
     };
     assert!(
-        hub.call(agent_of_ann).is_ok(),
+        hub.calls().open(agent_of_ann).is_ok(),
         "another principal of the same owner"
     );
 }
@@ -59,14 +60,17 @@ async fn the_same_open_id_twice_from_one_principal_is_a_conflict() {
 #[tokio::test]
 async fn an_id_that_somebody_else_has_open_becomes_one_of_the_hubs() {
     let (hub, _a, line) = shared_agent().await;
-    let anns = hub.call(with_id("r1", to("a", "ann's"))).unwrap();
-    let bobs = hub.call(as_bob(with_id("r1", to("a", "bob's")))).unwrap();
+    let anns = hub.calls().open(with_id("r1", to("a", "ann's"))).unwrap();
+    let bobs = hub
+        .calls()
+        .open(as_bob(with_id("r1", to("a", "bob's"))))
+        .unwrap();
     let (at_ann, at_bob) = (line.next(), line.next());
     assert_eq!(at_ann.call().request.as_str(), "r1");
     assert_eq!(at_bob.call().request, bobs.call().id.into());
     at_bob.push(Event::text("for bob"));
     assert_eq!((read(&anns).0.len(), read(&bobs).0.len()), (0, 1));
-    let again = hub.call(as_bob(with_id("r1", to("a", "bob's"))));
+    let again = hub.calls().open(as_bob(with_id("r1", to("a", "bob's"))));
     assert_eq!(
         reason(again),
         Reason::Conflict,
@@ -77,13 +81,18 @@ async fn an_id_that_somebody_else_has_open_becomes_one_of_the_hubs() {
 #[tokio::test]
 async fn an_agent_has_64_open_calls_at_most() {
     let (hub, _a, line) = shared_agent().await;
-    let mut open: Vec<_> = (0..64).map(|_| hub.call(to("a", "hi")).unwrap()).collect();
-    assert_eq!(reason(hub.call(to("a", "hi"))), Reason::Busy);
-    assert_eq!(reason(hub.start_task(to("a", "hi")).await), Reason::Busy);
+    let mut open: Vec<_> = (0..64)
+        .map(|_| hub.calls().open(to("a", "hi")).unwrap())
+        .collect();
+    assert_eq!(reason(hub.calls().open(to("a", "hi"))), Reason::Busy);
+    assert_eq!(reason(hub.tasks().start(to("a", "hi")).await), Reason::Busy);
     let (_b, _) = agent(&hub, "b");
-    assert!(hub.call(to("b", "hi")).is_ok(), "others are not affected");
+    assert!(
+        hub.calls().open(to("b", "hi")).is_ok(),
+        "others are not affected"
+    );
     open.pop();
-    assert!(hub.call(to("a", "hi")).is_ok());
+    assert!(hub.calls().open(to("a", "hi")).is_ok());
     assert_eq!(line.texts().len(), 65);
 }
 
@@ -92,7 +101,8 @@ async fn sessions_of_others_reach_the_agent_as_a_hash() {
     let (hub, _a, line) = shared_agent().await;
     let session = |principal: Principal| {
         let asking = hub
-            .call(Request {
+            .calls()
+            .open(Request {
                 principal,
                 ..in_session("s", to("a", "hi"))
             })
@@ -120,7 +130,7 @@ async fn nobody_reaches_the_conversation_of_another_by_its_hash() {
             principal,
             ..in_session(name, to("a", "hi"))
         };
-        let _asking = hub.call(asked).unwrap();
+        let _asking = hub.calls().open(asked).unwrap();
         line.next().call().agent_session.to_string()
     };
     let anns = session(ann(), "s");
@@ -137,8 +147,8 @@ async fn nobody_reaches_the_conversation_of_another_by_its_hash() {
 async fn a_call_without_a_session_has_one_of_its_own() {
     let (hub, _a, _line) = shared_agent().await;
     let (one, two) = (
-        hub.call(to("a", "1")).unwrap(),
-        hub.call(to("a", "2")).unwrap(),
+        hub.calls().open(to("a", "1")).unwrap(),
+        hub.calls().open(to("a", "2")).unwrap(),
     );
     assert_ne!(one.call().session, two.call().session);
 }
@@ -163,7 +173,7 @@ async fn an_id_of_an_artifact_or_a_question_has_at_most_256_bytes() {
         ("ask_id", &|to, id| to.ask_numbered(question(id), 1)),
     ];
     for (field, say) in says {
-        let asking = hub.call(to("a", "hi")).unwrap();
+        let asking = hub.calls().open(to("a", "hi")).unwrap();
         let serving = line.next();
         assert_eq!(say(&serving, &longest), Pushed::Room);
         assert_eq!(say(&serving, &long), Pushed::Ended);

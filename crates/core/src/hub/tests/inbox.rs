@@ -4,7 +4,9 @@ use super::*;
 use crate::inbox::Inbox;
 
 fn attached(hub: &Hub, inbox: &Arc<Inbox>) -> Attached {
-    let attached = hub.attach(&ann(), &id("a"), Profile::default(), inbox.clone(), false);
+    let attached = hub
+        .agents()
+        .attach(&ann(), &id("a"), Profile::default(), inbox.clone(), false);
     attached.unwrap()
 }
 
@@ -14,14 +16,14 @@ async fn an_inbox_that_nobody_empties_takes_no_more_and_goes_on_when_it_is_empti
     let (inbox, mut calls) = Inbox::new("local", hub.limits(), true);
     let _attached = attached(&hub, &inbox);
     for _ in 0..4 {
-        drop(hub.call(to("a", "given up")).unwrap());
+        drop(hub.calls().open(to("a", "given up")).unwrap());
     }
-    let refused = hub.call(to("a", "one too many")).unwrap();
+    let refused = hub.calls().open(to("a", "one too many")).unwrap();
     assert_eq!(failure(&refused), Reason::Busy);
     for _ in 0..4 {
         assert!(calls.recv().await.unwrap().call().is_ended());
     }
-    let asking = hub.call(to("a", "hi")).unwrap();
+    let asking = hub.calls().open(to("a", "hi")).unwrap();
     calls.recv().await.unwrap().finish(End::done());
     assert_eq!(read(&asking).1, Some(End::done()));
 }
@@ -32,14 +34,14 @@ async fn a_kept_call_that_finds_no_room_is_busy_however_long_it_would_wait_for_i
     let (inbox, _calls) = Inbox::new("local", hub.limits(), true);
     let _attached = attached(&hub, &inbox);
     for _ in 0..4 {
-        drop(hub.call(to("a", "given up")).unwrap());
+        drop(hub.calls().open(to("a", "given up")).unwrap());
     }
     for wait_online in [None, Some(Duration::from_secs(60))] {
         let request = Request {
             wait_online,
             ..to("a", "one too many")
         };
-        let task = hub.start_task(request).await.unwrap();
+        let task = hub.tasks().start(request).await.unwrap();
         settle().await;
         assert_eq!(state(&task), TaskState::Failed);
         assert_eq!(task.record().failure.unwrap().reason, Reason::Busy);

@@ -21,7 +21,7 @@ fn fill(serving: &Serving) {
 async fn dropping_the_agents_end_without_an_end_means_offline() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let asking = hub.call(to("a", "hi")).unwrap();
+    let asking = hub.calls().open(to("a", "hi")).unwrap();
     let serving = line.next();
     serving.push(Event::text("half an ans"));
     drop(serving);
@@ -37,10 +37,10 @@ async fn an_agent_that_leaves_before_it_said_anything_is_not_said_to_have_worked
         Some(End::Failed(failure)) => failure,
         other => panic!("it has not failed: {other:?}"),
     };
-    let asking = hub.call(to("a", "hi")).unwrap();
+    let asking = hub.calls().open(to("a", "hi")).unwrap();
     drop(line.next());
     assert_eq!(told(&asking), Failure::agent_left_unheard());
-    let asking = hub.call(to("a", "hi")).unwrap();
+    let asking = hub.calls().open(to("a", "hi")).unwrap();
     let serving = line.next();
     serving.push(Event::text("half an ans"));
     drop(serving);
@@ -51,7 +51,7 @@ async fn an_agent_that_leaves_before_it_said_anything_is_not_said_to_have_worked
 async fn a_lost_live_reader_cancels_at_the_agent_at_once() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let asking = hub.call(to("a", "hi")).unwrap();
+    let asking = hub.calls().open(to("a", "hi")).unwrap();
     let (call, serving) = (asking.call().id, line.next());
     drop(asking);
     assert_eq!(line.cancelled(), [call]);
@@ -63,7 +63,7 @@ async fn a_lost_live_reader_cancels_at_the_agent_at_once() {
 async fn a_lost_reader_of_a_kept_call_changes_nothing() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let task = hub.start_task(to("a", "hi")).await.unwrap();
+    let task = hub.tasks().start(to("a", "hi")).await.unwrap();
     settle().await;
     let mut reader = task.subscribe(None);
     reader.next().await.unwrap();
@@ -81,7 +81,7 @@ async fn a_call_that_cannot_be_handed_over_fails_offline() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
     line.is_dead.store(true, Ordering::Release);
-    let asking = hub.call(to("a", "hi")).unwrap();
+    let asking = hub.calls().open(to("a", "hi")).unwrap();
     assert_eq!(failure(&asking), Reason::Offline);
     assert_nothing_is_open(&hub);
 }
@@ -90,7 +90,7 @@ async fn a_call_that_cannot_be_handed_over_fails_offline() {
 async fn a_full_reply_shuts_the_gate_until_it_is_half_read() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let asking = hub.call(to("a", "hi")).unwrap();
+    let asking = hub.calls().open(to("a", "hi")).unwrap();
     let (serving, gate) = (line.next(), Arc::new(Gate::default()));
     serving.gated(gate.clone());
     fill(&serving);
@@ -106,7 +106,7 @@ async fn a_full_reply_shuts_the_gate_until_it_is_half_read() {
 async fn an_overrun_live_reader_is_dropped_and_its_unread_discarded() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let asking = hub.call(to("a", "hi")).unwrap();
+    let asking = hub.calls().open(to("a", "hi")).unwrap();
     let serving = line.next();
     let pushes = (0..)
         .take_while(|_| serving.push(block(256 * KIB)) != Pushed::Overrun)
@@ -126,7 +126,7 @@ async fn an_overrun_live_reader_is_dropped_and_its_unread_discarded() {
 async fn a_full_reply_of_which_nothing_is_taken_for_30_seconds_has_lost_its_reader() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let asking = hub.call(to("a", "hi")).unwrap();
+    let asking = hub.calls().open(to("a", "hi")).unwrap();
     let serving = line.next();
     fill(&serving);
     pass(&hub, 29).await;
@@ -141,7 +141,7 @@ async fn a_full_reply_of_which_nothing_is_taken_for_30_seconds_has_lost_its_read
 async fn a_limit_below_a_second_does_not_fail_calls_that_are_not_full() {
     let hub = hub_with(|limits| limits.pipe_stalled = Span::millis(500)).await;
     let (_a, line) = agent(&hub, "a");
-    let asking = hub.call(to("a", "hi")).unwrap();
+    let asking = hub.calls().open(to("a", "hi")).unwrap();
     let _serving = line.next();
     pass(&hub, 3).await;
     assert!(!asking.call().is_ended());
@@ -153,7 +153,8 @@ async fn an_agent_that_does_not_read_its_input_is_given_up_too() {
     let (_a, line) = agent(&hub, "a");
     line.signs.store(1000, Ordering::Release);
     let asking = hub
-        .call(Request {
+        .calls()
+        .open(Request {
             streamed: true,
             ..to("a", "hi")
         })
@@ -172,7 +173,8 @@ async fn input_beyond_every_measure_ends_the_call() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
     let asking = hub
-        .call(Request {
+        .calls()
+        .open(Request {
             streamed: true,
             ..to("a", "hi")
         })
@@ -186,15 +188,18 @@ async fn input_beyond_every_measure_ends_the_call() {
 async fn new_calls_are_busy_while_all_pipes_together_hold_too_much() {
     let hub = hub_with(|limits| limits.pipes_total = Size::mib(1)).await;
     let (_a, line) = agent(&hub, "a");
-    let first = hub.call(to("a", "hi")).unwrap();
+    let first = hub.calls().open(to("a", "hi")).unwrap();
     let serving = line.next();
     fill(&serving);
     // Its agent was told to pause, and says more all the same.
     assert_eq!(serving.push(block(128 * KIB)), Pushed::Full);
-    let busy = hub.call(to("a", "hi")).map(|asking| asking.call().id);
+    let busy = hub
+        .calls()
+        .open(to("a", "hi"))
+        .map(|asking| asking.call().id);
     assert_eq!(reason(busy), Reason::Busy);
     read(&first);
-    let second = hub.call(to("a", "hi")).unwrap();
+    let second = hub.calls().open(to("a", "hi")).unwrap();
     drop((first, second, serving, line.next()));
     assert_eq!(hub.shared().budget.used(), 0);
 }
@@ -215,17 +220,17 @@ async fn an_owner_whose_agents_are_deaf_does_not_make_the_calls_of_others_busy()
     let _b = attach_as(&hub, &bob(), "b", &bobs, false).unwrap();
     let large = "x".repeat(1024 * KIB);
     let taken: Vec<_> = (0..32)
-        .map_while(|_| hub.call(to("a", &large)).ok())
+        .map_while(|_| hub.calls().open(to("a", &large)).ok())
         .collect();
     assert_eq!(taken.len(), 8, "half of it all");
-    assert_eq!(reason(hub.call(to("a", &large))), Reason::Busy);
-    let others = hub.call(of_bob("b", &large)).unwrap();
+    assert_eq!(reason(hub.calls().open(to("a", &large))), Reason::Busy);
+    let others = hub.calls().open(of_bob("b", &large)).unwrap();
     let serving = bobs.next();
     assert_eq!(serving.push(block(1000 * KIB)), Pushed::Room);
     assert!(!others.call().is_ended());
     drop(taken);
     line.mail.lock().clear();
-    assert!(hub.call(to("a", &large)).is_ok());
+    assert!(hub.calls().open(to("a", &large)).is_ok());
 }
 
 #[tokio::test]
@@ -233,7 +238,7 @@ async fn replies_that_nobody_reads_take_no_more_than_a_fair_share() {
     let hub = hub_with(|limits| limits.pipes_total = Size::mib(3)).await;
     let (_a, line) = agent(&hub, "a");
     let open: Vec<_> = (0..60)
-        .map(|_| (hub.call(to("a", "hi")).unwrap(), line.next()))
+        .map(|_| (hub.calls().open(to("a", "hi")).unwrap(), line.next()))
         .collect();
     let push = |serving: &Serving| serving.push(block(60 * KIB));
     let pushed: Vec<_> = open.iter().map(|(_, serving)| push(serving)).collect();
@@ -261,7 +266,9 @@ async fn an_end_counts_until_it_is_read() {
             ..Done::default()
         }))
     };
-    let asked: Vec<_> = (0..4).map(|_| hub.call(to("a", "hi")).unwrap()).collect();
+    let asked: Vec<_> = (0..4)
+        .map(|_| hub.calls().open(to("a", "hi")).unwrap())
+        .collect();
     for _ in &asked {
         line.next().finish(done());
     }
@@ -281,7 +288,10 @@ async fn pipes_that_were_read_do_not_keep_the_budget() {
     let (_a, line) = agent(&hub, "a");
     let open: Vec<_> = (0..20)
         .map(|_| {
-            let asking = hub.call(to("a", "hi")).expect("all that is open was read");
+            let asking = hub
+                .calls()
+                .open(to("a", "hi"))
+                .expect("all that is open was read");
             let serving = line.next();
             serving.push(block(100 * KIB));
             read(&asking);
@@ -296,7 +306,7 @@ async fn a_message_over_the_limit_is_refused() {
     let hub = hub_with(|limits| limits.message = Size::kib(1)).await;
     let (_a, line) = agent(&hub, "a");
     assert_eq!(
-        reason(hub.call(to("a", &"x".repeat(2000)))),
+        reason(hub.calls().open(to("a", &"x".repeat(2000)))),
         Reason::TooLarge
     );
     assert!(line.texts().is_empty());
@@ -307,12 +317,12 @@ async fn the_messages_of_open_calls_count_as_long_as_they_are_open() {
     let hub = hub_with(|limits| limits.pipes_total = Size::mib(1)).await;
     let (_a, line) = agent(&hub, "a");
     let large = to("a", &"x".repeat(1024 * KIB));
-    let first = hub.call(large).unwrap();
-    assert_eq!(reason(hub.call(to("a", "hi"))), Reason::Busy);
+    let first = hub.calls().open(large).unwrap();
+    assert_eq!(reason(hub.calls().open(to("a", "hi"))), Reason::Busy);
     line.next().finish(End::done());
     drop(first);
     assert_eq!(hub.shared().budget.used(), 0);
-    assert!(hub.call(to("a", "hi")).is_ok());
+    assert!(hub.calls().open(to("a", "hi")).is_ok());
 }
 
 #[tokio::test]
@@ -325,5 +335,5 @@ async fn a_message_of_many_empty_parts_is_over_the_limit_too() {
         ..Message::default()
     };
     let request = Request::new(ann(), "own", id("a"), message);
-    assert_eq!(reason(hub.call(request)), Reason::TooLarge);
+    assert_eq!(reason(hub.calls().open(request)), Reason::TooLarge);
 }

@@ -229,10 +229,17 @@ impl World {
                 .filter(|(call, _)| call.end.is_none() && wanted(call));
             calls.map(|(_, caller)| caller.0).collect()
         };
-        let open: BTreeSet<CallId> = self.hub.shared().calls.lock().keys().copied().collect();
+        let open: BTreeSet<CallId> = self
+            .hub
+            .shared()
+            .open_calls
+            .lock()
+            .keys()
+            .copied()
+            .collect();
         assert_eq!(open, ids(&|_| true), "open calls");
         for (agent, name) in NAMES.into_iter().enumerate() {
-            let view = self.hub.find(&ann(), name).unwrap().view();
+            let view = self.hub.agents().find(&ann(), name).unwrap().view();
             assert_eq!(view.online, model.online[agent]);
             assert_eq!(view.open_calls, ids(&|call| call.agent == agent).len());
             let served: BTreeSet<CallId> = self.served[agent].keys().copied().collect();
@@ -287,7 +294,7 @@ async fn walk(world: &mut World, model: &mut Model, step: Step) {
                 wait_online,
                 ..in_session(&format!("s{session}"), to(NAMES[agent], "hi"))
             };
-            let result = world.hub.call(request);
+            let result = world.hub.calls().open(request);
             assert_eq!(
                 result.is_ok(),
                 model.can_take(agent, is_patient),
@@ -335,7 +342,11 @@ async fn walk(world: &mut World, model: &mut Model, step: Step) {
             if leaves {
                 drop(world.callers[at].1.take());
             } else {
-                world.hub.cancel(&ann(), world.callers[at].0).unwrap();
+                world
+                    .hub
+                    .calls()
+                    .cancel(&ann(), world.callers[at].0)
+                    .unwrap();
             }
             let is_told = call.is_sent && model.online[call.agent];
             assert_eq!(

@@ -27,7 +27,7 @@ fn cut(mut attached: Attached) {
 async fn a_frame_that_comes_again_is_dropped_and_counted() {
     let hub = hub().await;
     let (a, line) = agent(&hub, "a");
-    let asking = hub.call(to("a", "hi")).unwrap();
+    let asking = hub.calls().open(to("a", "hi")).unwrap();
     let serving = line.next();
     assert_eq!(asking.call().received(), 0);
     assert_eq!(serving.push_numbered(Event::text("one "), 1), Pushed::Room);
@@ -68,7 +68,7 @@ async fn a_frame_that_comes_again_is_dropped_and_counted() {
 async fn a_stale_connection_cannot_number_anything() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let asking = hub.call(to("a", "hi")).unwrap();
+    let asking = hub.calls().open(to("a", "hi")).unwrap();
     let stale = line.next();
     let mut new = resume(&hub, "a", &Line::new());
     let serving = new.adopted.pop().unwrap();
@@ -83,7 +83,7 @@ async fn a_stale_connection_cannot_number_anything() {
 async fn a_kept_frame_is_acknowledged_when_it_is_committed() {
     let (store, hub) = on_slow_store(|_| ()).await;
     let (_a, line) = agent(&hub, "a");
-    let task = hub.start_task(to("a", "hi")).await.unwrap();
+    let task = hub.tasks().start(to("a", "hi")).await.unwrap();
     settle().await;
     let serving = line.next();
     store.hold();
@@ -120,8 +120,12 @@ async fn what_is_not_written_down_is_acknowledged_when_it_is_taken() {
             store: keep,
             ..Settings::default()
         };
-        drop(hub.change(&ann(), &id("a"), None, Some(settings)).unwrap());
-        hub.start_task(to("a", "hi")).await.unwrap();
+        drop(
+            hub.agents()
+                .change(&ann(), &id("a"), None, Some(settings))
+                .unwrap(),
+        );
+        hub.tasks().start(to("a", "hi")).await.unwrap();
         settle().await;
         let serving = line.next();
         serving.push_numbered(Event::text("one"), 1);
@@ -137,7 +141,7 @@ async fn what_is_not_written_down_is_acknowledged_when_it_is_taken() {
 async fn a_frame_that_could_not_be_written_is_never_acknowledged() {
     let (store, hub) = on_slow_store(|_| ()).await;
     let (_a, line) = agent(&hub, "a");
-    hub.start_task(to("a", "hi")).await.unwrap();
+    hub.tasks().start(to("a", "hi")).await.unwrap();
     settle().await;
     let serving = line.next();
     store.fail();
@@ -151,7 +155,7 @@ async fn a_frame_that_could_not_be_written_is_never_acknowledged() {
 async fn each_turn_of_a_task_counts_from_one_again() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let task = hub.start_task(to("a", "one")).await.unwrap();
+    let task = hub.tasks().start(to("a", "one")).await.unwrap();
     settle().await;
     let serving = line.next();
     serving.push_numbered(Event::text("first"), 7);
@@ -161,7 +165,11 @@ async fn each_turn_of_a_task_counts_from_one_again() {
     }));
     assert!(serving.finish_numbered(waits, 8).unwrap());
     settle().await;
-    let task = hub.continue_task(to("a", "two"), &task).await.unwrap();
+    let task = hub
+        .tasks()
+        .continue_task(to("a", "two"), &task)
+        .await
+        .unwrap();
     settle().await;
     let serving = line.next();
     assert_eq!(serving.call().received(), 0);
@@ -222,7 +230,7 @@ impl Resuming {
     async fn new(frames: Vec<Event>) -> Self {
         let (store, hub) = on_slow_store(|_| ()).await;
         let (attached, line) = agent(&hub, "a");
-        let task = hub.start_task(to("a", "hi")).await.unwrap().id;
+        let task = hub.tasks().start(to("a", "hi")).await.unwrap().id;
         settle().await;
         store.hold();
         Self {

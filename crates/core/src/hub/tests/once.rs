@@ -5,10 +5,10 @@ use super::{
     tasks::input_required,
     *,
 };
-use crate::{agent::Keep, task::Once};
+use crate::{agent::Keep, task::IdempotencyKey};
 
 fn once(key: &str, digest: u8, request: Request) -> Request {
-    let once = Once {
+    let once = IdempotencyKey {
         key: key.into(),
         digest: [digest; 32],
     };
@@ -24,18 +24,18 @@ async fn a_repeated_request_gives_the_task_that_was_made_of_it() {
     let hub = hub_on(store.clone(), |_| ()).await;
     let (_a, line) = agent(&hub, "a");
     let request = || once("k", 1, to("a", "hi"));
-    let task = hub.start_task(request()).await.unwrap();
-    let again = hub.start_task(request()).await.unwrap();
+    let task = hub.tasks().start(request()).await.unwrap();
+    let again = hub.tasks().start(request()).await.unwrap();
     assert!(Arc::ptr_eq(&task, &again), "while it is worked on");
     settle().await;
     assert_eq!(line.texts(), ["hi"]);
     line.next().finish(End::done());
     settle().await;
-    let again = hub.start_task(request()).await.unwrap();
+    let again = hub.tasks().start(request()).await.unwrap();
     assert_eq!((again.id, state(&again)), (task.id, TaskState::Completed));
     let hub = hub_on(store, |_| ()).await;
     let (_a, line) = agent(&hub, "a");
-    let again = hub.start_task(request()).await.unwrap();
+    let again = hub.tasks().start(request()).await.unwrap();
     assert_eq!(again.id, task.id, "after a restart, too");
     settle().await;
     assert!(line.texts().is_empty());
@@ -45,8 +45,11 @@ async fn a_repeated_request_gives_the_task_that_was_made_of_it() {
 async fn the_same_key_for_something_else_is_a_conflict() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    hub.start_task(once("k", 1, to("a", "hi"))).await.unwrap();
-    let failure = hub.start_task(once("k", 2, to("a", "ho"))).await;
+    hub.tasks()
+        .start(once("k", 1, to("a", "hi")))
+        .await
+        .unwrap();
+    let failure = hub.tasks().start(once("k", 2, to("a", "ho"))).await;
     let failure = failure.unwrap_err();
     assert_eq!(failure.reason, Reason::Conflict);
     assert!(failure.text.contains("\"k\""), "{failure}");
@@ -63,14 +66,18 @@ async fn a_key_is_one_principals_for_one_agent() {
         principal: ann().as_agent(id("x")),
         ..to("a", "robot")
     };
-    hub.start_task(once("k", 1, to("a", "ann"))).await.unwrap();
-    hub.start_task(once("k", 2, to("b", "b"))).await.unwrap();
-    hub.start_task(once("k", 3, robot)).await.unwrap();
-    hub.start_task(once("l", 4, to("a", "other")))
+    hub.tasks()
+        .start(once("k", 1, to("a", "ann")))
         .await
         .unwrap();
-    hub.start_task(to("a", "plain")).await.unwrap();
-    hub.start_task(to("a", "plain")).await.unwrap();
+    hub.tasks().start(once("k", 2, to("b", "b"))).await.unwrap();
+    hub.tasks().start(once("k", 3, robot)).await.unwrap();
+    hub.tasks()
+        .start(once("l", 4, to("a", "other")))
+        .await
+        .unwrap();
+    hub.tasks().start(to("a", "plain")).await.unwrap();
+    hub.tasks().start(to("a", "plain")).await.unwrap();
     settle().await;
     let mut texts = a.texts();
     texts.sort();
@@ -101,7 +108,7 @@ async fn a_start_that_fails_frees_its_key() {
     let (store, hub) = on_slow_store(|_| ()).await;
     drop(agent(&hub, "a"));
     let request = || once("k", 1, to("a", "hi"));
-    assert_eq!(reason(hub.start_task(request()).await), Reason::Offline);
+    assert_eq!(reason(hub.tasks().start(request()).await), Reason::Offline);
     let (_a, line) = agent(&hub, "a");
     store.hold();
     let first = begin(&hub, request());
@@ -120,24 +127,32 @@ async fn a_start_that_fails_frees_its_key() {
 async fn a_repeated_message_to_a_waiting_task_gives_it_as_it_stands() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let task = hub.start_task(once("k", 1, to("a", "one"))).await.unwrap();
+    let task = hub
+        .tasks()
+        .start(once("k", 1, to("a", "one")))
+        .await
+        .unwrap();
     settle().await;
     line.next().finish(input_required());
     settle().await;
     let next = || once("l", 2, to("a", "two"));
-    let early = hub.continue_task(once("k", 1, to("a", "one")), &task).await;
+    let early = hub
+        .tasks()
+        .continue_task(once("k", 1, to("a", "one")), &task)
+        .await;
     assert_eq!(early.unwrap().id, task.id, "that was its first message");
-    let going = hub.continue_task(next(), &task).await.unwrap();
-    let again = hub.continue_task(next(), &task).await.unwrap();
+    let going = hub.tasks().continue_task(next(), &task).await.unwrap();
+    let again = hub.tasks().continue_task(next(), &task).await.unwrap();
     assert!(Arc::ptr_eq(&going, &again));
     settle().await;
     assert_eq!(line.texts(), ["two"]);
     line.next().finish(input_required());
     settle().await;
-    let again = hub.continue_task(next(), &task).await.unwrap();
+    let again = hub.tasks().continue_task(next(), &task).await.unwrap();
     assert_eq!(state(&again), TaskState::InputRequired);
     assert!(line.texts().is_empty());
     let other = hub
+        .tasks()
         .continue_task(once("l", 3, to("a", "three")), &task)
         .await;
     assert_eq!(reason(other), Reason::Conflict);
@@ -146,7 +161,7 @@ async fn a_repeated_message_to_a_waiting_task_gives_it_as_it_stands() {
         principal: Principal::local(),
         ..next()
     };
-    let again = hub.continue_task(owner, &task).await.unwrap();
+    let again = hub.tasks().continue_task(owner, &task).await.unwrap();
     assert_eq!(again.id, task.id);
     assert!(line.texts().is_empty());
 }
@@ -159,13 +174,17 @@ async fn where_nothing_is_kept_a_request_is_known_while_it_is_worked_on() {
         store: Keep::None,
         ..Settings::default()
     };
-    drop(hub.change(&ann(), &id("a"), None, Some(settings)).unwrap());
+    drop(
+        hub.agents()
+            .change(&ann(), &id("a"), None, Some(settings))
+            .unwrap(),
+    );
     let request = || once("k", 1, to("a", "hi"));
-    let task = hub.start_task(request()).await.unwrap();
-    let again = hub.start_task(request()).await.unwrap();
+    let task = hub.tasks().start(request()).await.unwrap();
+    let again = hub.tasks().start(request()).await.unwrap();
     assert!(Arc::ptr_eq(&task, &again));
     settle().await;
     line.next().finish(End::done());
     settle().await;
-    assert_ne!(hub.start_task(request()).await.unwrap().id, task.id);
+    assert_ne!(hub.tasks().start(request()).await.unwrap().id, task.id);
 }

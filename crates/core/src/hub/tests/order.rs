@@ -11,7 +11,7 @@ fn status(text: &str) -> Event {
 async fn events_arrive_in_order_and_the_end_after_them() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let asking = hub.call(to("a", "hi")).unwrap();
+    let asking = hub.calls().open(to("a", "hi")).unwrap();
     let serving = line.next();
     assert_eq!(serving.call().message.words(), "hi");
     for n in 0..100 {
@@ -32,7 +32,7 @@ async fn events_arrive_in_order_and_the_end_after_them() {
 async fn unread_text_is_merged_but_not_across_kinds() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let asking = hub.call(to("a", "hi")).unwrap();
+    let asking = hub.calls().open(to("a", "hi")).unwrap();
     let serving = line.next();
     for event in [
         Event::text("a"),
@@ -52,10 +52,10 @@ async fn unread_text_is_merged_but_not_across_kinds() {
 async fn the_agents_end_beats_a_later_cancel() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let asking = hub.call(to("a", "hi")).unwrap();
+    let asking = hub.calls().open(to("a", "hi")).unwrap();
     assert!(line.next().finish(End::done()));
     let call = asking.call().id;
-    assert_eq!(reason(hub.cancel(&ann(), call)), Reason::NotFound);
+    assert_eq!(reason(hub.calls().cancel(&ann(), call)), Reason::NotFound);
     assert_eq!(read(&asking).1, Some(End::done()));
     assert!(
         line.cancelled().is_empty(),
@@ -67,10 +67,10 @@ async fn the_agents_end_beats_a_later_cancel() {
 async fn a_cancel_beats_the_agents_later_end() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let asking = hub.call(to("a", "hi")).unwrap();
+    let asking = hub.calls().open(to("a", "hi")).unwrap();
     let serving = line.next();
     serving.push(Event::text("unread"));
-    hub.cancel(&ann(), asking.call().id).unwrap();
+    hub.calls().cancel(&ann(), asking.call().id).unwrap();
     assert_eq!(
         line.cancelled(),
         [asking.call().id],
@@ -88,7 +88,7 @@ async fn a_cancel_beats_the_agents_later_end() {
 async fn a_clock_beats_the_agents_later_end() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let asking = hub.call(to("a", "hi")).unwrap();
+    let asking = hub.calls().open(to("a", "hi")).unwrap();
     let serving = line.next();
     pass(&hub, 121).await;
     assert!(!serving.finish(End::done()));
@@ -106,7 +106,7 @@ async fn done_and_the_agents_failure_come_after_what_is_unread() {
     let (_a, line) = agent(&hub, "a");
     let quota = End::Failed(Failure::new(Reason::Agent("quota".into()), "no more"));
     for end in [End::done(), quota] {
-        let asking = hub.call(to("a", "hi")).unwrap();
+        let asking = hub.calls().open(to("a", "hi")).unwrap();
         let serving = line.next();
         serving.push(Event::text("words"));
         serving.finish(end.clone());
@@ -118,8 +118,8 @@ async fn done_and_the_agents_failure_come_after_what_is_unread() {
 async fn late_events_are_counted_and_dropped() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let mut watching = hub.watch(ann(), TapFilter::default());
-    let asking = hub.call(to("a", "hi")).unwrap();
+    let mut watching = hub.taps().watch(ann(), TapFilter::default());
+    let asking = hub.calls().open(to("a", "hi")).unwrap();
     let serving = line.next();
     drop(asking);
     assert_eq!(serving.push(Event::text("late")), Pushed::Ended);
@@ -142,7 +142,7 @@ async fn late_events_are_counted_and_dropped() {
 async fn replies_reads_one_call_to_its_end_and_no_further() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let mut replies = hub.call(to("a", "hi")).unwrap().replies();
+    let mut replies = hub.calls().open(to("a", "hi")).unwrap().replies();
     let serving = line.next();
     serving.push(status("1"));
     assert_eq!(

@@ -45,7 +45,7 @@ fn last(items: &[TaskItem]) -> Cursor {
 
 /// A task that said so many lines of 1,000 bytes and is done.
 async fn long_task(hub: &Hub, line: &Line, lines: usize) -> Arc<Task> {
-    let task = hub.start_task(to("a", "hi")).await.unwrap();
+    let task = hub.tasks().start(to("a", "hi")).await.unwrap();
     settle().await;
     let serving = line.next();
     for n in 0..lines {
@@ -61,7 +61,7 @@ async fn long_task(hub: &Hub, line: &Line, lines: usize) -> Arc<Task> {
 async fn many_readers_see_the_same_whenever_they_come() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let task = hub.start_task(to("a", "hi")).await.unwrap();
+    let task = hub.tasks().start(to("a", "hi")).await.unwrap();
     settle().await;
     let serving = line.next();
     let mut early = task.subscribe(None);
@@ -93,7 +93,7 @@ async fn many_readers_see_the_same_whenever_they_come() {
 async fn a_reader_goes_on_inside_merged_text() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let task = hub.start_task(to("a", "hi")).await.unwrap();
+    let task = hub.tasks().start(to("a", "hi")).await.unwrap();
     settle().await;
     let serving = line.next();
     serving.push(Event::text("héllo "));
@@ -157,7 +157,11 @@ async fn who_lags_behind_what_is_kept_gets_a_gap_and_goes_on() {
             store: keep,
             ..Settings::default()
         };
-        drop(hub.change(&ann(), &id("a"), None, Some(settings)).unwrap());
+        drop(
+            hub.agents()
+                .change(&ann(), &id("a"), None, Some(settings))
+                .unwrap(),
+        );
         let task = long_task(&hub, &line, 30).await;
         let items = read_on(task.subscribe(None)).await;
         assert!(matches!(items[0], TaskItem::Gap { .. }), "{keep:?}");
@@ -193,7 +197,7 @@ async fn a_cursor_beyond_the_end_gets_a_gap_and_then_everything() {
 async fn a_reader_may_be_dropped_while_it_waits() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let task = hub.start_task(to("a", "hi")).await.unwrap();
+    let task = hub.tasks().start(to("a", "hi")).await.unwrap();
     settle().await;
     let mut reader = task.subscribe(None);
     reader.next().await.unwrap();

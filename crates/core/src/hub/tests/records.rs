@@ -13,14 +13,20 @@ fn described(text: &str) -> Profile {
 
 /// Attaches an agent that says something new of itself, so that it is saved.
 fn attach_changed(hub: &Hub) -> Result<Attached, Failure> {
-    hub.attach(&ann(), &id("a"), described("new"), Line::new(), false)
+    hub.agents()
+        .attach(&ann(), &id("a"), described("new"), Line::new(), false)
 }
 
 #[tokio::test]
 async fn an_attach_that_meets_an_unshare_does_not_bring_the_share_back() {
     let (store, hub) = on_slow_store(|_| ()).await;
     drop(agent(&hub, "a"));
-    let share = |share| hub.change(&ann(), &id("a"), Some(share), None).unwrap().1;
+    let share = |share| {
+        hub.agents()
+            .change(&ann(), &id("a"), Some(share), None)
+            .unwrap()
+            .1
+    };
     share(Share::Everyone).await.unwrap();
     store.hold_up_an_agent();
     thread::scope(|threads| {
@@ -44,19 +50,25 @@ async fn an_attach_that_meets_a_forget_does_not_bring_the_agent_back() {
         // Whether it is refused or told to go depends on who came first.
         threads.spawn(|| drop(attach_changed(&hub)));
         store.wait_until_held_up();
-        threads.spawn(|| drop(hub.forget(&ann(), &id("a")).unwrap()));
+        threads.spawn(|| drop(hub.agents().forget(&ann(), &id("a")).unwrap()));
     });
     assert_eq!(store.load_agents().await.unwrap(), []);
-    assert!(hub.find(&ann(), "a").is_err());
+    assert!(hub.agents().find(&ann(), "a").is_err());
 }
 
 #[tokio::test]
 async fn nothing_is_kept_of_an_agent_that_was_forgotten_meanwhile() {
     let (store, hub) = on_slow_store(|_| ()).await;
     drop(agent(&hub, "a"));
-    let entry = hub.find(&ann(), "a").unwrap();
-    hub.forget(&ann(), &id("a")).unwrap().await.unwrap();
-    let refused = hub.attach_at(&entry, described("late"), Line::new());
+    let entry = hub.agents().find(&ann(), "a").unwrap();
+    hub.agents()
+        .forget(&ann(), &id("a"))
+        .unwrap()
+        .await
+        .unwrap();
+    let refused = hub
+        .agents()
+        .attach_at(&entry, described("late"), Line::new());
     assert_eq!(refused.unwrap_err().reason, Reason::Conflict);
     assert!(entry.save_to(&*store).is_none());
     assert_eq!(store.load_agents().await.unwrap(), []);
@@ -66,14 +78,18 @@ async fn nothing_is_kept_of_an_agent_that_was_forgotten_meanwhile() {
 async fn a_forget_that_comes_late_leaves_an_agent_alone_that_registered_since() {
     let (store, hub) = on_slow_store(|_| ()).await;
     drop(agent(&hub, "a"));
-    let old = hub.find(&ann(), "a").unwrap();
-    hub.forget(&ann(), &id("a")).unwrap().await.unwrap();
+    let old = hub.agents().find(&ann(), "a").unwrap();
+    hub.agents()
+        .forget(&ann(), &id("a"))
+        .unwrap()
+        .await
+        .unwrap();
     let _new = agent(&hub, "a");
     // A second one that had found the agent before the first one forgot it.
     assert_eq!(
-        hub.remove_entry(&old).unwrap_err(),
+        hub.agents().remove(&old).unwrap_err(),
         Failure::no_such_agent("a")
     );
-    assert!(hub.find(&ann(), "a").unwrap().is_online());
+    assert!(hub.agents().find(&ann(), "a").unwrap().is_online());
     assert_eq!(store.load_agents().await.unwrap().len(), 1);
 }

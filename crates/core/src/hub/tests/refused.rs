@@ -5,7 +5,7 @@ use crate::{
     agent::Keep,
     outbox::{Callback, Follower},
     store::LogItem,
-    task::Once,
+    task::IdempotencyKey,
 };
 
 fn busy() -> Failure {
@@ -38,7 +38,11 @@ async fn it_has_a_message_and_an_end_and_no_call() {
     ] {
         let failure = Failure::new(reason, "why");
         let request = in_session("s", to("a", "hi"));
-        let noted = hub.note_refused(request, failure.clone()).await.unwrap();
+        let noted = hub
+            .tasks()
+            .record_refused(request, failure.clone())
+            .await
+            .unwrap();
         let found = hub.tasks().find(&ann(), noted.id).await.unwrap();
         for task in [&noted, &found] {
             let record = task.record();
@@ -73,11 +77,15 @@ async fn only_whoever_may_call_the_agent_gets_one() {
         principal: bob(),
         ..to(name, "hi")
     };
-    let foreign = hub.note_refused(bobs("a"), busy()).await.unwrap_err();
-    let unknown = hub.call(bobs("a")).unwrap_err();
+    let foreign = hub
+        .tasks()
+        .record_refused(bobs("a"), busy())
+        .await
+        .unwrap_err();
+    let unknown = hub.calls().open(bobs("a")).unwrap_err();
     assert_eq!(foreign, unknown);
     assert_eq!(
-        reason(hub.note_refused(to("nobody", "hi"), busy()).await),
+        reason(hub.tasks().record_refused(to("nobody", "hi"), busy()).await),
         Reason::NotFound
     );
 }
@@ -88,7 +96,7 @@ async fn a_message_that_is_too_large_is_not_kept() {
     let (_a, _line) = agent(&hub, "a");
     let large = to("a", &"x".repeat(2000));
     assert_eq!(
-        reason(hub.note_refused(large, busy()).await),
+        reason(hub.tasks().record_refused(large, busy()).await),
         Reason::TooLarge
     );
 }
@@ -108,12 +116,16 @@ async fn followers_are_told_and_as_much_is_kept_as_of_any_other() {
             store: keep,
             ..Settings::default()
         };
-        drop(hub.change(&ann(), &id("a"), None, Some(settings)).unwrap());
+        drop(
+            hub.agents()
+                .change(&ann(), &id("a"), None, Some(settings))
+                .unwrap(),
+        );
         let request = Request {
             followers: is_followed.then(follower).into_iter().collect(),
             ..to("a", "hi")
         };
-        let task = hub.note_refused(request, busy()).await.unwrap();
+        let task = hub.tasks().record_refused(request, busy()).await.unwrap();
         assert_eq!(read_on(task.subscribe(None)).await.len(), 2);
         let found = store.find_task(task.id).await.unwrap();
         assert_eq!(found.is_some(), has_record, "{keep:?}");
@@ -135,37 +147,37 @@ async fn it_is_noted_once_and_takes_no_further_message() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
     let once = |digest| Request {
-        once: Some(Once {
+        once: Some(IdempotencyKey {
             key: "k".into(),
             digest: [digest; 32],
         }),
         ..to("a", "hi")
     };
-    let task = hub.note_refused(once(1), busy()).await.unwrap();
-    let again = hub.note_refused(once(1), busy()).await.unwrap();
-    let started = hub.start_task(once(1)).await.unwrap();
+    let task = hub.tasks().record_refused(once(1), busy()).await.unwrap();
+    let again = hub.tasks().record_refused(once(1), busy()).await.unwrap();
+    let started = hub.tasks().start(once(1)).await.unwrap();
     assert_eq!((again.id, started.id), (task.id, task.id));
     assert_eq!(
-        reason(hub.note_refused(once(2), busy()).await),
+        reason(hub.tasks().record_refused(once(2), busy()).await),
         Reason::Conflict
     );
     assert_eq!(
-        reason(hub.continue_task(to("a", "two"), &task).await),
+        reason(hub.tasks().continue_task(to("a", "two"), &task).await),
         Reason::Conflict
     );
     // One that was started is not refused afterwards.
     let other = Request {
         request: None,
-        once: Some(Once {
+        once: Some(IdempotencyKey {
             key: "l".into(),
             digest: [9; 32],
         }),
         ..to("a", "ho")
     };
-    let running = hub.start_task(other.clone()).await.unwrap();
+    let running = hub.tasks().start(other.clone()).await.unwrap();
     settle().await;
     line.next().finish(input_required());
     settle().await;
-    let same = hub.note_refused(other, busy()).await.unwrap();
+    let same = hub.tasks().record_refused(other, busy()).await.unwrap();
     assert_eq!(same.id, running.id);
 }

@@ -3,14 +3,14 @@
 use super::*;
 use crate::{
     gate::{Gate, Reading},
-    resume::Coming,
+    resume::AttachMode,
 };
 
 #[tokio::test]
 async fn the_newest_connection_wins_and_the_old_ones_calls_fail_offline() {
     let hub = hub().await;
     let (old, old_line) = agent(&hub, "a");
-    let asking = hub.call(to("a", "one")).unwrap();
+    let asking = hub.calls().open(to("a", "one")).unwrap();
     let stale = old_line.next();
     let (_new, new_line) = agent(&hub, "a");
     assert_eq!(old_line.closed(), [Closing::Replaced]);
@@ -18,7 +18,7 @@ async fn the_newest_connection_wins_and_the_old_ones_calls_fail_offline() {
     assert_eq!(stale.push(Event::text("late")), Pushed::Ended);
     assert!(!stale.finish(End::done()));
     drop(old);
-    let _second = hub.call(to("a", "two")).unwrap();
+    let _second = hub.calls().open(to("a", "two")).unwrap();
     assert_eq!(new_line.texts(), ["two"]);
     assert!(old_line.texts().is_empty());
     assert_eq!(metric(&hub, "jackfield_agents_online"), 1);
@@ -29,7 +29,7 @@ async fn a_late_close_keeps_the_newer_connection() {
     let hub = hub().await;
     let (old, _old_line) = agent(&hub, "a");
     let (new, new_line) = agent(&hub, "a");
-    let asking = hub.call(to("a", "hi")).unwrap();
+    let asking = hub.calls().open(to("a", "hi")).unwrap();
     drop(old);
     assert!(new.entry().view().online);
     assert!(new_line.next().finish(End::done()));
@@ -40,7 +40,7 @@ async fn a_late_close_keeps_the_newer_connection() {
 async fn a_resuming_connection_goes_on_with_the_open_calls() {
     let hub = hub().await;
     let (old, old_line) = agent(&hub, "a");
-    let asking = hub.call(to("a", "hi")).unwrap();
+    let asking = hub.calls().open(to("a", "hi")).unwrap();
     let stale = old_line.next();
     stale.push(Event::text("one "));
     let new_line = Line::new();
@@ -67,7 +67,7 @@ async fn a_resuming_connection_goes_on_with_the_open_calls() {
 async fn dropping_a_stale_end_does_not_end_a_resumed_call() {
     let hub = hub().await;
     let (_old, old_line) = agent(&hub, "a");
-    let asking = hub.call(to("a", "hi")).unwrap();
+    let asking = hub.calls().open(to("a", "hi")).unwrap();
     let stale = old_line.next();
     let new = resume(&hub, "a", &Line::new());
     drop(stale);
@@ -84,7 +84,7 @@ async fn dropping_a_stale_end_does_not_end_a_resumed_call() {
 async fn a_stale_connection_cannot_take_the_pipe_back_by_its_gate() {
     let hub = hub().await;
     let (_old, old_line) = agent(&hub, "a");
-    let asking = hub.call(to("a", "hi")).unwrap();
+    let asking = hub.calls().open(to("a", "hi")).unwrap();
     let stale = old_line.next();
     let mut new = resume(&hub, "a", &Line::new());
     let serving = new.adopted.pop().unwrap();
@@ -104,7 +104,7 @@ async fn a_stale_connection_cannot_take_the_pipe_back_by_its_gate() {
 async fn a_stale_connection_gives_no_signs_of_life() {
     let hub = hub().await;
     let (_old, old_line) = agent(&hub, "a");
-    let asking = hub.call(to("a", "hi")).unwrap();
+    let asking = hub.calls().open(to("a", "hi")).unwrap();
     let stale = old_line.next();
     let _new = resume(&hub, "a", &Line::new());
     for _ in 0..121 {
@@ -178,12 +178,16 @@ async fn a_kept_call_that_was_not_sent_yet_goes_to_the_newer_connection() {
 async fn a_forgotten_agent_is_told_to_go_and_all_its_calls_fail() {
     let hub = hub().await;
     let (attached, line) = agent(&hub, "a");
-    let live = hub.call(to("a", "one")).unwrap();
-    hub.forget(&ann(), &id("a")).unwrap().await.unwrap();
+    let live = hub.calls().open(to("a", "one")).unwrap();
+    hub.agents()
+        .forget(&ann(), &id("a"))
+        .unwrap()
+        .await
+        .unwrap();
     assert_eq!(line.closed(), [Closing::Revoked]);
     assert_eq!(failure(&live), Reason::Offline);
     drop(attached);
-    assert_eq!(reason(hub.call(to("a", "two"))), Reason::NotFound);
+    assert_eq!(reason(hub.calls().open(to("a", "two"))), Reason::NotFound);
     let line = Line::new();
     assert!(
         attach_as(&hub, &bob(), "a", &line, false).is_ok(),
@@ -199,8 +203,12 @@ async fn nobody_waits_for_a_forgotten_agent() {
         wait_online: Some(Duration::from_secs(3600)),
         ..to("a", "hi")
     };
-    let task = hub.start_task(patient).await.unwrap();
-    hub.forget(&ann(), &id("a")).unwrap().await.unwrap();
+    let task = hub.tasks().start(patient).await.unwrap();
+    hub.agents()
+        .forget(&ann(), &id("a"))
+        .unwrap()
+        .await
+        .unwrap();
     settle().await;
     assert_eq!(state(&task), TaskState::Failed);
     let (_bobs, line) = (
@@ -220,10 +228,14 @@ async fn who_finds_an_agent_just_before_it_is_forgotten_comes_too_late() {
     let hub = hub().await;
     let (attached, _line) = agent(&hub, "a");
     let entry = attached.entry().clone();
-    hub.forget(&ann(), &id("a")).unwrap().await.unwrap();
+    hub.agents()
+        .forget(&ann(), &id("a"))
+        .unwrap()
+        .await
+        .unwrap();
     let late: Arc<dyn Link> = Line::new();
     assert_eq!(
-        reason(entry.take(&late, Profile::default(), Coming::Anew)),
+        reason(entry.take(&late, Profile::default(), AttachMode::Fresh)),
         Reason::Conflict
     );
     assert!(!entry.view().online);

@@ -4,7 +4,8 @@ use super::*;
 
 fn reserve(hub: &Hub, name: &str) -> Result<Arc<Entry>, Failure> {
     let profile = Profile::default();
-    hub.reserve(&ann_admin(), &id(name), &profile, "a2a")
+    hub.agents()
+        .reserve(&ann_admin(), &id(name), &profile, "a2a")
         .map(|(entry, _)| entry)
 }
 
@@ -13,7 +14,8 @@ fn ann_admin() -> Principal {
 }
 
 fn attach(hub: &Hub, entry: &Arc<Entry>) -> Result<Attached, Failure> {
-    hub.attach_at(entry, Profile::default(), Line::new())
+    hub.agents()
+        .attach_at(entry, Profile::default(), Line::new())
 }
 
 #[tokio::test]
@@ -21,14 +23,14 @@ async fn a_reserved_agent_is_listed_offline_and_kept_by_the_store() {
     let store = Arc::new(MemoryStore::default());
     let hub = Hub::open(store.clone(), Limits::default()).await.unwrap();
     reserve(&hub, "far").unwrap();
-    let seen = hub.discover(&ann(), &Wanted::default());
+    let seen = hub.agents().discover(&ann(), &Wanted::default());
     assert_eq!(
         (seen.len(), seen[0].online, &*seen[0].door),
         (1, false, "a2a")
     );
     assert_eq!(store.load_agents().await.unwrap().len(), 1);
     assert_eq!(
-        hub.call(to("far", "hi")).unwrap_err().reason,
+        hub.calls().open(to("far", "hi")).unwrap_err().reason,
         Reason::Offline
     );
 }
@@ -37,10 +39,15 @@ async fn a_reserved_agent_is_listed_offline_and_kept_by_the_store() {
 async fn a_door_that_the_core_has_not_heard_of_keeps_its_name_over_a_restart() {
     let store = Arc::new(MemoryStore::default());
     let hub = hub_on(store.clone(), |_| ()).await;
-    let reserved = hub.reserve(&ann(), &id("far"), &Profile::default(), "telegraph");
+    let reserved = hub
+        .agents()
+        .reserve(&ann(), &id("far"), &Profile::default(), "telegraph");
     reserved.unwrap();
     let hub = hub_on(store, |_| ()).await;
-    assert_eq!(hub.find(&ann(), "far").unwrap().door(), "telegraph");
+    assert_eq!(
+        hub.agents().find(&ann(), "far").unwrap().door(),
+        "telegraph"
+    );
 }
 
 #[tokio::test]
@@ -48,7 +55,9 @@ async fn an_id_of_another_owner_is_not_reserved() {
     let hub = hub().await;
     let _far = reserve(&hub, "far").unwrap();
     let bob = Principal::admin(Owner::parse("bob").unwrap());
-    let refused = hub.reserve(&bob, &id("far"), &Profile::default(), "a2a");
+    let refused = hub
+        .agents()
+        .reserve(&bob, &id("far"), &Profile::default(), "a2a");
     assert_eq!(refused.unwrap_err().reason, Reason::Unauthorized);
 }
 
@@ -58,10 +67,14 @@ async fn a_removed_agent_is_not_attached_again_where_it_was() {
     let entry = reserve(&hub, "far").unwrap();
     drop(attach(&hub, &entry).unwrap());
     assert!(!entry.is_retired());
-    hub.forget(&ann_admin(), &id("far")).unwrap().await.unwrap();
+    hub.agents()
+        .forget(&ann_admin(), &id("far"))
+        .unwrap()
+        .await
+        .unwrap();
     entry.retired().await;
     assert_eq!(attach(&hub, &entry).unwrap_err().reason, Reason::Conflict);
-    assert!(hub.discover(&ann(), &Wanted::default()).is_empty());
+    assert!(hub.agents().discover(&ann(), &Wanted::default()).is_empty());
 }
 
 #[tokio::test]
@@ -70,14 +83,23 @@ async fn an_agent_that_nobody_would_miss_is_forgotten_and_its_id_is_free() {
     let hub = Hub::open(store.clone(), Limits::default()).await.unwrap();
     let entry = reserve(&hub, "far").unwrap();
     let attached = attach(&hub, &entry).unwrap();
-    assert!(hub.forget_unmissed(&id("far")).is_none(), "it is here");
+    assert!(
+        hub.agents().forget_evictable(&id("far")).is_none(),
+        "it is here"
+    );
     drop(attached);
-    hub.forget_unmissed(&id("far")).unwrap().await.unwrap();
+    hub.agents()
+        .forget_evictable(&id("far"))
+        .unwrap()
+        .await
+        .unwrap();
     assert!(entry.is_retired());
     assert_eq!(attach(&hub, &entry).unwrap_err().reason, Reason::Conflict);
     assert!(store.load_agents().await.unwrap().is_empty());
     let bob = Principal::admin(Owner::parse("bob").unwrap());
-    let taken = hub.reserve(&bob, &id("far"), &Profile::default(), "a2a");
+    let taken = hub
+        .agents()
+        .reserve(&bob, &id("far"), &Profile::default(), "a2a");
     assert!(taken.is_ok());
 }
 
@@ -87,19 +109,23 @@ async fn an_agent_that_somebody_holds_on_to_is_not_forgotten_by_itself() {
     for name in ["shared", "set", "awaited"] {
         reserve(&hub, name).unwrap();
     }
-    let change = |name, share, settings| hub.change(&ann(), &id(name), share, settings).unwrap();
+    let change = |name, share, settings| {
+        hub.agents()
+            .change(&ann(), &id(name), share, settings)
+            .unwrap()
+    };
     change("shared", Some(Share::Everyone), None);
     let settings = Settings {
         calls_per_hour: Some(1),
         ..Settings::default()
     };
     change("set", None, Some(settings));
-    let _waiting = hub.call(Request {
+    let _waiting = hub.calls().open(Request {
         wait_online: Some(Duration::from_secs(60)),
         ..to("awaited", "hi")
     });
     for name in ["shared", "set", "awaited", "nobody"] {
-        assert!(hub.forget_unmissed(&id(name)).is_none(), "{name}");
+        assert!(hub.agents().forget_evictable(&id(name)).is_none(), "{name}");
     }
-    assert_eq!(hub.discover(&ann(), &Wanted::default()).len(), 3);
+    assert_eq!(hub.agents().discover(&ann(), &Wanted::default()).len(), 3);
 }

@@ -92,10 +92,10 @@ impl Resolver for Aliases {
         "aliases"
     }
 
-    fn opened(&self, hub: &Hub) {
+    fn opened(&self, agents: &AgentRegistry) {
         for (alias, agent) in &self.ids {
-            if let Some(entry) = hub.entry(alias) {
-                entry.stand_for(hub.entry(agent));
+            if let Some(entry) = agents.get(alias) {
+                entry.stand_for(agents.get(agent));
             }
         }
     }
@@ -104,7 +104,11 @@ impl Resolver for Aliases {
         self.is_open.load(Ordering::Acquire)
     }
 
-    fn resolve(&self, _: &Hub, unresolved: &Unresolved<'_>) -> Result<Resolution, Failure> {
+    fn resolve(
+        &self,
+        _: &AgentRegistry,
+        unresolved: &Unresolved<'_>,
+    ) -> Result<Resolution, Failure> {
         let addressed = unresolved.addressed;
         let inherited = unresolved.parent.and_then(|parent| parent.context());
         let inherited = inherited.and_then(|way| (&**way as &dyn Any).downcast_ref::<Way>());
@@ -121,7 +125,7 @@ impl Resolver for Aliases {
         })
     }
 
-    fn members(&self, _: &Hub, _: &Principal, id: &str) -> Result<Vec<AgentId>, Failure> {
+    fn members(&self, _: &AgentRegistry, _: &Principal, id: &str) -> Result<Vec<AgentId>, Failure> {
         AgentId::parse(id).map_or_else(|_| Err(Failure::no_such_agent(id)), |id| Ok(vec![id]))
     }
 
@@ -130,8 +134,8 @@ impl Resolver for Aliases {
         if is_alias { self.needed(id) } else { Ok(()) }
     }
 
-    fn introduced(&self, hub: &Hub, _: &AgentId) {
-        self.opened(hub);
+    fn introduced(&self, agents: &AgentRegistry, _: &AgentId) {
+        self.opened(agents);
     }
 
     fn check_forget(&self, id: &AgentId, _: Forgetting) -> Result<(), Failure> {
@@ -161,7 +165,9 @@ async fn resolved_on(store: Arc<dyn Store>) -> (Hub, Arc<Aliases>) {
 /// A hub on which `crew` stands for `a`.
 async fn resolved() -> (Hub, Arc<Aliases>) {
     let (hub, aliases) = resolved_on(Arc::new(MemoryStore::default())).await;
-    let reserved = hub.reserve(&ann(), &id("crew"), &Profile::default(), "telegraph");
+    let reserved = hub
+        .agents()
+        .reserve(&ann(), &id("crew"), &Profile::default(), "telegraph");
     reserved.unwrap();
     (hub, aliases)
 }
@@ -176,17 +182,17 @@ fn hinted(request: Request) -> Request {
 #[tokio::test]
 async fn a_call_of_an_id_that_stands_for_an_agent_is_opened_at_the_agent() {
     let (hub, _) = resolved().await;
-    assert_eq!(reason(hub.call(to("crew", "hi"))), Reason::Offline);
+    assert_eq!(reason(hub.calls().open(to("crew", "hi"))), Reason::Offline);
     let (a, line) = agent(&hub, "a");
-    let asking = hub.call(to("crew", "hi")).unwrap();
+    let asking = hub.calls().open(to("crew", "hi")).unwrap();
     let call = asking.call();
     assert_eq!((&call.target, &call.addressed), (&id("a"), &id("crew")));
     assert_eq!(call.chain.hops(), 1, "it is no hop");
-    let crew = hub.find(&ann(), "crew").unwrap();
+    let crew = hub.agents().find(&ann(), "crew").unwrap();
     assert_eq!(crew.link().unwrap().door(), "telegraph");
     let view = crew.view();
     assert_eq!((view.online, view.open_calls), (true, 1));
-    assert_eq!(hub.calls_at(&ann(), &id("crew")).unwrap().len(), 1);
+    assert_eq!(hub.calls().at_agent(&ann(), &id("crew")).unwrap().len(), 1);
     line.next().finish(End::done());
     drop(a);
     assert!(crew.link().is_none() && !crew.is_online());
@@ -197,7 +203,7 @@ async fn a_call_of_an_id_that_stands_for_an_agent_is_opened_at_the_agent() {
 async fn observers_are_told_what_was_accepted_in_the_order_of_the_reply() {
     let (hub, aliases) = resolved().await;
     let (_a, line) = agent(&hub, "a");
-    let asking = hub.call(to("a", "hi")).unwrap();
+    let asking = hub.calls().open(to("a", "hi")).unwrap();
     let serving = line.next();
     serving.push_numbered(Event::text("one"), 1);
     serving.push_numbered(Event::text("one, again"), 1);
@@ -217,10 +223,14 @@ async fn observers_are_told_what_was_accepted_in_the_order_of_the_reply() {
         ..Answer::default()
     };
     let call = asking.call().id;
-    hub.answer(&ann(), call, "q", answer("this")).unwrap();
-    hub.answer(&ann(), call, "q", answer("that")).unwrap_err();
+    hub.calls()
+        .answer(&ann(), call, "q", answer("this"))
+        .unwrap();
+    hub.calls()
+        .answer(&ann(), call, "q", answer("that"))
+        .unwrap_err();
     serving.push(Event::text("two"));
-    hub.cancel(&ann(), call).unwrap();
+    hub.calls().cancel(&ann(), call).unwrap();
     serving.push(Event::text("late"));
     serving.ask(question("late"));
     serving.finish(End::done());
@@ -239,15 +249,15 @@ async fn observers_are_told_what_was_accepted_in_the_order_of_the_reply() {
 async fn the_context_of_a_call_is_inherited_by_the_calls_made_for_it() {
     let (hub, aliases) = resolved().await;
     let ((_a, at_a), (_b, _at_b)) = (agent(&hub, "a"), agent(&hub, "b"));
-    let _asking = hub.call(to("crew", "hi")).unwrap();
+    let _asking = hub.calls().open(to("crew", "hi")).unwrap();
     let serving = at_a.next();
     let of_a = Request {
         principal: ann().as_agent(id("a")),
         parent: Parent::Call(serving.call().id),
         ..to("b", "help")
     };
-    let _helping = hub.call(of_a).unwrap();
-    let _other = hub.call(to("b", "hi")).unwrap();
+    let _helping = hub.calls().open(of_a).unwrap();
+    let _other = hub.calls().open(to("b", "hi")).unwrap();
     assert_eq!(*aliases.ways.lock(), ["crew", "crew/b", "b"]);
 }
 
@@ -260,7 +270,7 @@ async fn the_context_of_a_kept_call_is_given_back_after_a_restart() {
         wait_online: Some(Duration::from_secs(3600)),
         ..to("a", "hi")
     };
-    let task = hub.start_task(waiting).await.unwrap();
+    let task = hub.tasks().start(waiting).await.unwrap();
     let kept = task.record().context;
     assert_eq!(kept["aliases"].get(), r#""a""#);
     settle().await;
@@ -284,13 +294,13 @@ async fn the_resolver_decides_on_requests_with_a_hint_when_they_are_made_and_del
         ..to("a", "hi")
     };
     assert_eq!(
-        reason(hub.start_task(hinted(bobs())).await),
+        reason(hub.tasks().start(hinted(bobs())).await),
         Reason::NotFound
     );
     aliases.is_open.store(true, Ordering::Release);
-    assert_eq!(reason(hub.start_task(bobs()).await), Reason::NotFound);
+    assert_eq!(reason(hub.tasks().start(bobs()).await), Reason::NotFound);
     drop(attached);
-    let refused = hub.start_task(hinted(bobs())).await.unwrap();
+    let refused = hub.tasks().start(hinted(bobs())).await.unwrap();
     aliases.is_open.store(false, Ordering::Release);
     let (attached, line) = agent(&hub, "a");
     settle().await;
@@ -298,7 +308,7 @@ async fn the_resolver_decides_on_requests_with_a_hint_when_they_are_made_and_del
     assert_eq!(state(&refused), TaskState::Failed);
     drop(attached);
     aliases.is_open.store(true, Ordering::Release);
-    hub.start_task(hinted(bobs())).await.unwrap();
+    hub.tasks().start(hinted(bobs())).await.unwrap();
     let (_a, line) = agent(&hub, "a");
     settle().await;
     assert_eq!(line.texts(), ["hi"]);
@@ -309,16 +319,23 @@ async fn what_the_resolver_needs_is_neither_forgotten_nor_claimed_again() {
     let (hub, aliases) = resolved().await;
     drop(agent(&hub, "a"));
     aliases.needs_agents.store(true, Ordering::Release);
-    assert_eq!(reason(hub.forget(&ann(), &id("a"))), Reason::Conflict);
-    assert!(hub.forget_unmissed(&id("a")).is_none());
+    assert_eq!(
+        reason(hub.agents().forget(&ann(), &id("a"))),
+        Reason::Conflict
+    );
+    assert!(hub.agents().forget_evictable(&id("a")).is_none());
     let again = attach_as(&hub, &ann(), "crew", &Line::new(), false);
     assert_eq!(reason(again), Reason::Conflict);
     let taken = attach_as(&hub, &bob(), "crew", &Line::new(), false);
     assert_eq!(reason(taken), Reason::Unauthorized);
     aliases.needs_agents.store(false, Ordering::Release);
-    assert!(hub.forget_unmissed(&id("a")).is_some());
+    assert!(hub.agents().forget_evictable(&id("a")).is_some());
     drop(agent(&hub, "a"));
-    hub.forget(&ann(), &id("a")).unwrap().await.unwrap();
+    hub.agents()
+        .forget(&ann(), &id("a"))
+        .unwrap()
+        .await
+        .unwrap();
     hub.stop(Duration::ZERO).await;
     assert_eq!(*aliases.told.lock(), ["forgotten a", "stopping"]);
 }

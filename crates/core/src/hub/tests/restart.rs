@@ -25,7 +25,8 @@ async fn what_was_not_sent_goes_out_once_when_its_agent_registers() {
     let hub = hub_on(store.clone(), |_| ()).await;
     drop(agent(&hub, "a"));
     let task = hub
-        .start_task(with_id("r1", in_session("s", patient(to("a", "hi")))))
+        .tasks()
+        .start(with_id("r1", in_session("s", patient(to("a", "hi")))))
         .await
         .unwrap()
         .id;
@@ -58,7 +59,7 @@ async fn what_was_sent_fails_offline() {
     let store = Arc::new(MemoryStore::default());
     let hub = hub_on(store.clone(), |_| ()).await;
     let (attached, line) = agent(&hub, "a");
-    let task = hub.start_task(to("a", "hi")).await.unwrap().id;
+    let task = hub.tasks().start(to("a", "hi")).await.unwrap().id;
     settle().await;
     let serving = line.next();
     serving.push(Event::text("half"));
@@ -90,7 +91,8 @@ async fn a_task_that_waits_for_a_message_still_does() {
     let hub = hub_on(store.clone(), |_| ()).await;
     let (attached, line) = agent(&hub, "a");
     let task = hub
-        .start_task(in_session("s", to("a", "one")))
+        .tasks()
+        .start(in_session("s", to("a", "one")))
         .await
         .unwrap()
         .id;
@@ -105,7 +107,11 @@ async fn a_task_that_waits_for_a_message_still_does() {
     let (_a, line) = agent(&hub, "a");
     let found = hub.tasks().find(&ann(), task).await.unwrap();
     assert_eq!(state(&found), TaskState::InputRequired);
-    let going_on = hub.continue_task(to("a", "two"), &found).await.unwrap();
+    let going_on = hub
+        .tasks()
+        .continue_task(to("a", "two"), &found)
+        .await
+        .unwrap();
     settle().await;
     let serving = line.next();
     assert_eq!(
@@ -128,7 +134,8 @@ async fn a_task_waits_no_longer_than_its_caller_said() {
     drop(agent(&hub, "a"));
     let wait_online = Some(Duration::from_secs(100));
     let task = hub
-        .start_task(Request {
+        .tasks()
+        .start(Request {
             wait_online,
             ..to("a", "hi")
         })
@@ -149,7 +156,7 @@ async fn a_task_whose_agent_is_unknown_now_fails_and_the_hub_starts() {
     let store = Arc::new(MemoryStore::default());
     let hub = hub_on(store.clone(), |_| ()).await;
     drop(agent(&hub, "a"));
-    let task = hub.start_task(patient(to("a", "hi"))).await.unwrap().id;
+    let task = hub.tasks().start(patient(to("a", "hi"))).await.unwrap().id;
     settle().await;
     store.remove_agent(id("a")).await.unwrap();
     let hub = hub_on(killed(hub, &store).await, |_| ()).await;
@@ -163,7 +170,7 @@ async fn a_cursor_from_before_the_restart_gets_a_gap_and_then_everything() {
     let store = Arc::new(MemoryStore::default());
     let hub = hub_on(store.clone(), |_| ()).await;
     drop(agent(&hub, "a"));
-    let task = hub.start_task(patient(to("a", "hi"))).await.unwrap().id;
+    let task = hub.tasks().start(patient(to("a", "hi"))).await.unwrap().id;
     let hub = hub_on(killed(hub, &store).await, |_| ()).await;
     let found = hub.tasks().find(&ann(), task).await.unwrap();
     assert_eq!(found.record().epoch, 1);

@@ -5,7 +5,9 @@ use super::*;
 /// Attaches ann's agent with a token, or none.
 fn come(hub: &Hub, line: &Arc<Line>, shown: Option<&str>) -> (Attached, String) {
     let profile = Profile::default();
-    let attached = hub.attach_resumable(&ann(), &id("a"), profile, line.clone(), shown);
+    let attached = hub
+        .agents()
+        .attach_resumable(&ann(), &id("a"), profile, line.clone(), shown);
     let (attached, token) = attached.unwrap();
     (attached, token.expose().to_owned())
 }
@@ -16,7 +18,7 @@ async fn whoever_shows_the_token_of_the_last_connection_goes_on_and_the_token_st
     let line = Line::new();
     let (old, token) = come(&hub, &line, None);
     assert!(!old.resumes() && token.len() == 64);
-    let asking = hub.call(to("a", "hi")).unwrap();
+    let asking = hub.calls().open(to("a", "hi")).unwrap();
     let cut = line.next();
     drop(old);
     drop(cut);
@@ -39,7 +41,7 @@ async fn a_wrong_or_an_old_token_is_as_good_as_none() {
         let line = Line::new();
         let (_second, token) = come(&hub, &line, None);
         assert_ne!(old, token, "each program has its own");
-        let asking = hub.call(to("a", "hi")).unwrap();
+        let asking = hub.calls().open(to("a", "hi")).unwrap();
         let _serving = line.next();
         let shown = if shown == Some("old") {
             Some(&*old)
@@ -59,7 +61,7 @@ async fn a_connection_without_a_token_makes_the_one_before_worthless() {
     let (old, token) = come(&hub, &Line::new(), None);
     drop(old);
     let (plain, line) = agent(&hub, "a");
-    let asking = hub.call(to("a", "hi")).unwrap();
+    let asking = hub.calls().open(to("a", "hi")).unwrap();
     let _serving = line.next();
     let (attached, _) = come(&hub, &Line::new(), Some(&token));
     assert!(!attached.resumes());
@@ -71,7 +73,7 @@ async fn a_connection_without_a_token_makes_the_one_before_worthless() {
 async fn the_token_of_another_agent_and_of_another_owner_open_nothing() {
     let hub = hub().await;
     let (_a, token) = come(&hub, &Line::new(), None);
-    let other = hub.attach_resumable(
+    let other = hub.agents().attach_resumable(
         &ann(),
         &id("b"),
         Profile::default(),
@@ -79,7 +81,7 @@ async fn the_token_of_another_agent_and_of_another_owner_open_nothing() {
         Some(&token),
     );
     assert!(!other.unwrap().0.resumes());
-    let stolen = hub.attach_resumable(
+    let stolen = hub.agents().attach_resumable(
         &bob(),
         &id("a"),
         Profile::default(),
@@ -95,7 +97,7 @@ async fn the_token_is_good_after_a_restart_of_the_hub() {
     let hub = hub_on(store.clone(), |_| ()).await;
     let line = Line::new();
     let (attached, token) = come(&hub, &line, None);
-    let task = hub.start_task(to("a", "hi")).await.unwrap();
+    let task = hub.tasks().start(to("a", "hi")).await.unwrap();
     settle().await;
     let serving = line.next();
     serving.push_numbered(Event::text("one "), 1);
@@ -128,7 +130,9 @@ async fn resuming_never_holds_the_id() {
     for _ in 0..3 {
         attached.push(come(&hub, &Line::new(), None).0);
     }
-    let refused = hub.attach_resumable(&ann(), &id("a"), Profile::default(), Line::new(), None);
+    let refused =
+        hub.agents()
+            .attach_resumable(&ann(), &id("a"), Profile::default(), Line::new(), None);
     assert_eq!(reason(refused), Reason::RateLimited);
 }
 
@@ -137,7 +141,7 @@ async fn an_agent_that_cannot_come_back_is_given_up_at_once() {
     let hub = hub().await;
     let line = Line::new();
     let (attached, token) = come(&hub, &line, None);
-    let asking = hub.call(to("a", "hi")).unwrap();
+    let asking = hub.calls().open(to("a", "hi")).unwrap();
     let _cut = line.next();
     let entry = attached.entry().clone();
     drop(attached);
@@ -159,7 +163,7 @@ async fn what_is_written_down_while_nobody_is_there_is_known_to_who_comes_next()
     let (store, hub) = slow_store::on_slow_store(|_| ()).await;
     let line = Line::new();
     let (attached, token) = come(&hub, &line, None);
-    hub.start_task(to("a", "hi")).await.unwrap();
+    hub.tasks().start(to("a", "hi")).await.unwrap();
     settle().await;
     let serving = line.next();
     store.hold();

@@ -19,7 +19,7 @@ async fn cut_off(frames: &[(u64, &str)]) -> (Arc<MemoryStore>, TaskId) {
     let hub = hub_on(store.clone(), |_| ()).await;
     let (_a, line) = agent(&hub, "a");
     let request = with_id("r1", in_session("s", to("a", "hi")));
-    let task = hub.start_task(request).await.unwrap().id;
+    let task = hub.tasks().start(request).await.unwrap().id;
     settle().await;
     let serving = line.next();
     for (seq, text) in frames {
@@ -136,7 +136,7 @@ async fn what_the_agent_said_without_numbers_shows_that_it_got_the_message() {
     let store = Arc::new(MemoryStore::default());
     let hub = hub_on(store.clone(), |_| ()).await;
     let (_a, line) = agent(&hub, "a");
-    hub.start_task(to("a", "hi")).await.unwrap();
+    hub.tasks().start(to("a", "hi")).await.unwrap();
     settle().await;
     let serving = line.next();
     assert!(!serving.call().has_reply());
@@ -168,8 +168,12 @@ async fn what_was_not_written_down_cannot_be_resumed() {
         store: Keep::Meta,
         ..Settings::default()
     };
-    drop(hub.change(&ann(), &id("a"), None, Some(settings)).unwrap());
-    let task = hub.start_task(to("a", "hi")).await.unwrap().id;
+    drop(
+        hub.agents()
+            .change(&ann(), &id("a"), None, Some(settings))
+            .unwrap(),
+    );
+    let task = hub.tasks().start(to("a", "hi")).await.unwrap().id;
     settle().await;
     let _serving = line.next();
     let hub = hub_on(Arc::new(store.copy()), |_| ()).await;
@@ -181,19 +185,23 @@ async fn what_was_not_written_down_cannot_be_resumed() {
 async fn new_calls_wait_for_an_agent_that_may_come_back() {
     let (store, _task) = cut_off(&[]).await;
     let hub = hub_on(store, |_| ()).await;
-    let asking = hub.call(to("a", "two")).unwrap();
+    let asking = hub.calls().open(to("a", "two")).unwrap();
     let same = Request {
         principal: ann(),
         ..with_id("r1", to("a", "again"))
     };
-    assert_eq!(reason(hub.call(same)), Reason::Conflict, "r1 is open");
+    assert_eq!(
+        reason(hub.calls().open(same)),
+        Reason::Conflict,
+        "r1 is open"
+    );
     let line = Line::one_at_a_time();
     let attached = resume(&hub, "a", &line);
     assert_eq!(
         (line.texts(), attached.adopted.len()),
         (vec!["two".to_owned()], 1)
     );
-    let queued = hub.call(in_session("s", to("a", "three"))).unwrap();
+    let queued = hub.calls().open(in_session("s", to("a", "three"))).unwrap();
     assert_eq!(line.texts().len(), 1, "its session is taken");
     drop(attached);
     assert_eq!(
@@ -206,7 +214,7 @@ async fn new_calls_wait_for_an_agent_that_may_come_back() {
 async fn a_cancel_reaches_a_task_that_waits_for_its_agent() {
     let (store, task) = cut_off(&[]).await;
     let hub = hub_on(store, |_| ()).await;
-    hub.cancel_task(&ann(), task).await.unwrap();
+    hub.tasks().cancel(&ann(), task).await.unwrap();
     settle().await;
     assert_eq!(record(&hub, task).await.state, TaskState::Cancelled);
     assert!(resume(&hub, "a", &Line::new()).adopted.is_empty());
@@ -218,7 +226,7 @@ async fn questions_and_answers_outlive_a_restart() {
     let store = Arc::new(MemoryStore::default());
     let hub = hub_on(store.clone(), |_| ()).await;
     let (_a, line) = agent(&hub, "a");
-    let task = hub.start_task(to("a", "hi")).await.unwrap();
+    let task = hub.tasks().start(to("a", "hi")).await.unwrap();
     settle().await;
     let serving = line.next();
     serving.ask_numbered(question("p"), 1);
@@ -234,7 +242,8 @@ async fn questions_and_answers_outlive_a_restart() {
         content: Some("yes".into()),
         ..Answer::default()
     };
-    hub.answer(&ann(), task.record().call, "p", yes.clone())
+    hub.calls()
+        .answer(&ann(), task.record().call, "p", yes.clone())
         .unwrap();
     settle().await;
     let hub = hub_on(Arc::new(store.copy()), |_| ()).await;
@@ -259,8 +268,12 @@ async fn questions_and_answers_outlive_a_restart() {
     assert_eq!(open, [question("q"), approval]);
     pass(&hub, 1000).await;
     assert!(!call.is_ended(), "its clocks stand still");
-    hub.answer(&ann(), call.id, "q", yes.clone()).unwrap();
-    hub.answer(&ann(), call.id, "r", yes.clone()).unwrap();
+    hub.calls()
+        .answer(&ann(), call.id, "q", yes.clone())
+        .unwrap();
+    hub.calls()
+        .answer(&ann(), call.id, "r", yes.clone())
+        .unwrap();
     let mut inputs = Vec::new();
     serving.input().take(&mut inputs, usize::MAX);
     let answers = ["q", "r"].map(|id| Input::Answer(id.into(), yes.clone()));
@@ -274,8 +287,8 @@ async fn a_hub_that_stops_leaves_kept_calls_to_agents_that_resume() {
     let hub = hub_on(store.clone(), |_| ()).await;
     let (mut attached, line) = agent(&hub, "a");
     attached.set_resumable(true);
-    let asking = hub.call(to("a", "live")).unwrap();
-    let kept = hub.start_task(to("a", "kept")).await.unwrap();
+    let asking = hub.calls().open(to("a", "live")).unwrap();
+    let kept = hub.tasks().start(to("a", "kept")).await.unwrap();
     settle().await;
     let (_live, serving) = (line.next(), line.next());
     serving.push_numbered(Event::text("one "), 1);

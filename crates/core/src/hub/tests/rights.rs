@@ -31,7 +31,7 @@ fn waiting(principal: &Principal, target: &str) -> Request {
 }
 
 fn share(hub: &Hub, agent: &str, share: Share) {
-    let changed = hub.change(&ann(), &id(agent), Some(share), None);
+    let changed = hub.agents().change(&ann(), &id(agent), Some(share), None);
     changed.unwrap();
 }
 
@@ -76,10 +76,10 @@ async fn what_waits_with_a_token_that_was_revoked_never_reaches_the_agent() {
     drop(agent(&hub, "a"));
     let (first, with_first) = token(&hub, "ann", &[]).await;
     let (_, with_second) = token(&hub, "ann", &[]).await;
-    let lost = hub.start_task(waiting(&with_first, "a")).await.unwrap();
-    let kept = hub.start_task(waiting(&with_second, "a")).await.unwrap();
+    let lost = hub.tasks().start(waiting(&with_first, "a")).await.unwrap();
+    let kept = hub.tasks().start(waiting(&with_second, "a")).await.unwrap();
     let agents = with_first.as_agent(id("b"));
-    let of_agent = hub.start_task(waiting(&agents, "a")).await.unwrap();
+    let of_agent = hub.tasks().start(waiting(&agents, "a")).await.unwrap();
     assert!(hub.tokens().revoke(first).await.unwrap());
     let (_a, line) = agent(&hub, "a");
     settle().await;
@@ -115,7 +115,7 @@ async fn a_restart_gives_no_rights_back() {
     ];
     let mut tasks = Vec::new();
     for caller in callers {
-        tasks.push(hub.start_task(waiting(caller, "a")).await.unwrap());
+        tasks.push(hub.tasks().start(waiting(caller, "a")).await.unwrap());
     }
     hub.tokens().revoke(revoked).await.unwrap();
     share(&hub, "a", Share::Nobody);
@@ -144,7 +144,7 @@ async fn a_token_that_expired_while_its_call_waited_is_no_right() {
         grant: grant.into(),
         ..ann()
     };
-    let task = hub.start_task(waiting(&expired, "a")).await.unwrap();
+    let task = hub.tasks().start(waiting(&expired, "a")).await.unwrap();
     let (_a, line) = agent(&hub, "a");
     settle().await;
     assert!(line.texts().is_empty());
@@ -156,8 +156,11 @@ async fn an_agent_that_is_shared_no_more_is_unknown_to_what_waits_for_it() {
     let hub = hub().await;
     drop(agent(&hub, "a"));
     share(&hub, "a", Share::With(vec![owner("bob"), owner("dan")]));
-    let lost = hub.start_task(waiting(&bob(), "a")).await.unwrap();
-    hub.start_task(waiting(&person("dan"), "a")).await.unwrap();
+    let lost = hub.tasks().start(waiting(&bob(), "a")).await.unwrap();
+    hub.tasks()
+        .start(waiting(&person("dan"), "a"))
+        .await
+        .unwrap();
     share(&hub, "a", Share::With(vec![owner("dan")]));
     let (_a, line) = agent(&hub, "a");
     settle().await;
@@ -170,11 +173,11 @@ async fn what_waits_without_a_right_frees_its_place_before_the_agent_comes() {
     let hub = hub_with(|limits| limits.pending_per_agent = 1).await;
     drop(agent(&hub, "a"));
     share(&hub, "a", Share::Everyone);
-    let lost = hub.start_task(waiting(&bob(), "a")).await.unwrap();
+    let lost = hub.tasks().start(waiting(&bob(), "a")).await.unwrap();
     share(&hub, "a", Share::Nobody);
     pass(&hub, 1).await;
     assert_eq!(failed(&hub, &lost).await.reason, Reason::NotFound);
-    assert!(hub.start_task(waiting(&ann(), "a")).await.is_ok());
+    assert!(hub.tasks().start(waiting(&ann(), "a")).await.is_ok());
 }
 
 #[tokio::test]
@@ -188,7 +191,7 @@ async fn a_live_call_that_waits_for_its_turn_is_refused_and_the_next_one_has_it(
             principal,
             ..to("a", text)
         };
-        hub.call(in_session("s", request)).unwrap()
+        hub.calls().open(in_session("s", request)).unwrap()
     };
     // Sessions of the owner `local` are one at the agent; as an admin it needs no share.
     let guest = || person("local");
@@ -216,10 +219,10 @@ async fn nobody_is_told_on_behalf_of_a_token_that_was_revoked() {
         followers: vec![follower("follows")],
         ..to("a", "hi")
     };
-    let over = hub.start_task(asked(&with_first)).await.unwrap();
+    let over = hub.tasks().start(asked(&with_first)).await.unwrap();
     settle().await;
     line.next().finish(End::done());
-    let open = hub.start_task(asked(&with_first)).await.unwrap();
+    let open = hub.tasks().start(asked(&with_first)).await.unwrap();
     let tasks = hub.tasks();
     let second = follower("of the second token");
     tasks.follow(&with_second, open.id, second).await.unwrap();
@@ -250,7 +253,7 @@ async fn a_callback_that_is_due_is_not_sent_for_a_token_that_is_gone() {
         followers: vec![follower("follows")],
         ..to("a", "hi")
     };
-    hub.start_task(told).await.unwrap();
+    hub.tasks().start(told).await.unwrap();
     settle().await;
     line.next().finish(End::done());
     settle().await;

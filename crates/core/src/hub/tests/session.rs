@@ -10,7 +10,9 @@ fn patient(session: &str, text: &str) -> Request {
 }
 
 fn ask_for(hub: &Hub, session: &str, text: &str) -> Asking {
-    hub.call(in_session(session, to("a", text))).unwrap()
+    hub.calls()
+        .open(in_session(session, to("a", text)))
+        .unwrap()
 }
 
 #[tokio::test]

@@ -306,7 +306,7 @@ pub(super) struct Starting(JoinSet<Result<Arc<Task>, Failure>>);
 
 pub(super) fn begin(hub: &Hub, request: Request) -> Starting {
     let (hub, mut set) = (hub.clone(), JoinSet::new());
-    set.spawn(async move { hub.start_task(request).await });
+    set.spawn(async move { hub.tasks().start(request).await });
     Starting(set)
 }
 

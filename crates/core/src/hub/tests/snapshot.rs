@@ -15,14 +15,18 @@ fn items(read: Vec<TaskItem>) -> Vec<LogItem> {
 async fn a_turn_is_read_from_its_message_on() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let task = hub.start_task(to("a", "one")).await.unwrap();
+    let task = hub.tasks().start(to("a", "one")).await.unwrap();
     assert_eq!(task.turn(), Some(Cursor { epoch: 0, pos: 0 }));
     settle().await;
     let serving = line.next();
     serving.push(Event::text("words"));
     serving.finish(input_required());
     settle().await;
-    let task = hub.continue_task(to("a", "two"), &task).await.unwrap();
+    let task = hub
+        .tasks()
+        .continue_task(to("a", "two"), &task)
+        .await
+        .unwrap();
     settle().await;
     let serving = line.next();
     serving.push(Event::text("at once"));
@@ -43,7 +47,7 @@ async fn a_turn_is_read_from_its_message_on() {
 async fn the_state_and_the_cursor_are_of_one_moment() {
     let (store, hub) = on_slow_store(|_| ()).await;
     let (_a, line) = agent(&hub, "a");
-    let task = hub.start_task(to("a", "hi")).await.unwrap();
+    let task = hub.tasks().start(to("a", "hi")).await.unwrap();
     settle().await;
     let serving = line.next();
     let follows = async |cursor| items(read_on(task.subscribe(Some(cursor))).await);
@@ -58,7 +62,8 @@ async fn the_state_and_the_cursor_are_of_one_moment() {
         content: Some("yes".into()),
         ..Answer::default()
     };
-    hub.answer(&ann(), serving.call().id, "q", answer.clone())
+    hub.calls()
+        .answer(&ann(), serving.call().id, "q", answer.clone())
         .unwrap();
     assert_eq!(task.snapshot().0.state, TaskState::Working);
     store.hold();

@@ -15,15 +15,15 @@ fn patient(request: Request) -> Request {
 async fn new_calls_and_agents_are_refused_while_open_calls_get_the_grace() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let asking = hub.call(to("a", "hi")).unwrap();
-    let kept = hub.start_task(to("a", "hi")).await.unwrap();
+    let asking = hub.calls().open(to("a", "hi")).unwrap();
+    let kept = hub.tasks().start(to("a", "hi")).await.unwrap();
     settle().await;
     let (serving, kept_serving) = (line.next(), line.next());
     let during = async {
         tokio::time::sleep(GRACE / 2).await;
-        assert_eq!(reason(hub.call(to("a", "hi"))), Reason::Stopping);
+        assert_eq!(reason(hub.calls().open(to("a", "hi"))), Reason::Stopping);
         assert_eq!(
-            reason(hub.start_task(to("a", "hi")).await),
+            reason(hub.tasks().start(to("a", "hi")).await),
             Reason::Stopping
         );
         assert_eq!(
@@ -47,8 +47,8 @@ async fn new_calls_and_agents_are_refused_while_open_calls_get_the_grace() {
 async fn the_hub_stops_at_the_moment_when_the_last_call_ends() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let mut askings = vec![hub.call(to("a", "hi")).unwrap()];
-    askings.push(hub.call(to("a", "hi")).unwrap());
+    let mut askings = vec![hub.calls().open(to("a", "hi")).unwrap()];
+    askings.push(hub.calls().open(to("a", "hi")).unwrap());
     let servings = [line.next(), line.next()];
     let each = Duration::from_millis(333);
     let work = async {
@@ -69,9 +69,9 @@ async fn the_hub_stops_at_the_moment_when_the_last_call_ends() {
 async fn callers_read_how_their_calls_ended_before_connections_are_closed() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let ended = hub.call(to("a", "hi")).unwrap();
+    let ended = hub.calls().open(to("a", "hi")).unwrap();
     line.next().finish(End::done());
-    let cut = hub.call(to("a", "hi")).unwrap();
+    let cut = hub.calls().open(to("a", "hi")).unwrap();
     let _serving = line.next();
     let callers = async {
         tokio::time::sleep(Duration::from_millis(900)).await;
@@ -84,7 +84,7 @@ async fn callers_read_how_their_calls_ended_before_connections_are_closed() {
     assert_eq!(line.closed(), [Closing::Stopping]);
     let hub = super::hub().await;
     let (_a, line) = agent(&hub, "a");
-    let _never_read = hub.call(to("a", "hi")).unwrap();
+    let _never_read = hub.calls().open(to("a", "hi")).unwrap();
     hub.stop(Duration::ZERO).await;
     assert_eq!(line.closed(), [Closing::Stopping], "at last");
 }
@@ -93,7 +93,7 @@ async fn callers_read_how_their_calls_ended_before_connections_are_closed() {
 async fn a_call_that_waits_again_for_its_agent_is_waited_for_no_longer_than_a_look() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let _asking = hub.call(patient(to("a", "hi"))).unwrap();
+    let _asking = hub.calls().open(patient(to("a", "hi"))).unwrap();
     let serving = line.next();
     let give_back = async {
         tokio::time::sleep(Duration::from_millis(500)).await;
@@ -110,8 +110,8 @@ async fn after_the_grace_open_calls_end_with_stopping_and_agents_are_told() {
     for _ in 0..20 {
         let hub = hub_on(store.clone(), |_| ()).await;
         let (_a, line) = agent(&hub, "a");
-        let asking = hub.call(to("a", "live")).unwrap();
-        let kept = hub.start_task(to("a", "kept")).await.unwrap();
+        let asking = hub.calls().open(to("a", "live")).unwrap();
+        let kept = hub.tasks().start(to("a", "kept")).await.unwrap();
         settle().await;
         let _servings = [line.next(), line.next()];
         hub.stop(GRACE).await;
@@ -139,15 +139,21 @@ async fn a_task_that_was_not_sent_goes_out_after_the_next_start() {
     let store = Arc::new(MemoryStore::default());
     let hub = hub_on(store.clone(), |_| ()).await;
     drop(agent(&hub, "a"));
-    let waiting = hub.start_task(patient(to("a", "waiting"))).await.unwrap();
+    let waiting = hub
+        .tasks()
+        .start(patient(to("a", "waiting")))
+        .await
+        .unwrap();
     let line = Line::one_at_a_time();
     let _b = attach(&hub, "b", &line);
     let sent = hub
-        .start_task(in_session("s", to("b", "sent")))
+        .tasks()
+        .start(in_session("s", to("b", "sent")))
         .await
         .unwrap();
     let queued = hub
-        .start_task(in_session("s", to("b", "queued")))
+        .tasks()
+        .start(in_session("s", to("b", "queued")))
         .await
         .unwrap();
     settle().await;
@@ -200,7 +206,11 @@ async fn queued_live_calls_end_without_ever_reaching_the_agent() {
     let line = Line::one_at_a_time();
     let _a = attach(&hub, "a", &line);
     let calls: Vec<_> = (0..5)
-        .map(|n| hub.call(in_session("s", to("a", &n.to_string()))).unwrap())
+        .map(|n| {
+            hub.calls()
+                .open(in_session("s", to("a", &n.to_string())))
+                .unwrap()
+        })
         .collect();
     let _serving = line.next();
     hub.stop(Duration::ZERO).await;
@@ -217,7 +227,7 @@ async fn a_store_that_hangs_does_not_keep_the_hub_from_stopping() {
     let store = Arc::new(slow_store::SlowStore::default());
     let hub = hub_on(store.clone(), |_| ()).await;
     let (_a, line) = agent(&hub, "a");
-    hub.start_task(to("a", "hi")).await.unwrap();
+    hub.tasks().start(to("a", "hi")).await.unwrap();
     settle().await;
     let serving = line.next();
     store.hold();

@@ -68,7 +68,7 @@ fn call(hub: &Hub, seed: u64, rounds: usize, ends: &AtomicUsize) -> usize {
                 parent,
                 ..in_session(&session, to(&target, "hi"))
             };
-            if let Ok(asking) = hub.call(request) {
+            if let Ok(asking) = hub.calls().open(request) {
                 open.push((asking, false));
                 made += 1;
             }
@@ -85,14 +85,19 @@ fn call(hub: &Hub, seed: u64, rounds: usize, ends: &AtomicUsize) -> usize {
             ends.fetch_add(1, Ordering::Relaxed);
         }
         match dice.roll(8) {
-            0 => drop(hub.cancel(&ann(), asking.call().id)),
+            0 => drop(hub.calls().cancel(&ann(), asking.call().id)),
             1 => drop(open.swap_remove(at)),
             2 => {
                 let answer = Answer {
                     content: Some("this".into()),
                     ..Answer::default()
                 };
-                drop(hub.answer(&ann(), asking.call().id, &dice.roll(9).to_string(), answer));
+                drop(hub.calls().answer(
+                    &ann(),
+                    asking.call().id,
+                    &dice.roll(9).to_string(),
+                    answer,
+                ));
             }
             _ => {}
         }
@@ -175,12 +180,16 @@ async fn kept_calls_on_many_threads_all_end_and_a_turn_can_follow_at_once() {
     for _ in 0..50 {
         let hub = hub.clone();
         callers.spawn(async move {
-            let mut task = hub.start_task(to("a", "hi")).await.unwrap();
+            let mut task = hub.tasks().start(to("a", "hi")).await.unwrap();
             for turn in 1..=3 {
                 let items = read_on(task.subscribe(None)).await;
                 assert_eq!(items.len(), 22 * turn, "turn {turn}: {items:?}");
                 if turn < 3 {
-                    task = hub.continue_task(to("a", "more"), &task).await.unwrap();
+                    task = hub
+                        .tasks()
+                        .continue_task(to("a", "more"), &task)
+                        .await
+                        .unwrap();
                 }
             }
         });
@@ -200,7 +209,11 @@ async fn start_until_refused(hub: Hub, caller: usize) -> Vec<String> {
     for n in 0..1000 {
         let text = format!("{caller}-{n}");
         let session = format!("s{}", n % 3);
-        match hub.start_task(in_session(&session, to("a", &text))).await {
+        match hub
+            .tasks()
+            .start(in_session(&session, to("a", &text)))
+            .await
+        {
             Ok(_) => accepted.push(text),
             Err(failure) => {
                 assert_eq!(failure.reason, Reason::Stopping);

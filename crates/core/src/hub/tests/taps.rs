@@ -24,7 +24,7 @@ async fn sights(watching: &mut Watching, count: usize) -> Vec<(String, &'static 
 }
 
 fn one_call(hub: &Hub, line: &Line, name: &str) {
-    let asking = hub.call(to(name, "hi")).unwrap();
+    let asking = hub.calls().open(to(name, "hi")).unwrap();
     let serving = line.next();
     serving.push(Event::text("words"));
     serving.finish(End::done());
@@ -34,7 +34,7 @@ fn one_call(hub: &Hub, line: &Line, name: &str) {
 #[tokio::test]
 async fn an_observer_sees_all_that_happens_in_order() {
     let hub = hub().await;
-    let mut watching = hub.watch(ann(), TapFilter::default());
+    let mut watching = hub.taps().watch(ann(), TapFilter::default());
     let (attached, line) = agent(&hub, "a");
     one_call(&hub, &line, "a");
     drop(attached);
@@ -52,7 +52,7 @@ async fn nothing_is_noted_while_nobody_watches() {
     assert!(!hub.taps().are_watched() && !hub.taps().want_frames());
     let (_a, line) = agent(&hub, "a");
     one_call(&hub, &line, "a");
-    let mut watching = hub.watch(
+    let mut watching = hub.taps().watch(
         ann(),
         TapFilter {
             raw: true,
@@ -75,14 +75,14 @@ async fn a_filter_shows_one_agent_and_frames_only_on_request() {
     let hub = hub().await;
     let (a, line_a) = agent(&hub, "a");
     let (_b, line_b) = agent(&hub, "b");
-    let mut only_a = hub.watch(
+    let mut only_a = hub.taps().watch(
         ann(),
         TapFilter {
             agent: Some(id("a")),
             ..TapFilter::default()
         },
     );
-    let mut raw = hub.watch(
+    let mut raw = hub.taps().watch(
         ann(),
         TapFilter {
             agent: None,
@@ -105,12 +105,15 @@ async fn a_filter_shows_one_agent_and_frames_only_on_request() {
 #[tokio::test]
 async fn an_observer_sees_its_own_agents_those_in_scope_and_an_admin_all() {
     let hub = hub().await;
-    let mut stranger = hub.watch(bob(), TapFilter::default());
-    let mut scope = hub.watch(scoped("bob", &["watch:a*"]), TapFilter::default());
-    let mut admin = hub.watch(Principal::local(), TapFilter::default());
+    let mut stranger = hub.taps().watch(bob(), TapFilter::default());
+    let mut scope = hub
+        .taps()
+        .watch(scoped("bob", &["watch:a*"]), TapFilter::default());
+    let mut admin = hub.taps().watch(Principal::local(), TapFilter::default());
     let (_a, line) = agent(&hub, "a");
     drop(
-        hub.change(&ann(), &id("a"), Some(Share::Everyone), None)
+        hub.agents()
+            .change(&ann(), &id("a"), Some(Share::Everyone), None)
             .unwrap(),
     );
     one_call(&hub, &line, "a");
@@ -128,8 +131,8 @@ async fn an_observer_sees_its_own_agents_those_in_scope_and_an_admin_all() {
 async fn who_lags_misses_and_blocks_nobody() {
     let hub = hub_with(|limits| limits.tap = Size::kib(4)).await;
     let (_a, line) = agent(&hub, "a");
-    let mut watching = hub.watch(ann(), TapFilter::default());
-    let asking = hub.call(to("a", "hi")).unwrap();
+    let mut watching = hub.taps().watch(ann(), TapFilter::default());
+    let asking = hub.calls().open(to("a", "hi")).unwrap();
     let serving = line.next();
     for _ in 0..100 {
         assert_eq!(serving.push(Event::text("x".repeat(1000))), Pushed::Room);
@@ -170,7 +173,7 @@ async fn what_is_relayed_is_seen_once_by_whoever_watches_either_side() {
     let (three, _) = agent(&hub, "three");
     let watch = |name: Option<&str>| {
         let agent = name.map(|name| AgentId::parse(name).unwrap());
-        hub.watch(
+        hub.taps().watch(
             ann(),
             TapFilter {
                 agent,
@@ -202,13 +205,13 @@ async fn what_no_observer_may_or_wants_to_see_is_not_even_made() {
         raw,
         ..TapFilter::default()
     };
-    let _elsewhere = hub.watch(ann(), filter(Some("three"), true));
-    let _stranger = hub.watch(bob(), filter(None, true));
+    let _elsewhere = hub.taps().watch(ann(), filter(Some("three"), true));
+    let _stranger = hub.taps().watch(bob(), filter(None, true));
     let taps = hub.taps();
     taps.see_frame(one.entry(), Direction::In, || panic!("a frame was copied"));
     taps.see_relayed(one.entry(), two.entry(), "message", || panic!("read"));
     assert!(!taps.are_on(&id("one"), &owner("ann")));
-    let _here = hub.watch(ann(), filter(Some("one"), false));
+    let _here = hub.taps().watch(ann(), filter(Some("one"), false));
     taps.see_frame(one.entry(), Direction::In, || panic!("a frame was copied"));
     assert!(taps.are_on(&id("one"), &owner("ann")));
     assert!(!taps.are_on(&id("two"), &owner("ann")));
@@ -218,9 +221,9 @@ async fn what_no_observer_may_or_wants_to_see_is_not_even_made() {
 async fn an_observer_that_lags_holds_one_large_result_and_misses_the_next() {
     let hub = hub_with(|limits| limits.tap = Size::mib(1)).await;
     let (_a, line) = agent(&hub, "a");
-    let watching = hub.watch(ann(), TapFilter::default());
+    let watching = hub.taps().watch(ann(), TapFilter::default());
     for _ in 0..3 {
-        let asking = hub.call(to("a", "hi")).unwrap();
+        let asking = hub.calls().open(to("a", "hi")).unwrap();
         let done = Done {
             result: Some("x".repeat(2 << 20)),
             ..Done::default()

@@ -46,7 +46,7 @@ async fn a_task_is_accepted_and_sent_only_after_the_store_has_it() {
 async fn that_it_is_sent_is_committed_before_a_waiting_task_goes_out() {
     let (store, hub) = on_slow_store(|_| ()).await;
     drop(agent(&hub, "a"));
-    let task = hub.start_task(patient(to("a", "hi"))).await.unwrap();
+    let task = hub.tasks().start(patient(to("a", "hi"))).await.unwrap();
     assert_eq!(state(&task), TaskState::Submitted);
     store.hold();
     let (_a, line) = agent(&hub, "a");
@@ -64,7 +64,7 @@ async fn that_it_is_sent_is_committed_before_a_waiting_task_goes_out() {
 async fn the_end_of_a_task_is_visible_only_when_it_is_durable() {
     let (store, hub) = on_slow_store(|_| ()).await;
     let (_a, line) = agent(&hub, "a");
-    let task = hub.start_task(to("a", "hi")).await.unwrap();
+    let task = hub.tasks().start(to("a", "hi")).await.unwrap();
     settle().await;
     let mut reader = task.subscribe(None);
     reader.next().await.unwrap();
@@ -124,16 +124,20 @@ async fn a_caller_that_leaves_while_its_task_starts_changes_nothing() {
 async fn a_cancelled_task_ends_wherever_it_stands() {
     let hub = hub().await;
     drop(agent(&hub, "a"));
-    let waiting = hub.start_task(patient(to("a", "waiting"))).await.unwrap();
-    hub.cancel(&ann(), waiting.record().call).unwrap();
+    let waiting = hub
+        .tasks()
+        .start(patient(to("a", "waiting")))
+        .await
+        .unwrap();
+    hub.calls().cancel(&ann(), waiting.record().call).unwrap();
     settle().await;
     assert_eq!(state(&waiting), TaskState::Cancelled);
     let (_a, line) = agent(&hub, "a");
     settle().await;
     assert!(line.texts().is_empty());
-    let sent = hub.start_task(to("a", "sent")).await.unwrap();
+    let sent = hub.tasks().start(to("a", "sent")).await.unwrap();
     settle().await;
-    hub.cancel(&ann(), sent.record().call).unwrap();
+    hub.calls().cancel(&ann(), sent.record().call).unwrap();
     settle().await;
     assert_eq!(line.cancelled(), [sent.record().call]);
     assert_eq!(state(&sent), TaskState::Cancelled);
@@ -144,10 +148,10 @@ async fn a_cancelled_task_ends_wherever_it_stands() {
 async fn a_task_that_waits_for_input_goes_on_with_the_next_message() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let first = hub.start_task(to("a", "one")).await.unwrap();
+    let first = hub.tasks().start(to("a", "one")).await.unwrap();
     settle().await;
     assert_eq!(
-        reason(hub.continue_task(to("a", "early"), &first).await),
+        reason(hub.tasks().continue_task(to("a", "early"), &first).await),
         Reason::Conflict
     );
     let serving = line.next();
@@ -155,7 +159,11 @@ async fn a_task_that_waits_for_input_goes_on_with_the_next_message() {
     serving.finish(input_required());
     settle().await;
     assert_eq!(state(&first), TaskState::InputRequired);
-    let second = hub.continue_task(to("a", "two"), &first).await.unwrap();
+    let second = hub
+        .tasks()
+        .continue_task(to("a", "two"), &first)
+        .await
+        .unwrap();
     settle().await;
     assert_eq!(second.id, first.id);
     let serving = line.next();
@@ -170,11 +178,11 @@ async fn a_task_that_waits_for_input_goes_on_with_the_next_message() {
         "both turns: message, end, message, end"
     );
     assert_eq!(
-        reason(hub.continue_task(to("a", "late"), &second).await),
+        reason(hub.tasks().continue_task(to("a", "late"), &second).await),
         Reason::Conflict
     );
     assert_eq!(
-        reason(hub.continue_task(to("a", "late"), &first).await),
+        reason(hub.tasks().continue_task(to("a", "late"), &first).await),
         Reason::Conflict,
         "nor by the old view of it"
     );
@@ -187,7 +195,8 @@ async fn a_task_stays_its_principals_and_in_its_session_whoever_goes_on_with_it(
     let (_a, line) = agent(&hub, "a");
     let robot = ann().as_agent(id("x"));
     let task = hub
-        .start_task(Request {
+        .tasks()
+        .start(Request {
             principal: robot.clone(),
             ..to("a", "one")
         })
@@ -198,7 +207,11 @@ async fn a_task_stays_its_principals_and_in_its_session_whoever_goes_on_with_it(
     let session = serving.call().agent_session.clone();
     serving.finish(input_required());
     settle().await;
-    let task = hub.continue_task(to("a", "two"), &task).await.unwrap();
+    let task = hub
+        .tasks()
+        .continue_task(to("a", "two"), &task)
+        .await
+        .unwrap();
     settle().await;
     let serving = line.next();
     assert_eq!(serving.call().agent_session, session);
@@ -214,7 +227,7 @@ async fn a_task_stays_its_principals_and_in_its_session_whoever_goes_on_with_it(
 async fn of_two_messages_at_once_a_waiting_task_takes_one() {
     let (store, hub) = on_slow_store(|_| ()).await;
     let (_a, line) = agent(&hub, "a");
-    let task = hub.start_task(to("a", "one")).await.unwrap();
+    let task = hub.tasks().start(to("a", "one")).await.unwrap();
     settle().await;
     line.next().finish(input_required());
     settle().await;
@@ -225,8 +238,8 @@ async fn of_two_messages_at_once_a_waiting_task_takes_one() {
         store.let_go();
     };
     let (one, two, ()) = tokio::join!(
-        hub.continue_task(to("a", "two"), &task),
-        hub.continue_task(to("a", "three"), &again),
+        hub.tasks().continue_task(to("a", "two"), &task),
+        hub.tasks().continue_task(to("a", "three"), &again),
         let_go
     );
     assert!(one.is_ok());
@@ -244,8 +257,8 @@ async fn tasks_belong_to_their_principal() {
         ..to("a", "hi")
     };
     let (robot, other) = (ann().as_agent(id("x")), ann().as_agent(id("y")));
-    let hers = hub.start_task(by(ann())).await.unwrap();
-    let robots = hub.start_task(by(robot.clone())).await.unwrap();
+    let hers = hub.tasks().start(by(ann())).await.unwrap();
+    let robots = hub.tasks().start(by(robot.clone())).await.unwrap();
     let count = async |principal: &Principal| {
         let filter = TaskFilter {
             limit: 10,
@@ -302,8 +315,12 @@ async fn what_is_not_to_be_stored_is_not() {
             store: keep,
             ..Settings::default()
         };
-        drop(hub.change(&ann(), &id("a"), None, Some(settings)).unwrap());
-        let task = hub.start_task(to("a", "hi")).await.unwrap();
+        drop(
+            hub.agents()
+                .change(&ann(), &id("a"), None, Some(settings))
+                .unwrap(),
+        );
+        let task = hub.tasks().start(to("a", "hi")).await.unwrap();
         settle().await;
         let serving = line.next();
         serving.push(Event::text("words"));
@@ -334,8 +351,8 @@ async fn the_sweeper_forgets_tasks_that_are_over_for_long_enough_or_too_large_to
     for (change, is_kept) in changes {
         let hub = hub_with(change).await;
         let (_a, line) = agent(&hub, "a");
-        let over = hub.start_task(to("a", "one")).await.unwrap();
-        let open = hub.start_task(to("a", "two")).await.unwrap();
+        let over = hub.tasks().start(to("a", "one")).await.unwrap();
+        let open = hub.tasks().start(to("a", "two")).await.unwrap();
         settle().await;
         let [one, _two] = [line.next(), line.next()];
         let minutes = async {
@@ -359,7 +376,7 @@ async fn the_sweeper_forgets_tasks_that_are_over_for_long_enough_or_too_large_to
 async fn a_kept_call_that_says_more_than_is_kept_fails_with_what_it_said_until_then() {
     let hub = hub_with(|limits| limits.task_log = Size::kib(10)).await;
     let (_a, line) = agent(&hub, "a");
-    let task = hub.start_task(to("a", "hi")).await.unwrap();
+    let task = hub.tasks().start(to("a", "hi")).await.unwrap();
     settle().await;
     let serving = line.next();
     serving.push(Event::text("x".repeat(10_000)));

@@ -16,8 +16,8 @@ fn unread(request: Request) -> Request {
 async fn a_task_that_nobody_reads_is_cancelled_in_time_and_its_agent_told() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let task = hub.start_task(unread(to("a", "hi"))).await.unwrap();
-    let other = hub.start_task(to("a", "hi")).await.unwrap();
+    let task = hub.tasks().start(unread(to("a", "hi"))).await.unwrap();
+    let other = hub.tasks().start(to("a", "hi")).await.unwrap();
     settle().await;
     let (serving, _other) = (line.next(), line.next());
     serving.push(Event::text("word"));
@@ -34,7 +34,7 @@ async fn a_task_that_nobody_reads_is_cancelled_in_time_and_its_agent_told() {
 async fn it_goes_on_while_anybody_reads_and_for_a_while_after() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let task = hub.start_task(unread(to("a", "hi"))).await.unwrap();
+    let task = hub.tasks().start(unread(to("a", "hi"))).await.unwrap();
     settle().await;
     let _serving = line.next();
     pass(&hub, 20).await;
@@ -76,7 +76,7 @@ async fn the_clock_starts_when_the_task_is_accepted() {
 async fn one_that_ended_stays_as_it_ended() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let task = hub.start_task(unread(to("a", "hi"))).await.unwrap();
+    let task = hub.tasks().start(unread(to("a", "hi"))).await.unwrap();
     settle().await;
     assert!(line.next().finish(End::done()));
     pass(&hub, 100).await;
@@ -88,7 +88,7 @@ async fn a_restart_starts_the_clock_again() {
     let store = Arc::new(MemoryStore::default());
     let hub = hub_on(store.clone(), |_| ()).await;
     let (_a, line) = agent(&hub, "a");
-    let task = hub.start_task(unread(to("a", "hi"))).await.unwrap();
+    let task = hub.tasks().start(unread(to("a", "hi"))).await.unwrap();
     settle().await;
     let _serving = line.next();
     assert_eq!(task.record().unread, Some(Span(UNREAD)));
@@ -107,7 +107,7 @@ async fn a_restart_starts_the_clock_again() {
 async fn one_whose_id_somebody_was_told_needs_no_reader_any_more() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let task = hub.start_task(unread(to("a", "hi"))).await.unwrap();
+    let task = hub.tasks().start(unread(to("a", "hi"))).await.unwrap();
     settle().await;
     let serving = line.next();
     task.outlive_readers();

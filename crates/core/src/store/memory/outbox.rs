@@ -1,4 +1,4 @@
-//! The outbox in memory.
+//! The outbox of [`MemoryStore`](super::MemoryStore).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -10,7 +10,7 @@ use crate::{
     store::LogItem,
 };
 
-/// Callbacks that were not delivered, by their ids.
+/// Undelivered callbacks, by id.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Outbox(BTreeMap<CallbackId, NewCallback>);
 
@@ -25,7 +25,7 @@ impl Outbox {
         self.0.values().map(|callback| &callback.row)
     }
 
-    /// Those that are tried until they are delivered; of each lane the first.
+    /// Returns the pending callbacks, of each lane the first.
     fn pending(&self) -> impl Iterator<Item = &OutboxRow> {
         let mut lanes = HashSet::new();
         self.rows()
@@ -71,7 +71,7 @@ impl Outbox {
         (row.state, row.next_at, row.last_error) = (state, at, Some(error));
     }
 
-    /// Newest first.
+    /// Returns the callbacks, newest first.
     pub(super) fn list(&self, dead_only: bool) -> impl Iterator<Item = &OutboxRow> {
         let rows = self.rows().rev();
         rows.filter(move |row| !dead_only || row.state == OutboxState::Dead)
@@ -90,7 +90,8 @@ impl Outbox {
         found
     }
 
-    /// Whether it keeps a task from being trimmed: one that is pending, or was given up at `since` or later.
+    /// Whether a callback keeps its task from being trimmed: a pending one, or one that was given up at
+    /// `since` or later.
     pub(super) fn keeps(&self, task: TaskId, since: Option<Timestamp>) -> bool {
         let mut rows = self.rows().filter(|row| row.task == task);
         rows.any(|row| match row.state {
@@ -110,7 +111,7 @@ impl Outbox {
             .retain(|_, callback| asked_by(callback).is_none_or(|it| !tokens.contains(&it)));
     }
 
-    /// The task is gone, and its callbacks with it.
+    /// Removes the callbacks of a removed task.
     pub(super) fn forget(&mut self, task: TaskId) {
         self.0.retain(|_, callback| callback.row.task != task);
     }

@@ -321,7 +321,10 @@ impl Remote {
         let is_found = found.is_some();
         let profile = found.map(|found| found.profile.clone());
         let profile = profile.unwrap_or_else(|| self.entry.view().profile);
-        let attached = self.hub.come_back_at(&self.entry, profile, inbox.clone());
+        let attached = self
+            .hub
+            .agents()
+            .resume_at(&self.entry, profile, inbox.clone());
         let mut attached = match attached {
             Ok(attached) => attached,
             Err(_) if self.entry.is_retired() || self.hub.is_stopping() => return Left::ForGood,
@@ -385,7 +388,7 @@ impl Remote {
                             }
                             attached.set_away(false);
                             // A lost write does no harm: the profile is fetched again after a restart.
-                            drop(self.hub.refresh(attached, profile));
+                            drop(self.hub.agents().refresh(attached, profile));
                             failed = 0;
                             next_look = last_look + REFRESH;
                         }

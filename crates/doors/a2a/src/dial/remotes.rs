@@ -179,7 +179,7 @@ impl Remotes {
         let remote = self.take(principal, id, &profile, described)?;
         if let Err(failure) = self.save(principal, &remote).await {
             // The remote is not visible yet: remove all traces.
-            self.0.hub.forget(principal, &remote.id).ok();
+            self.0.hub.agents().forget(principal, &remote.id).ok();
             self.0.known.lock().remove(&remote.id);
             return Err(failure);
         }
@@ -241,7 +241,7 @@ impl Remotes {
                 "it stands in the hub's configuration file; remove it there, and restart the hub";
             return Err(Failure::new(Reason::Conflict, text));
         }
-        let forgotten = self.0.hub.forget(principal, &remote.id)?.await;
+        let forgotten = self.0.hub.agents().forget(principal, &remote.id)?.await;
         forgotten.map_err(|error| store_failure(&error))?;
         tracing::info!(agent = %remote.id, by = %principal.owner, "remote removed");
         Ok(())
@@ -280,7 +280,7 @@ impl Remotes {
             id.as_str().clone_into(&mut profile.name);
         }
         // The pending write of the entry is not awaited: going online writes the entry again.
-        let (entry, _) = hub.reserve(principal, &id, &profile, DOOR)?;
+        let (entry, _) = hub.agents().reserve(principal, &id, &profile, DOOR)?;
         let remote = Arc::new(Remote::new(hub.clone(), entry, described));
         known.insert(id, remote.clone());
         Ok(remote)
@@ -288,7 +288,7 @@ impl Remotes {
 
     fn is_taken(&self, id: &str) -> bool {
         let anybody = Principal::local();
-        self.0.hub.find(&anybody, id).is_ok()
+        self.0.hub.agents().find(&anybody, id).is_ok()
     }
 
     /// Applies the operator's [`Settings`] to an agent.
@@ -302,7 +302,9 @@ impl Remotes {
             ..remote.entry().settings()
         });
         let hub = &self.0.hub;
-        let (_, saved) = hub.change(principal, &remote.id, share.clone(), settings)?;
+        let (_, saved) = hub
+            .agents()
+            .change(principal, &remote.id, share.clone(), settings)?;
         saved.await.map_err(|error| store_failure(&error))
     }
 

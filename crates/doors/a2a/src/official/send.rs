@@ -7,7 +7,7 @@ use http::HeaderMap;
 use jackfield_core::{
     hub::Request,
     store::{StoreError, TaskRecord, TaskState},
-    task::{Cursor, Once, Task, TaskItem},
+    task::{Cursor, IdempotencyKey, Task, TaskItem},
 };
 use jackfield_kit::{api::leash::Leash, trace};
 use jackfield_model::{AgentId, Ask, AskKind, CallId, Reason, SessionId};
@@ -123,10 +123,10 @@ impl Visit {
         let session =
             session.map_err(|error| Fault::field("message.contextId", error.to_string()))?;
         let request = self.request(target, session, params).await?;
-        let task = match self.a2a.hub.start_task(request.clone()).await {
+        let task = match self.a2a.hub.tasks().start(request.clone()).await {
             Ok(task) => task,
             Err(failure) if is_task_all_the_same(&failure.reason) => {
-                let noted = self.a2a.hub.note_refused(request, failure).await;
+                let noted = self.a2a.hub.tasks().record_refused(request, failure).await;
                 noted.map_err(fault_from)?
             }
             Err(failure) => return Err(fault_from(failure)),
@@ -150,7 +150,11 @@ impl Visit {
             let answer = answer_from(&ask, params.message, asked);
             // The log will hold the answer at this position or later.
             let start = Some(task.snapshot().1.pos);
-            let answered = self.a2a.hub.answer(&self.principal, call, &ask.id, answer);
+            let answered = self
+                .a2a
+                .hub
+                .calls()
+                .answer(&self.principal, call, &ask.id, answer);
             answered.map_err(task_fault_from)?;
             return Ok(Turn { task, start });
         }
@@ -167,7 +171,7 @@ impl Visit {
         let request = self
             .request(record.agent.clone(), Some(record.session.clone()), params)
             .await?;
-        let task = self.a2a.hub.continue_task(request, &task).await;
+        let task = self.a2a.hub.tasks().continue_task(request, &task).await;
         let task = task.map_err(|failure| match failure.reason {
             Reason::NotFound => no_such_task(),
             Reason::Conflict => Fault::new(Kind::Unsupported, failure.text),
@@ -228,7 +232,7 @@ impl Visit {
 
     /// Checks the message against the agent's profile: media types and required extensions.
     fn check(&self, target: &AgentId, params: &SendParams) -> Result<(), Fault> {
-        let entry = self.a2a.hub.find(&self.principal, target.as_str());
+        let entry = self.a2a.hub.agents().find(&self.principal, target.as_str());
         let profile = entry.map_err(fault_from)?.view().profile;
         rules::check_modes(&profile.input_modes, &params.message.parts)?;
         rules::check_extensions(&profile.extensions, &self.headers)
@@ -236,13 +240,13 @@ impl Visit {
 
     /// Returns the idempotency key of the request, if the header is present. The digest covers the message in
     /// the JSON of 1.0.
-    fn once(&self, params: &SendParams) -> Result<Option<Once>, Fault> {
+    fn once(&self, params: &SendParams) -> Result<Option<IdempotencyKey>, Fault> {
         let Some(key) = idempotency_key(&self.headers)? else {
             return Ok(None);
         };
         let mut written = String::new();
         Version::V10.write_message(&params.message, &mut written);
-        Ok(Some(Once {
+        Ok(Some(IdempotencyKey {
             key,
             digest: Sha256::digest(written.as_bytes()).into(),
         }))
@@ -303,7 +307,7 @@ impl Visit {
 
     /// Returns true if the agent also sends its approval questions to its callers.
     fn asks_caller(&self, agent: &AgentId) -> bool {
-        let entry = self.a2a.hub.find(&self.principal, agent.as_str());
+        let entry = self.a2a.hub.agents().find(&self.principal, agent.as_str());
         entry.is_ok_and(|entry| entry.settings().approvals_to_caller)
     }
 }

@@ -198,7 +198,7 @@ impl Visit {
         let tenant = params.tenant.as_deref();
         let task = self.task(&params.id, tenant).await?;
         let (_, present) = task.snapshot();
-        let cancelled = self.a2a.hub.cancel_task(&self.principal, task.id).await;
+        let cancelled = self.a2a.hub.tasks().cancel(&self.principal, task.id).await;
         cancelled.map_err(|failure| match failure.reason {
             Reason::Conflict => Fault::new(Kind::TaskNotCancelable, failure.text),
             _ => task_fault_from(failure),

@@ -80,7 +80,12 @@ impl Visit {
             return None;
         }
         let agent = self.agent.as_ref().or_else(|| self.found.get())?;
-        let entry = self.a2a.hub.find(&self.principal, agent.as_str()).ok()?;
+        let entry = self
+            .a2a
+            .hub
+            .agents()
+            .find(&self.principal, agent.as_str())
+            .ok()?;
         let known = entry.view().profile.extensions;
         let is_known = |uri: &&String| known.iter().any(|it| it.uri == **uri);
         let active: Vec<&str> = declared
@@ -109,7 +114,7 @@ impl Visit {
             online: true,
             ..Wanted::default()
         };
-        let mut agents = self.a2a.hub.discover(&self.principal, &wanted);
+        let mut agents = self.a2a.hub.agents().discover(&self.principal, &wanted);
         match agents.len() {
             1 => Ok(agents.remove(0).id),
             0 => Err(Fault::new(
@@ -150,6 +155,6 @@ impl Visit {
 /// error.
 fn known(a2a: &A2a, principal: &Principal, id: &str) -> Result<AgentId, Fault> {
     let parsed = AgentId::parse(id).ok();
-    let found = parsed.filter(|id| a2a.hub.find(principal, id.as_str()).is_ok());
+    let found = parsed.filter(|id| a2a.hub.agents().find(principal, id.as_str()).is_ok());
     found.ok_or_else(|| Fault::new(Kind::AgentNotFound, format!("agent '{id}' not found")))
 }

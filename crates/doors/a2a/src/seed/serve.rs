@@ -64,7 +64,8 @@ async fn serve(a2a: &A2a, request: Request, wish: Wish) -> Result<Response, Prob
     let (id, input) = (request.id.clone(), request.message.raw);
     let asking = a2a
         .hub
-        .call(order)
+        .calls()
+        .open(order)
         .map_err(|failure| match failure.reason {
             Reason::NotFound => Problem::no_such_entity(id.clone(), &request.message.agent_id),
             _ => Problem::of(id.clone(), failure),
@@ -91,7 +92,7 @@ fn order_from(
     let agent = &request.message.agent_id;
     // Agents of other owners, unknown ids and invalid ids give the same error.
     let target = AgentId::parse(agent).ok();
-    let target = target.filter(|id| a2a.hub.find(&principal, id.as_str()).is_ok());
+    let target = target.filter(|id| a2a.hub.agents().find(&principal, id.as_str()).is_ok());
     let target = target.ok_or_else(|| Problem::no_such_entity(request.id.clone(), agent))?;
     let message = message_from(request, a2a.hub.limits().json_depth)?;
     let mut order = hub::Request::new(principal, DOOR, target, message);

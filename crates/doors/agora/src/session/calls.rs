@@ -105,7 +105,7 @@ impl Session {
             self.flows.insert(key, Flow::Reply(Box::new(outgoing)));
         } else {
             request.streamed = relay.stream;
-            let asking = self.agora.hub.call(request)?;
+            let asking = self.agora.hub.calls().open(request)?;
             let outgoing = Outgoing::new(
                 thread,
                 State::Open(asking, relay.stream),
@@ -194,7 +194,11 @@ impl Session {
                 return Err(unknown(named(relay).0));
             };
             let (principal, call) = (&registered.principal, asking.call().id);
-            let answered = self.agora.hub.answer(principal, call, &ask_id, answer);
+            let answered = self
+                .agora
+                .hub
+                .calls()
+                .answer(principal, call, &ask_id, answer);
             answered.map_err(|failure| {
                 let is_body = failure.reason == Reason::Invalid;
                 let field = if is_body {
@@ -238,7 +242,7 @@ impl Session {
         let Some(request) = outgoing.complete().map_err(in_stream)? else {
             return Ok(());
         };
-        match self.agora.hub.call(request) {
+        match self.agora.hub.calls().open(request) {
             Ok(asking) => {
                 self.joining -= weight;
                 outgoing.state = State::Open(asking, false);
@@ -264,7 +268,11 @@ impl Session {
                 // The end returns through the pipe of the call: this cancel, or a different end that was
                 // faster.
                 let call = asking.call().id;
-                self.agora.hub.cancel(&registered.principal, call).ok();
+                self.agora
+                    .hub
+                    .calls()
+                    .cancel(&registered.principal, call)
+                    .ok();
             }
             _ => {
                 let cancelled = Failure::new(Reason::Cancelled, "the call was cancelled");
@@ -320,7 +328,7 @@ impl Session {
         awaited.check()?;
         let (hub, link) = (self.agora.hub.clone(), registered.link.clone());
         let starting = hub.clone();
-        let mut task = Box::pin(async move { starting.start_task(request).await });
+        let mut task = Box::pin(async move { starting.tasks().start(request).await });
         let (begun, beginning) = oneshot::channel();
         awaited.wait(beginning, thread.clone(), hub, link.clone());
         // The first poll opens or refuses the call: here and now, so that messages keep their order. The rest

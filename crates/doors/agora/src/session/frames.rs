@@ -148,7 +148,11 @@ impl Session {
         };
         // UUIDs match in either case; an invalid id matches no agent.
         let to = AgentId::parse(&relay.to).map_err(|_| nobody())?;
-        let found = self.agora.hub.find(&registered.principal, to.as_str());
+        let found = self
+            .agora
+            .hub
+            .agents()
+            .find(&registered.principal, to.as_str());
         let (entry, answers_only) = match found {
             Ok(entry) => (entry, false),
             // The sender of a message can be answered, even if a call to the sender would be refused.

@@ -56,7 +56,7 @@ impl Session {
                 );
                 return Err(Refused::field("id", Failure::new(Reason::Conflict, text)));
             }
-            if let Some(saved) = hub.refresh(&registered.attached, profile) {
+            if let Some(saved) = hub.agents().refresh(&registered.attached, profile) {
                 saved.await.map_err(|error| store_failure(&error))?;
             }
             self.queue(&downlink::registered(id.as_str()));
@@ -83,6 +83,7 @@ impl Session {
             self.line.signs().clone(),
         );
         let mut attached = hub
+            .agents()
             .attach(&principal, &id, profile, link.clone(), false)
             .map_err(|failure| Refused::field("id", self.with_token(failure, token)))?;
         let saved = attached.saved.take();
@@ -145,7 +146,7 @@ impl Session {
                 .collect(),
             online: true,
         };
-        let views = self.agora.hub.discover(&principal, &wanted);
+        let views = self.agora.hub.agents().discover(&principal, &wanted);
         let times: Vec<String> = views
             .iter()
             .map(|view| view.registered_at.to_string())

@@ -49,7 +49,8 @@ pub(crate) async fn call(
     trace::follow(&mut request, &headers)?;
     let asking = bridge
         .hub
-        .call(request)
+        .calls()
+        .open(request)
         .map_err(|failure| match failure.reason {
             Reason::NotFound | Reason::Offline => Problem::offline(away),
             _ => failure.into(),
@@ -61,7 +62,7 @@ pub(crate) async fn call(
 /// not be online. Otherwise an agent known only to the platform, so that the limits for calls of agents
 /// apply.
 fn principal_of(bridge: &Bridge, caller: AgentId) -> Principal {
-    match bridge.hub.find(&bridge.platform, caller.as_str()) {
+    match bridge.hub.agents().find(&bridge.platform, caller.as_str()) {
         Ok(entry) => Principal::person(entry.owner().clone()).as_agent(caller),
         Err(_) => bridge.platform.as_agent(caller),
     }

@@ -48,7 +48,7 @@ pub(crate) async fn status(
     path: Result<Path<String>, PathRejection>,
 ) -> Result<Response, Problem> {
     let id = agent_id(&path_id(path)?)?;
-    let Ok(entry) = bridge.hub.find(&bridge.platform, id.as_str()) else {
+    let Ok(entry) = bridge.hub.agents().find(&bridge.platform, id.as_str()) else {
         return Ok(Json(AgentStatus::default()).into_response());
     };
     let view = entry.view();
@@ -104,7 +104,7 @@ pub(crate) async fn disconnect(
     let body = read_body(&bridge, request).await?;
     let body = DisconnectRequest::parse(&body, bridge.max_depth)?;
     let id = agent_id(body.agent_id.required()?)?;
-    let entry = bridge.hub.find(&bridge.platform, id.as_str()).ok();
+    let entry = bridge.hub.agents().find(&bridge.platform, id.as_str()).ok();
     let link = entry.and_then(|entry| entry.link());
     if let Some(link) = &link {
         tracing::info!(agent = %id, "the platform disconnects an agent");
@@ -146,7 +146,7 @@ pub(crate) async fn by_token(
             .collect()
     };
     found.retain(|(id, _)| {
-        let entry = bridge.hub.find(&bridge.platform, id.as_str());
+        let entry = bridge.hub.agents().find(&bridge.platform, id.as_str());
         entry.is_ok_and(|entry| entry.link().is_some_and(|link| link.door() == DOOR))
     });
     found.sort();

@@ -51,7 +51,11 @@ pub(crate) async fn cancel(
         Err(_) => Vec::new(),
     };
     // As for a relay, an offline agent is reported before missing fields.
-    let entry = bridge.hub.find(&bridge.platform, agent.as_str()).ok();
+    let entry = bridge
+        .hub
+        .agents()
+        .find(&bridge.platform, agent.as_str())
+        .ok();
     if calls.is_empty() && entry.is_none_or(|entry| entry.link().is_none()) {
         return Err(Problem::offline("Agent is not connected"));
     }
@@ -60,7 +64,7 @@ pub(crate) async fn cancel(
     // Last one first, so that no queued call of a session starts because its predecessor was cancelled.
     for (_, call) in calls.iter().rev() {
         // A call that has ended meanwhile counts as cancelled.
-        bridge.hub.cancel(&bridge.platform, call.id).ok();
+        bridge.hub.calls().cancel(&bridge.platform, call.id).ok();
     }
     let request_id = match request.or(oldest) {
         Some(request) => request.to_string(),
@@ -94,7 +98,11 @@ fn find(
     if let Some(request) = request
         && calls.iter().all(|(known, _)| known != request)
     {
-        let entry = bridge.hub.find(&bridge.platform, agent.as_str()).ok();
+        let entry = bridge
+            .hub
+            .agents()
+            .find(&bridge.platform, agent.as_str())
+            .ok();
         let call = entry.and_then(|entry| entry.open_call(request.as_str()));
         let is_ours = |call: &Arc<Call>| call.principal.key() == bridge.platform.key();
         calls.extend(call.filter(is_ours).map(|call| (request.clone(), call)));

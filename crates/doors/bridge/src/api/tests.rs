@@ -57,9 +57,11 @@ fn agent(id: &str) -> AgentId {
 fn attach(bridge: &Bridge, id: &str, token: Option<&str>) -> Attached {
     let id = agent(id);
     let profile = Profile::default();
-    let attached = bridge
-        .hub
-        .attach(&Principal::local(), &id, profile, Arc::new(Silent), false);
+    let attached =
+        bridge
+            .hub
+            .agents()
+            .attach(&Principal::local(), &id, profile, Arc::new(Silent), false);
     let now = "2026-03-04T05:06:07.089Z".parse().ok();
     let attachment = Attachment {
         place: Default::default(),

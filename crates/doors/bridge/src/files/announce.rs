@@ -79,7 +79,12 @@ pub(crate) async fn announce(
     let bridge = &api.0;
     // As everywhere, a UUID matches in either case.
     let agent = AgentId::parse(&id).map_err(|_| Failure::no_such_agent(&id))?;
-    let agent = bridge.hub.find(&principal, agent.as_str())?.id.clone();
+    let agent = bridge
+        .hub
+        .agents()
+        .find(&principal, agent.as_str())?
+        .id
+        .clone();
     let NewTransfer {
         transfer_id,
         zip_size,

@@ -57,7 +57,7 @@ impl Order {
         let waits = order
             .as_ref()
             .is_ok_and(|order| order.request.wait_online.is_some());
-        let entry = bridge.hub.find(&bridge.platform, agent.as_str());
+        let entry = bridge.hub.agents().find(&bridge.platform, agent.as_str());
         let is_away =
             entry.is_err() || (order.is_err() && entry.is_ok_and(|it| it.link().is_none()));
         if is_away && !waits {

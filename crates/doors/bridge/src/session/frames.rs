@@ -298,7 +298,7 @@ impl Session {
             .iter()
             .map(ToString::to_string)
             .collect();
-        let mut views = self.bridge.hub.discover(
+        let mut views = self.bridge.hub.agents().discover(
             &registered.principal,
             &Wanted {
                 skills,
@@ -368,7 +368,7 @@ impl Session {
                 RequestId::parse(parent).map_err(|_| invalid("parent_request_id"))?,
             );
         }
-        let asking = self.bridge.hub.call(request)?;
+        let asking = self.bridge.hub.calls().open(request)?;
         let call_id = Arc::from(call_id);
         let reader = registered.reader;
         registered.lineage.add(reader, &call_id, asking);

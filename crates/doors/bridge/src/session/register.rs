@@ -88,10 +88,14 @@ impl Session {
         let back = register.resume.as_ref().filter(|_| extensions.resume);
         let attached = if extensions.resume {
             let shown = back.map(|back| &*back.token);
-            let attached = hub.attach_resumable(&principal, &id, profile, link.clone(), shown);
+            let attached =
+                hub.agents()
+                    .attach_resumable(&principal, &id, profile, link.clone(), shown);
             attached.map(|(attached, token)| (attached, Some(token)))
         } else {
-            let attached = hub.attach(&principal, &id, profile, link.clone(), false);
+            let attached = hub
+                .agents()
+                .attach(&principal, &id, profile, link.clone(), false);
             attached.map(|attached| (attached, None))
         };
         let (mut attached, token) = attached.map_err(|failure| match failure.reason {

@@ -41,7 +41,7 @@ impl<S: Api> FromRequestParts<S> for Actor {
 fn acting_as(hub: &Hub, principal: &Principal, agent: &str) -> Result<Principal, Failure> {
     let agent =
         AgentId::parse(agent).map_err(|error| invalid(format!("header {ACTS_AS}: {error}")))?;
-    let entry = hub.find(principal, agent.as_str());
+    let entry = hub.agents().find(principal, agent.as_str());
     let is_theirs = entry.is_ok_and(|entry| *entry.owner() == principal.owner);
     if is_theirs && principal.may_register(&agent) {
         return Ok(principal.as_agent(agent));

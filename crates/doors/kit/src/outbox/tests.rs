@@ -126,7 +126,7 @@ impl Scene {
     async fn tell_as(&mut self, kind: &str, to: &str, says: &str) -> TaskId {
         let mut request = request();
         request.callback = Some(callback(kind, to, says));
-        let task = self.hub.start_task(request).await.unwrap();
+        let task = self.hub.tasks().start(request).await.unwrap();
         self.amy.next_call().await.finish(End::done());
         task.id
     }
@@ -375,7 +375,7 @@ async fn a_lane_is_told_one_after_the_other_even_when_its_destination_changes() 
     };
     let mut request = request();
     request.followers = vec![follower(&old, "begun")];
-    let task = scene.hub.start_task(request).await.unwrap();
+    let task = scene.hub.tasks().start(request).await.unwrap();
     let call = scene.amy.next_call().await;
     // A later change never overtakes an earlier one that failed.
     old.next().await.answer(StatusCode::BAD_GATEWAY);

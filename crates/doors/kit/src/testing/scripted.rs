@@ -89,7 +89,7 @@ impl Scripted {
             manner,
         });
         let id = AgentId::parse(id).unwrap();
-        let attached = hub.attach(principal, &id, profile, link, false);
+        let attached = hub.agents().attach(principal, &id, profile, link, false);
         Self {
             attached: Some(attached.unwrap()),
             delivered,

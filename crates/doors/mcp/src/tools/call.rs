@@ -36,7 +36,7 @@ pub(super) async fn run(
     let mut request = asked.request(agent, message)?;
     request.session = given.session()?;
     request.unread = Some(asked.hub().limits().unread.0);
-    let task = asked.hub().start_task(request).await.map_err(named)?;
+    let task = asked.hub().tasks().start(request).await.map_err(named)?;
     asked.is_about(task.id);
     let mut progress = asked.progress(task.id);
     progress

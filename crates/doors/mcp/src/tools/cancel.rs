@@ -19,7 +19,7 @@ pub(super) async fn run(
 ) -> Result<CallToolResult, Failure> {
     let given: Arguments = arguments(given)?;
     let id = task_id(&given.task)?;
-    let cancelled = asked.hub().cancel_task(asked.principal(), id).await;
+    let cancelled = asked.hub().tasks().cancel(asked.principal(), id).await;
     cancelled.map_err(|failure| match failure.reason {
         Reason::NotFound => no_such_task(),
         _ => failure,

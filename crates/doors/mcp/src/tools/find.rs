@@ -45,7 +45,7 @@ pub(super) fn run(asked: &Asked<'_>, given: Option<JsonObject>) -> Result<CallTo
         online: given.online,
         ..Wanted::default()
     };
-    let mut views = asked.hub().discover(asked.principal(), &wanted);
+    let mut views = asked.hub().agents().discover(asked.principal(), &wanted);
     views.retain(|view| given.matches(view));
     let total = views.len();
     // Online agents first. The sort is stable, so ids stay in order.

@@ -85,7 +85,10 @@ impl Arguments {
             ..Answer::default()
         };
         let call = task.record().call;
-        asked.hub().answer(asked.principal(), call, &ask.id, answer)
+        asked
+            .hub()
+            .calls()
+            .answer(asked.principal(), call, &ask.id, answer)
     }
 
     /// Sends a message to an agent that ended its turn and waits for input.
@@ -103,6 +106,6 @@ impl Arguments {
             return Err(Failure::new(Reason::Conflict, text));
         }
         let request = asked.request(record.agent, Message::text(answer))?;
-        asked.hub().continue_task(request, task).await
+        asked.hub().tasks().continue_task(request, task).await
     }
 }

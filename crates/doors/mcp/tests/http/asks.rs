@@ -125,6 +125,7 @@ async fn leave_to_do_something_is_the_owners_to_give_unless_they_leave_it_to_cal
     };
     let id = AgentId::parse("amy").unwrap();
     hub.hub
+        .agents()
         .change(&Principal::local(), &id, None, Some(settings))
         .unwrap();
     let calling = hub.tool("call_agent", json!({"agent": "amy", "message": "hi"}));

@@ -14,7 +14,7 @@ use crate::harness::{Running, Scripted, last, words};
 async fn first(hub: &Running, amy: &mut Scripted) -> Serving {
     let id = AgentId::parse("amy").unwrap();
     let request = Request::new(Principal::local(), "own", id, Message::text("go"));
-    hub.hub.start_task(request).await.unwrap();
+    hub.hub.tasks().start(request).await.unwrap();
     amy.next_call().await
 }
 
@@ -52,7 +52,7 @@ async fn a_call_is_made_for_the_one_that_the_header_names_and_ends_with_it() {
         .await
         .unwrap();
     assert_eq!(shown["parent"], outer.call().id.to_string(), "{shown}");
-    let cancelled = hub.hub.cancel(&Principal::local(), outer.call().id);
+    let cancelled = hub.hub.calls().cancel(&Principal::local(), outer.call().id);
     cancelled.unwrap();
     assert_eq!(ben.next_cancel().await, inner.call().id);
 }

@@ -286,6 +286,7 @@ async fn an_agent_whose_words_are_not_kept_still_answers() {
     };
     let id = AgentId::parse("amy").unwrap();
     hub.hub
+        .agents()
         .change(&Principal::local(), &id, None, Some(settings))
         .unwrap();
     let answering = async {

@@ -21,7 +21,7 @@ async fn told(hub: &Running, amy: &mut Scripted, principal: Principal) -> Outbox
         data: None,
         token: None,
     });
-    let task = hub.hub.start_task(request).await.unwrap();
+    let task = hub.hub.tasks().start(request).await.unwrap();
     amy.next_call().await.finish(End::done());
     soon(hub.hub.callbacks().wait()).await.unwrap();
     let rows = hub.hub.callbacks().due(10).await.unwrap();

@@ -24,7 +24,10 @@ impl Scene {
         let owner = Principal::admin(Owner::parse("ann").unwrap());
         let agent = hub.attach_for(&owner, "ann-1");
         let id = AgentId::parse("ann-1").unwrap();
-        let shared = hub.hub.change(&owner, &id, Some(Share::Everyone), None);
+        let shared = hub
+            .hub
+            .agents()
+            .change(&owner, &id, Some(Share::Everyone), None);
         shared.unwrap().1.await.unwrap();
         Self {
             ann: hub.token("ann", &[]).await,

@@ -14,7 +14,10 @@ async fn an_owner_sees_and_cancels_what_waits_at_an_agent_of_hers() {
     let owner = Principal::admin(Owner::parse("ann").unwrap());
     drop(hub.attach_for(&owner, "ann-1"));
     let id = AgentId::parse("ann-1").unwrap();
-    let shared = hub.hub.change(&owner, &id, Some(Share::Everyone), None);
+    let shared = hub
+        .hub
+        .agents()
+        .change(&owner, &id, Some(Share::Everyone), None);
     shared.unwrap().1.await.unwrap();
     let (ann, bob) = (hub.token("ann", &[]).await, hub.token("bob", &[]).await);
     let ask = async |token: &str, method: Method, path: &str, body: Option<Value>| {
@@ -36,7 +39,7 @@ async fn an_owner_sees_and_cancels_what_waits_at_an_agent_of_hers() {
     // Bob may call the agent, and is not its owner; carol may not even know of it.
     let (status, _) = ask(&bob, Method::GET, at, None).await;
     assert_eq!(status, StatusCode::UNAUTHORIZED);
-    let hidden = hub.hub.change(
+    let hidden = hub.hub.agents().change(
         &owner,
         &id,
         Some(Share::With(vec![Owner::parse("bob").unwrap()])),

@@ -16,7 +16,7 @@ const AWAY: SignedDuration = SignedDuration::from_hours(24);
 
 impl Peers {
     /// Forgets the agents that are away too long. Never those of a peer that is kept, nor those that
-    /// [`Hub::forget_unmissed`](jackfield_core::hub::Hub::forget_unmissed) spares.
+    /// [`AgentRegistry::forget_evictable`](jackfield_core::hub::AgentRegistry::forget_evictable) spares.
     pub(super) fn forget_gone(&self, now: Timestamp) {
         let contacts = &self.0.contacts;
         let hub = &self.0.hub;
@@ -24,7 +24,10 @@ impl Peers {
         // Nobody comes meanwhile.
         let here = self.0.here.lock();
         let mut have_agents = HashSet::new();
-        for agent in hub.discover(&Principal::admin(owner), &Wanted::default()) {
+        for agent in hub
+            .agents()
+            .discover(&Principal::admin(owner), &Wanted::default())
+        {
             let Some(peer) = peer_of(&agent) else {
                 continue;
             };
@@ -40,7 +43,7 @@ impl Peers {
             let is_gone =
                 !agent.online && !contacts.is_kept(peer) && now.duration_since(away_since) >= AWAY;
             // The receipt is nobody's: what is not forgotten now is forgotten the next time.
-            if is_gone && hub.forget_unmissed(&agent.id).is_some() {
+            if is_gone && hub.agents().forget_evictable(&agent.id).is_some() {
                 tracing::info!(agent = %agent.id, %peer, "forgotten: its peer did not come back");
             } else {
                 have_agents.insert(peer);

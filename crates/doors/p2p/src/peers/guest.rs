@@ -40,12 +40,12 @@ impl Guest {
     ) -> Result<(Self, impl Future<Output = ()> + Send + 'static), Failure> {
         let principal = Principal::admin(owner.clone());
         let Listed { id, profile, way } = listed;
-        let (entry, _) = hub.reserve(&principal, &id, &profile, DOOR)?;
+        let (entry, _) = hub.agents().reserve(&principal, &id, &profile, DOOR)?;
         // An open exchange is a sign of life, which whoever works on a call notes.
         let (inbox, mut calls) = Inbox::new(DOOR, hub.limits(), false);
         let over = visit.over.child_token();
         let again = visit.again.clone();
-        let attached = hub.attach_at(&entry, profile, inbox.clone())?;
+        let attached = hub.agents().attach_at(&entry, profile, inbox.clone())?;
         let way = Arc::new(RwLock::new(way));
         let (node, ways, ended) = (node.clone(), way.clone(), over.clone());
         let serving = async move {
@@ -77,7 +77,7 @@ impl Guest {
     /// Takes what the peer says of the agent now.
     pub(super) fn refresh(&mut self, hub: &Hub, listed: Listed) {
         // Nobody waits for it: the next look says the same again.
-        drop(hub.refresh(&self.attached, listed.profile));
+        drop(hub.agents().refresh(&self.attached, listed.profile));
         *self.way.write() = listed.way;
     }
 }

@@ -12,7 +12,12 @@ impl RegistryDoor {
     /// The agents of the hub that peers reach and the caller may know of.
     pub(super) fn agents(&self, principal: &Principal) -> Vec<AgentView> {
         let mut agents = self.reception.reached();
-        agents.retain(|view| self.hub().find(principal, view.id.as_str()).is_ok());
+        agents.retain(|view| {
+            self.hub()
+                .agents()
+                .find(principal, view.id.as_str())
+                .is_ok()
+        });
         agents
     }
 

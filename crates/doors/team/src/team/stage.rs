@@ -17,7 +17,7 @@ use std::{
     },
 };
 
-use jackfield_core::{call::Call, limits::Limits, principal::Principal, task::Once};
+use jackfield_core::{call::Call, limits::Limits, principal::Principal, task::IdempotencyKey};
 use jackfield_model::{AgentId, Ask, CallId};
 use jiff::Timestamp;
 use parking_lot::Mutex;
@@ -150,7 +150,7 @@ struct State {
     standing: Standing,
     calls: Vec<Seated>,
     /// Recent messages that were answers, by the key of the sender.
-    answers: VecDeque<(String, Once)>,
+    answers: VecDeque<(String, IdempotencyKey)>,
     /// Time of the last ended call or of the last event without a call. A run does not end while a call is
     /// open.
     moved: Instant,
@@ -356,7 +356,7 @@ impl Stage {
     }
 
     /// Records a message of `by` that answered a member's question.
-    pub(crate) fn note_answer(&self, by: &Principal, said: Once) {
+    pub(crate) fn note_answer(&self, by: &Principal, said: IdempotencyKey) {
         let answers = &mut self.state.lock().answers;
         if answers.len() == ANSWERS {
             answers.pop_front();
@@ -365,7 +365,7 @@ impl Stage {
     }
 
     /// Returns whether a message recently answered a question; see [`Self::note_answer`].
-    pub(crate) fn was_answer(&self, by: &Principal, said: &Once) -> bool {
+    pub(crate) fn was_answer(&self, by: &Principal, said: &IdempotencyKey) -> bool {
         let by = by.key();
         let state = self.state.lock();
         let mut answers = state.answers.iter();

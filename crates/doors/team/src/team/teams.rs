@@ -17,7 +17,7 @@ use std::sync::Arc;
 use jackfield_core::{
     agent::Share,
     entry::Entry,
-    hub::{Hub, may_call, may_see},
+    hub::{AgentRegistry, Hub, may_call, may_see},
     limits::Limits,
     principal::{Principal, Who},
     store::{Receipt, Store, StoreError},
@@ -77,8 +77,8 @@ impl Teams {
     ) -> Result<(TeamView, Receipt), Failure> {
         person_only(principal)?;
         let teams = &self.registry;
-        let _held = self.hub.hold_agents();
-        if self.hub.entry(id.as_str()).is_some() {
+        let _held = self.hub.agents().lock_forgetting();
+        if self.hub.agents().get(id.as_str()).is_some() {
             // Principals without access to the agent learn only that the id is taken, as with agents.
             let what = if teams.get(id.as_str()).is_some() {
                 "a team"
@@ -99,7 +99,10 @@ impl Teams {
         id: &AgentId,
         spec: TeamSpec,
     ) -> Result<(Arc<Team>, Receipt), Failure> {
-        let (_, saved) = self.hub.reserve(principal, id, &profile(id, &spec), DOOR)?;
+        let (_, saved) = self
+            .hub
+            .agents()
+            .reserve(principal, id, &profile(id, &spec), DOOR)?;
         // No need to wait: the store writes the team afterwards, and the caller waits for the team.
         drop(saved);
         let now = Timestamp::now();
@@ -113,7 +116,7 @@ impl Teams {
             tasks: Vec::new(),
         };
         let team = self.registry.insert(record.clone(), self.hub.limits());
-        self.registry.lead(&self.hub, &team);
+        self.registry.lead(self.hub.agents(), &team);
         Ok((team, record::save(&*self.store, record)))
     }
 
@@ -125,7 +128,7 @@ impl Teams {
         change: impl FnOnce(TeamSpec) -> TeamSpec,
     ) -> Result<(TeamView, Receipt), Failure> {
         // Acquire before the lookup: the team must not be removed meanwhile.
-        let _held = self.hub.hold_agents();
+        let _held = self.hub.agents().lock_forgetting();
         let (team, entry) = self.owned_team(principal, id)?;
         self.registry.check_declared(id)?;
         let mut record = team.record();
@@ -145,7 +148,7 @@ impl Teams {
     fn check_reach(&self, record: &TeamRecord, before: &TeamSpec) -> Result<(), Failure> {
         for (at, member) in record.spec.members.iter().enumerate() {
             let (MemberOf::Agent(id) | MemberOf::Team(id)) = &member.of;
-            let entry = self.hub.entry(id.as_str());
+            let entry = self.hub.agents().get(id.as_str());
             let is_new = before.members.iter().all(|known| known.of != member.of);
             if is_new && entry.is_some_and(|entry| !team_may_call(record, &entry)) {
                 let text = format!(
@@ -164,10 +167,14 @@ impl Teams {
         record.by_admin = by_admin;
         record.updated_at = Timestamp::now();
         // No need to wait: the store writes the team afterwards, and the caller waits for the team.
-        drop(self.hub.describe(entry, profile(&team.id, &record.spec)));
+        drop(
+            self.hub
+                .agents()
+                .describe(entry, profile(&team.id, &record.spec)),
+        );
         let before = self.rosters(&team.id);
         team.set(record.clone());
-        self.registry.lead(&self.hub, team);
+        self.registry.lead(self.hub.agents(), team);
         self.tell_rosters(before);
         record::save(&*self.store, record)
     }
@@ -175,7 +182,7 @@ impl Teams {
     /// Removes a team and its board. The members stay.
     pub fn remove(&self, principal: &Principal, id: &AgentId) -> Result<Receipt, Failure> {
         self.owned_team(principal, id)?;
-        self.hub.forget(principal, id)
+        self.hub.agents().forget(principal, id)
     }
 
     fn check_spec(
@@ -197,7 +204,7 @@ impl Teams {
             if agent == id {
                 continue;
             }
-            if self.hub.find(principal, agent.as_str()).is_err() {
+            if self.hub.agents().find(principal, agent.as_str()).is_err() {
                 return refused(format!(
                     "no {what} {agent} is known here that you may call; see `jackfield ls`"
                 ));
@@ -227,7 +234,7 @@ impl Teams {
         id: &AgentId,
     ) -> Result<(Arc<Team>, Arc<Entry>), Failure> {
         let (team, _) = self.seen_team(principal, id.as_str())?;
-        let entry = self.hub.owned(principal, id)?;
+        let entry = self.hub.agents().owned(principal, id)?;
         Ok((team, entry))
     }
 
@@ -236,7 +243,7 @@ impl Teams {
         principal: &Principal,
         id: &str,
     ) -> Result<(Arc<Team>, Arc<Entry>), Failure> {
-        self.registry.seen(&self.hub, principal, id)
+        self.registry.seen(self.hub.agents(), principal, id)
     }
 
     /// Returns whether the principal may act for the whole team: as its owner or as an admin.
@@ -253,18 +260,18 @@ impl Teams {
 
 impl Registry {
     /// Makes the entry of a team stand for its coordinator.
-    pub(super) fn lead(&self, hub: &Hub, team: &Team) {
-        let Some(entry) = hub.entry(team.id.as_str()) else {
+    pub(super) fn lead(&self, agents: &AgentRegistry, team: &Team) {
+        let Some(entry) = agents.get(team.id.as_str()) else {
             return;
         };
         let leader = team.leader();
-        entry.stand_for(leader.and_then(|leader| hub.entry(leader.as_str())));
+        entry.stand_for(leader.and_then(|leader| agents.get(leader.as_str())));
     }
 
     /// Returns a team visible to the principal.
     pub(super) fn seen(
         &self,
-        hub: &Hub,
+        agents: &AgentRegistry,
         principal: &Principal,
         id: &str,
     ) -> Result<(Arc<Team>, Arc<Entry>), Failure> {
@@ -275,7 +282,7 @@ impl Registry {
             Share::Everyone => true,
             Share::Nobody | Share::With(_) => !principal.is_invited() && may_see(principal, entry),
         };
-        team.zip(hub.entry(id))
+        team.zip(agents.get(id))
             .filter(|(team, entry)| sees(entry) || is_member(team))
             .ok_or_else(|| Failure::no_such_team(id))
     }

@@ -146,7 +146,7 @@ pub(super) fn of_agent(
     let online = match leads {
         Some(leads) => leads.online,
         None => {
-            let entry = door.teams.hub().find(principal, id);
+            let entry = door.teams.hub().agents().find(principal, id);
             entry.is_ok_and(|entry| entry.is_online())
         }
     };

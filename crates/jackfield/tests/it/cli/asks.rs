@@ -177,7 +177,7 @@ async fn whose_an_approval_is_is_said_to_a_caller_who_may_not_give_it() {
     let agent = FakeAgent::attach_as(hub.hub(), &ann, "bob", true);
     let share = Some(Share::Everyone);
     let id = AgentId::parse("bob").unwrap();
-    hub.hub().change(&ann, &id, share, None).unwrap();
+    hub.hub().agents().change(&ann, &id, share, None).unwrap();
     let mut command = cli.command(&["call", "bob", "x"]);
     command.env("JACKFIELD_TOKEN", hub.token("carl", &["call:*"]).await);
     let mut run = cli.start_command(command);

@@ -71,7 +71,14 @@ async fn a_callback_that_was_given_up_is_listed_and_sent_again() {
         data: None,
         token: None,
     });
-    let task = hub.hub().start_task(request).await.unwrap().id.to_string();
+    let task = hub
+        .hub()
+        .tasks()
+        .start(request)
+        .await
+        .unwrap()
+        .id
+        .to_string();
     bob.call().await.finish(End::done());
     // From outside there is nothing to wait for: it is looked at until it is there.
     let list = async {

@@ -24,7 +24,10 @@ impl Scene {
         let owner = Principal::admin(Owner::parse("ann").expect("an owner"));
         let agent = FakeAgent::attach_as(hub.hub(), &owner, "ann-1", true);
         let id = AgentId::parse("ann-1").expect("an id");
-        let shared = hub.hub().change(&owner, &id, Some(Share::Everyone), None);
+        let shared = hub
+            .hub()
+            .agents()
+            .change(&owner, &id, Some(Share::Everyone), None);
         shared.expect("it is hers");
         for name in ["ann", "bob"] {
             let token = hub.token(name, &[]).await;

@@ -63,7 +63,7 @@ async fn a_handler_hears_all_of_a_message_and_says_more_than_text() {
     let target = AgentId::parse("bob").unwrap();
     let mut request = Request::new(Principal::local(), "local", target, message);
     request.session = Some(SessionId::parse("mine").unwrap());
-    let replies = hub.call(request).unwrap().replies();
+    let replies = hub.calls().open(request).unwrap().replies();
     let id = replies.asking().call().id.to_string();
     let outcome = outcome(replies).await;
     let besides = [
@@ -101,7 +101,9 @@ async fn an_agent_says_who_it_is() {
         .output_mode("image/png")
         .extension(Extension::new("https://x/y").required());
     let (hub, _bob) = with(agent).await;
-    let views = hub.discover(&Principal::local(), &Wanted::default());
+    let views = hub
+        .agents()
+        .discover(&Principal::local(), &Wanted::default());
     let [bob] = &views[..] else {
         panic!("{views:?}")
     };
@@ -131,7 +133,7 @@ async fn whoever_ends_a_call_drops_its_handler() {
     let mut replies = call(&hub, "bob", "x");
     next_chunk(&mut replies).await;
     let id = replies.asking().call().id;
-    hub.cancel(&Principal::local(), id).unwrap();
+    hub.calls().cancel(&Principal::local(), id).unwrap();
     assert_eq!(next(&mut replies).await, Reply::End(End::Cancelled));
     is_dropped(&mut dropped).await;
     // The agent is detached.
@@ -140,7 +142,7 @@ async fn whoever_ends_a_call_drops_its_handler() {
     drop(bob);
     assert_eq!(outcome(replies).await.failure().0, "offline");
     is_dropped(&mut dropped).await;
-    let refused = hub.call(fake_request("bob", "x")).unwrap_err();
+    let refused = hub.calls().open(fake_request("bob", "x")).unwrap_err();
     assert_eq!(refused.reason, Reason::Offline);
 }
 
@@ -206,7 +208,8 @@ async fn what_a_handler_asks_is_answered() {
         parts: vec![Part::Text("p".into())],
         ..Answer::default()
     };
-    hub.answer(&Principal::local(), id, &ask.id, answer)
+    hub.calls()
+        .answer(&Principal::local(), id, &ask.id, answer)
         .unwrap();
     // The owner is asked, and the caller hears why it waits.
     assert_eq!(next_chunk(&mut replies).await.kind.name(), "status");
@@ -215,7 +218,8 @@ async fn what_a_handler_asks_is_answered() {
         reason: Some("why not".into()),
         ..Answer::default()
     };
-    hub.answer(&Principal::local(), id, "ask-2", answer)
+    hub.calls()
+        .answer(&Principal::local(), id, "ask-2", answer)
         .unwrap();
     assert_eq!(
         outcome(replies).await.words,

@@ -34,7 +34,7 @@ async fn told(kit: Kit, ids: impl IntoIterator<Item = String>) -> Vec<Outcome> {
             ..Message::text("hello")
         };
         let (begun, mut made) = (Instant::now(), Vec::new());
-        let mut replies = hub.call(request).unwrap().replies();
+        let mut replies = hub.calls().open(request).unwrap().replies();
         let end = loop {
             match next(&mut replies).await {
                 Reply::Event(event) => made.push(serde_json::to_value(event).unwrap()),

@@ -27,7 +27,10 @@ pub(crate) async fn with(agent: impl Into<Agent>) -> (Hub, InProcess) {
 
 /// A call as the owner `local`.
 pub(crate) fn call(hub: &Hub, agent: &str, text: &str) -> Replies {
-    hub.call(fake_request(agent, text)).unwrap().replies()
+    hub.calls()
+        .open(fake_request(agent, text))
+        .unwrap()
+        .replies()
 }
 
 pub(crate) async fn next(replies: &mut Replies) -> Reply {

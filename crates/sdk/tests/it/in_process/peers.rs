@@ -166,7 +166,9 @@ async fn a_cancelled_call_of_another_agent_is_an_error() {
     let bob = FakeAgent::attach(&hub, "bob");
     let replies = call(&hub, "ann", "x");
     let serving = bob.call().await;
-    hub.cancel(&Principal::local(), serving.call().id).unwrap();
+    hub.calls()
+        .cancel(&Principal::local(), serving.call().id)
+        .unwrap();
     assert_eq!(outcome(replies).await.words, "it was cancelled");
 }
 

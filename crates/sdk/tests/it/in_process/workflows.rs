@@ -154,7 +154,8 @@ async fn steps_make_and_ask_and_attach_under_their_own_names() {
                     content: Some(format!("answer to {}", ask.id)),
                     ..Answer::default()
                 };
-                hub.answer(&Principal::local(), id, &ask.id, answer)
+                hub.calls()
+                    .answer(&Principal::local(), id, &ask.id, answer)
                     .unwrap();
                 seen.push(ask.id);
             }

@@ -3,7 +3,7 @@
 use jackfield_core::{
     principal::Whose,
     store::{Store, TaskFilter, TaskOrder, TaskRecord, TaskState},
-    task::Once,
+    task::IdempotencyKey,
 };
 use jackfield_model::{Failure, Reason};
 
@@ -145,7 +145,7 @@ pub(crate) fn tasks_are_found_by_where_a_protocol_says_they_stand(store: &dyn St
 
 pub(crate) fn a_task_is_found_by_the_key_of_its_request(store: &dyn Store) {
     let once = |key: &str| {
-        Some(Once {
+        Some(IdempotencyKey {
             key: key.into(),
             digest: [7; 32],
         })

@@ -47,7 +47,12 @@ async fn the_page_shows_what_an_agent_is_sent_and_what_it_may_say() {
     };
     let hub = TestHub::start().await;
     let mut agent = hub.agora("agent").await;
-    let call = || hub.hub().call(fake_request("agent", "hello")).unwrap();
+    let call = || {
+        hub.hub()
+            .calls()
+            .open(fake_request("agent", "hello"))
+            .unwrap()
+    };
     for said in [reply, stream] {
         let open = call();
         let frame = agent.frame().await;
@@ -78,6 +83,7 @@ async fn the_page_shows_what_an_agent_is_sent_and_what_it_may_say() {
     };
     let id = replies.asking().call().id;
     hub.hub()
+        .calls()
         .answer(&Principal::local(), id, &ask.id, answer)
         .unwrap();
     assert_eq!(shown(agent.frame().await), answered[0]);

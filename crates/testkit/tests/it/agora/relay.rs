@@ -103,7 +103,7 @@ async fn an_observer_sees_what_is_relayed_and_the_frames_themselves() {
             raw,
             ..TapFilter::default()
         };
-        hub.hub().watch(Principal::local(), filter)
+        hub.hub().taps().watch(Principal::local(), filter)
     };
     let (mut words, mut frames) = (watch(false), watch(true));
     let mut said = Vec::new();

@@ -168,6 +168,7 @@ async fn every_code_reaches_an_agent_that_calls_another() {
             "session_not_found" => {
                 let call = hub
                     .hub()
+                    .agents()
                     .find(&jackfield_core::principal::Principal::local(), BOB)
                     .unwrap()
                     .open_call("c-1")

@@ -89,7 +89,7 @@ async fn observers_of_raw_frames_see_no_token_of_either_door() {
         raw: true,
         ..TapFilter::default()
     };
-    let mut watching = hub.hub().watch(Principal::local(), filter);
+    let mut watching = hub.hub().taps().watch(Principal::local(), filter);
     let mut agora = hub.connect().await;
     for _ in 0..2 {
         agora

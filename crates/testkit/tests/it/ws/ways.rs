@@ -40,7 +40,12 @@ async fn a_register_with_agent_id_is_an_agent_of_the_bridge_without_a_query() {
     let mut agent = hub.connect().await;
     agent.send(bridge_register("a")).await;
     is_taken_by_bridge(&mut agent).await;
-    let _replies = hub.hub().call(fake_request("a", "hi")).unwrap().replies();
+    let _replies = hub
+        .hub()
+        .calls()
+        .open(fake_request("a", "hi"))
+        .unwrap()
+        .replies();
     agent.expect_message("hi").await;
     // A bad one gets the bridge's own words.
     let mut raw = hub.connect().await;

@@ -103,7 +103,7 @@ impl Running {
     /// Says who may call an agent.
     pub(crate) async fn share(&self, owner: &Principal, id: &str, share: Share) {
         let id = AgentId::parse(id).unwrap();
-        let changed = self.hub.change(owner, &id, Some(share), None);
+        let changed = self.hub.agents().change(owner, &id, Some(share), None);
         changed.unwrap().1.await.unwrap();
     }
 

@@ -171,7 +171,7 @@ async fn for_callers_of_other_doors_the_hub_declares_what_the_card_requires() {
     let mut far = Far::dialled_by(&hub, "1.0").await;
     let target = AgentId::parse("far").unwrap();
     let request = Request::new(Principal::local(), "own", target, Message::text("hi"));
-    let asking = hub.hub.call(request).unwrap();
+    let asking = hub.hub.calls().open(request).unwrap();
     let (_, end) = soon(asking.replies().finish()).await;
     assert!(matches!(end, End::Done(_)), "{end:?}");
     let (headers, body) = far.was_asked().await;

@@ -210,7 +210,11 @@ async fn a_remote_goes_when_its_agent_is_forgotten_also_while_it_is_offline() {
     let url = format!("http://{}", nobody().await);
     near.add(json!({"url": url, "id": "far", "keep": true}))
         .await;
-    let forgotten = near.hub.forget(&Principal::local(), &id("far")).unwrap();
+    let forgotten = near
+        .hub
+        .agents()
+        .forget(&Principal::local(), &id("far"))
+        .unwrap();
     forgotten.await.unwrap();
     assert!(near.stored().await.is_empty());
     let (_, list) = near.ask(Method::GET, "/v1/remotes", Value::Null).await;

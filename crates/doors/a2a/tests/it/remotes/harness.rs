@@ -317,7 +317,7 @@ impl Near {
         rules: &OutboundRules,
     ) -> Self {
         let hub = Hub::open(store.clone(), Limits::default()).await.unwrap();
-        let watching = hub.watch(Principal::local(), TapFilter::default());
+        let watching = hub.taps().watch(Principal::local(), TapFilter::default());
         let tasks = Tasks::new();
         let outbound = Outbound::new(rules).unwrap();
         let remotes = Remotes::start(
@@ -405,7 +405,10 @@ impl Near {
 
     /// The agent, if there is one.
     pub(crate) fn agent(&self, id: &str) -> Option<AgentView> {
-        let seen = self.hub.discover(&Principal::local(), &Wanted::default());
+        let seen = self
+            .hub
+            .agents()
+            .discover(&Principal::local(), &Wanted::default());
         seen.into_iter().find(|view| view.id.as_str() == id)
     }
 
@@ -417,17 +420,17 @@ impl Near {
 
     /// Says something to an agent.
     pub(crate) fn start_call(&self, agent: &str) -> Result<Asking, Failure> {
-        self.hub.call(self.request(agent))
+        self.hub.calls().open(self.request(agent))
     }
 
     /// Says something to an agent, whenever that comes.
     pub(crate) fn start_waiting_call(&self, agent: &str) -> Result<Asking, Failure> {
-        self.hub.call(self.waiting(agent))
+        self.hub.calls().open(self.waiting(agent))
     }
 
     /// The same as a task.
     pub(crate) async fn start_task(&self, agent: &str) -> Arc<Task> {
-        self.hub.start_task(self.waiting(agent)).await.unwrap()
+        self.hub.tasks().start(self.waiting(agent)).await.unwrap()
     }
 
     fn waiting(&self, agent: &str) -> Request {

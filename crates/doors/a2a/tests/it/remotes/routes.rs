@@ -54,7 +54,7 @@ async fn only_an_admin_adds_remotes_and_only_their_owner_sees_them_too() {
         .ask_as(Some(&user), Method::DELETE, "/v1/remotes/far", Value::Null)
         .await;
     assert_eq!(status, 204);
-    let gone = near.hub.find(&Principal::local(), "far");
+    let gone = near.hub.agents().find(&Principal::local(), "far");
     assert!(gone.is_err());
 }
 

@@ -302,7 +302,7 @@ async fn whoever_watches_sees_what_the_server_is_told_and_says() {
         raw: true,
         ..TapFilter::default()
     };
-    let mut watching = near.hub.watch(Principal::local(), filter);
+    let mut watching = near.hub.taps().watch(Principal::local(), filter);
     near.call("far").await.unwrap();
     let mut frames = Vec::new();
     while frames.len() < 4 {

@@ -132,7 +132,7 @@ async fn an_approval_is_waited_for_since_the_owner_can_give_it() {
         ..Settings::default()
     };
     let (owner, id) = (Principal::local(), AgentId::parse("my-agent").unwrap());
-    let changing = hub.hub.change(&owner, &id, None, Some(settings));
+    let changing = hub.hub.agents().change(&owner, &id, None, Some(settings));
     changing.unwrap().1.await.unwrap();
     let (mut stream, serving) = tokio::join!(hub.stream(CURL), agent.next_call());
     serving.ask(Ask {
@@ -147,7 +147,10 @@ async fn an_approval_is_waited_for_since_the_owner_can_give_it() {
         approved: Some(true),
         ..Answer::default()
     };
-    hub.hub.answer(&owner, serving.call().id, "q", yes).unwrap();
+    hub.hub
+        .calls()
+        .answer(&owner, serving.call().id, "q", yes)
+        .unwrap();
     serving.finish(done("I did"));
     let data = stream.expect("task_completed").await;
     assert_eq!(data["message"]["parts"][0]["text"], "I did");
@@ -207,7 +210,7 @@ async fn a_call_that_somebody_cancels_is_a_cancelled_task() {
     let cancelling = async {
         let serving = agent.next_call().await;
         let call = serving.call().id;
-        hub.hub.cancel(&Principal::local(), call).unwrap();
+        hub.hub.calls().cancel(&Principal::local(), call).unwrap();
         assert_eq!(agent.next_cancel().await, call);
     };
     let ((status, body), ()) = tokio::join!(hub.post(SEND, CURL), cancelling);
@@ -218,6 +221,7 @@ async fn a_call_that_somebody_cancels_is_a_cancelled_task() {
     assert_eq!(task["error"]["details"]["reason"], "cancelled");
     let (mut stream, serving) = tokio::join!(hub.stream(CURL), agent.next_call());
     hub.hub
+        .calls()
         .cancel(&Principal::local(), serving.call().id)
         .unwrap();
     let data = stream.expect("error").await;

@@ -74,7 +74,11 @@ async fn an_agent_reaches_only_what_its_owner_may_call() {
     assert_eq!(answer["message"], "Target agent is not connected: amy");
     let id = AgentId::parse("amy").unwrap();
     let share = Some(Share::Everyone);
-    hub.door.hub.change(&ann, &id, share, None).unwrap();
+    hub.door
+        .hub
+        .agents()
+        .change(&ann, &id, share, None)
+        .unwrap();
     let _stream = hub.stream("/api/a2a/call", call("bob", "amy")).await;
     amy.next_call().await.finish(done(""));
 }
@@ -122,6 +126,7 @@ async fn a_target_takes_as_many_calls_of_agents_as_it_was_set_to() {
         };
         hub.door
             .hub
+            .agents()
             .change(&Principal::local(), &id, None, Some(settings))
             .unwrap();
     };

@@ -287,6 +287,7 @@ async fn an_agent_of_which_nothing_is_kept_is_called_back_with_its_words_and_the
     };
     hub.door
         .hub
+        .agents()
         .change(&Principal::local(), &id, None, Some(settings))
         .unwrap();
     accepted(&hub, async_body("r1", &called.origin())).await;

@@ -124,6 +124,7 @@ async fn what_is_no_longer_there_is_told_as_a_gap() {
     };
     hub.door
         .hub
+        .agents()
         .change(&Principal::local(), &id, None, Some(settings))
         .unwrap();
     let mut stream = keep(&hub, "r1").await;
@@ -168,7 +169,7 @@ async fn only_the_platforms_own_requests_are_found() {
     let id = AgentId::parse("amy").unwrap();
     let mut theirs = Request::new(Principal::local(), "own", id, Message::text("hi"));
     theirs.request = Some("r1".parse().unwrap());
-    let _task = hub.door.hub.start_task(theirs).await.unwrap();
+    let _task = hub.door.hub.tasks().start(theirs).await.unwrap();
     let _call = amy.next_call().await;
     for path in ["/api/relay/events", "/api/task-status"] {
         let path = format!("{path}?agent_id=amy&request_id=r1");
@@ -190,7 +191,7 @@ async fn an_id_that_somebody_else_has_open_at_the_agent_is_still_the_platforms_o
     let id = AgentId::parse("amy").unwrap();
     let mut theirs = Request::new(Principal::local(), "own", id, Message::text("hi"));
     theirs.request = Some("r1".parse().unwrap());
-    let _asking = hub.door.hub.call(theirs).unwrap();
+    let _asking = hub.door.hub.calls().open(theirs).unwrap();
     let _first = amy.next_call().await;
     let mut stream = keep(&hub, "r1").await;
     let call = amy.next_call().await;

@@ -262,7 +262,7 @@ async fn what_an_agent_says_of_itself_besides_is_in_its_profile() {
     agent.send(with("a", besides.clone())).await;
     assert_eq!(agent.frame().await["status"], "ok");
     let shown = |id: &str| {
-        let entry = door.hub.find(&Principal::local(), id).unwrap();
+        let entry = door.hub.agents().find(&Principal::local(), id).unwrap();
         serde_json::to_value(entry.view().profile).unwrap()
     };
     assert_eq!(

@@ -306,6 +306,7 @@ async fn answers_are_repeated_and_questions_are_asked_once() {
             json!({"type": "answer", "request_id": "r-1", "ask_id": "q", "content": "this one"});
         if is_heard {
             door.hub
+                .calls()
                 .answer(&Principal::local(), call, "q", yes)
                 .unwrap();
             assert_eq!(agent.word().await, answer);
@@ -314,6 +315,7 @@ async fn answers_are_repeated_and_questions_are_asked_once() {
             drop(agent);
             door.lost("a").await;
             door.hub
+                .calls()
                 .answer(&Principal::local(), call, "q", yes)
                 .unwrap();
         }

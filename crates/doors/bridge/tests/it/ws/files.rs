@@ -120,7 +120,7 @@ pub(crate) async fn offers(
 ) {
     let target = AgentId::parse(id).unwrap();
     let asked = Request::new(to.clone(), "local", target, Said::text("files, please"));
-    let mut replies = door.hub.call(asked).unwrap().replies();
+    let mut replies = door.hub.calls().open(asked).unwrap().replies();
     let message = agent.frame().await;
     let done =
         json!({"type": "done", "request_id": message["request_id"], "file_transfer_offer": offer});

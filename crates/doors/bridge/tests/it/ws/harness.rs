@@ -192,13 +192,13 @@ impl Door {
     }
 
     pub(crate) fn call(&self, id: &str, request: &str, text: &str) -> Replies {
-        let asking = self.hub.call(Self::request(id, request, text));
+        let asking = self.hub.calls().open(Self::request(id, request, text));
         asking.unwrap().replies()
     }
 
     /// Waits until the hub knows that the agent's connection is gone.
     pub(crate) async fn lost(&self, id: &str) {
-        let entry = self.hub.find(&Principal::local(), id).unwrap();
+        let entry = self.hub.agents().find(&Principal::local(), id).unwrap();
         until(|| entry.link().is_none()).await;
     }
 

@@ -73,7 +73,11 @@ async fn a_numbered_chunk_above_the_limit_is_heard_once_and_acknowledged() {
 async fn a_numbered_chunk_of_a_kept_call_stays_whole() {
     let door = Door::open().await;
     let (mut agent, _) = door.resumable("a").await;
-    let task = door.hub.start_task(Door::request("a", "r-1", "much")).await;
+    let task = door
+        .hub
+        .tasks()
+        .start(Door::request("a", "r-1", "much"))
+        .await;
     let task = task.unwrap();
     agent.word().await;
     agent.send(chunk("r-1", 1, &"x".repeat(2 * MIB))).await;

@@ -68,7 +68,11 @@ async fn an_agent_that_was_told_to_stay_away_is_not_waited_for() {
     let (mut agent, _) = door.resumable("a").await;
     let replies = door.call("a", "r-1", "hi");
     agent.word().await;
-    drop(door.hub.forget(&Principal::local(), &"a".parse().unwrap()));
+    drop(
+        door.hub
+            .agents()
+            .forget(&Principal::local(), &"a".parse().unwrap()),
+    );
     assert_eq!(agent.closed().await.0, 4002);
     assert_eq!(failure_of(replies).await, Reason::Offline);
 }
@@ -130,14 +134,17 @@ async fn a_token_that_is_revoked_during_the_cut_ends_everything_at_once() {
     let (mut other, _) = come(&door, "b", &others, &Value::Null).await;
     let mut asked = Door::request("a", "r-1", "hi");
     asked.principal.owner = Owner::parse("ann").unwrap();
-    let replies = door.hub.call(asked).unwrap().replies();
+    let replies = door.hub.calls().open(asked).unwrap().replies();
     agent.word().await;
     agent
         .send(json!({"type": "call_agent", "target_agent_id": "b", "task_description": "x", "call_id": "c-1"}))
         .await;
     assert_eq!(other.word().await["request_id"], "c-1");
     drop(agent);
-    let entry = door.hub.find(&replies.asking().call().principal, "a");
+    let entry = door
+        .hub
+        .agents()
+        .find(&replies.asking().call().principal, "a");
     let entry = entry.unwrap();
     until(|| entry.link().is_none()).await;
     assert!(!replies.asking().call().is_ended());

@@ -131,7 +131,11 @@ async fn agents_without_the_extension_need_no_numbers_and_get_no_acks() {
 async fn what_is_kept_is_acknowledged_when_the_log_has_it() {
     let door = Door::open().await;
     let (mut agent, _) = door.resumable("a").await;
-    let task = door.hub.start_task(Door::request("a", "r-1", "hi")).await;
+    let task = door
+        .hub
+        .tasks()
+        .start(Door::request("a", "r-1", "hi"))
+        .await;
     let task = task.unwrap();
     agent.word().await;
     agent
@@ -156,10 +160,14 @@ async fn what_is_kept_is_acknowledged_when_the_log_has_it() {
 async fn an_end_that_crosses_a_cancel_is_counted_and_the_cancel_lets_the_agent_forget_it() {
     let door = Door::open().await;
     let (mut agent, _) = door.resumable("a").await;
-    let task = door.hub.start_task(Door::request("a", "r-1", "hi")).await;
+    let task = door
+        .hub
+        .tasks()
+        .start(Door::request("a", "r-1", "hi"))
+        .await;
     agent.word().await;
     let owner = Principal::local();
-    let cancelled = door.hub.cancel_task(&owner, task.unwrap().id).await;
+    let cancelled = door.hub.tasks().cancel(&owner, task.unwrap().id).await;
     cancelled.unwrap();
     agent.is_written_to().await;
     agent.send(done("r-1", 1)).await;

@@ -48,7 +48,7 @@ async fn a_request_of_another_session_does_not_wait_nor_does_one_after_a_longer_
     let start = Instant::now();
     let mut other = Door::request("a", "r-3", "three");
     other.session = Some(SessionId::parse("s-2").unwrap());
-    let _third = door.hub.call(other).unwrap();
+    let _third = door.hub.calls().open(other).unwrap();
     assert_eq!(agent.frame().await["request_id"], "r-3");
     assert!(start.elapsed() < pause(), "{:?}", start.elapsed());
     assert_eq!(agent.frame().await["request_id"], "r-2");

@@ -69,7 +69,7 @@ impl Process {
         let (hub, request) = (self.door.hub.clone(), Door::request(agent, "r-1", "hi"));
         // There, so that what records it dies with the process.
         let runtime = self.runtime.as_ref().unwrap();
-        let begun = runtime.spawn(async move { hub.start_task(request).await });
+        let begun = runtime.spawn(async move { hub.tasks().start(request).await });
         begun.await.unwrap().unwrap().id
     }
 

@@ -65,11 +65,15 @@ fn bring(hub: &Hub, name: &str, peer: PeerId, door: &'static str) {
         ..Profile::default()
     };
     let owner = Principal::admin(Terms::default().owner);
-    hub.reserve(&owner, &id(name), &profile, door).unwrap();
+    hub.agents()
+        .reserve(&owner, &id(name), &profile, door)
+        .unwrap();
 }
 
 fn listed(hub: &Hub) -> BTreeSet<String> {
-    let all = hub.discover(&Principal::local(), &Wanted::default());
+    let all = hub
+        .agents()
+        .discover(&Principal::local(), &Wanted::default());
     all.iter().map(|it| it.id.to_string()).collect()
 }
 
@@ -141,7 +145,9 @@ async fn agents_that_somebody_wants_and_agents_of_other_doors_stay() {
     bring(&hub, "shared", PeerId::random(), DOOR);
     bring(&hub, "boaster", PeerId::random(), "agora");
     let share = Some(Share::Everyone);
-    let changed = hub.change(&Principal::local(), &id("shared"), share, None);
+    let changed = hub
+        .agents()
+        .change(&Principal::local(), &id("shared"), share, None);
     changed.unwrap();
     peers.forget_gone(Timestamp::now() + hours(1000));
     assert_eq!(listed(&hub), names(["kept", "shared", "boaster"]));

@@ -508,6 +508,7 @@ async fn the_hub_and_the_agents_that_peers_reach_are_found_too() {
     let admin = Principal::local();
     let secret = AgentId::parse("secret").unwrap();
     site.hub
+        .agents()
         .change(&admin, &secret, Some(Share::Everyone), None)
         .unwrap();
     let found = site.get("/agents?skill=poem").await.body;

@@ -228,7 +228,9 @@ async fn a_call_that_somebody_cancels_resets_the_stream() {
         json!({"method": "POST", "path": "/agents/writer/ask", "input_data": "x"}).to_string();
     let cancel = async {
         let call = writer.next_call().await;
-        hub.cancel(&Principal::local(), call.call().id).unwrap();
+        hub.calls()
+            .cancel(&Principal::local(), call.call().id)
+            .unwrap();
     };
     let answer = reception.answer(PEER, Origin::Elsewhere, request.as_bytes(), Way::Plain);
     let (answer, ()) = tokio::join!(answer, cancel);

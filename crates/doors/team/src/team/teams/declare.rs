@@ -16,7 +16,7 @@ impl Teams {
         let mut saved = Vec::new();
         for (id, spec) in &teams {
             let known = self.registry.get(id.as_str());
-            let entry = self.hub.entry(id.as_str());
+            let entry = self.hub.agents().get(id.as_str());
             saved.push(match (known, entry) {
                 (Some(team), Some(entry)) => self.set_team(&team, &entry, spec.clone(), true),
                 (None, Some(_)) => {

@@ -5,7 +5,7 @@ use std::{any::Any, sync::Arc};
 
 use jackfield_core::{
     entry::Entry,
-    hub::{Hub, Request},
+    hub::{AgentRegistry, Request},
     observer::CallObserver,
     principal::Who,
     resolver::{CallContext, Resolution, Unresolved},
@@ -56,7 +56,7 @@ impl Registry {
     /// Builds the [`Resolution`] of a call: finds the agent that serves the call, and the feeds that show the call.
     pub(super) fn place(
         &self,
-        hub: &Hub,
+        agents: &AgentRegistry,
         unresolved: &Unresolved<'_>,
     ) -> Result<Resolution, Failure> {
         let Unresolved {
@@ -149,12 +149,12 @@ impl Registry {
                 sender: None,
             });
         }
-        let story = Story::new(call, hub.limits().chunk.0);
+        let story = Story::new(call, agents.limits().chunk.0);
         let viewer = said.and_then(|said| said.viewer);
         let seats = Seats::new(placing.seats, viewer, story);
         let observers = seats.map(|seats| Box::new(seats) as Box<dyn CallObserver>);
         let context = Runs::new(placing.runs);
-        let right = self.right(hub, team, through, &kept);
+        let right = self.right(agents, team, through, &kept);
         Ok(Resolution {
             serve_at: Some(served),
             observers: observers.into_iter().collect(),
@@ -167,7 +167,7 @@ impl Registry {
     /// member by name, or as the call of a task with such rights.
     fn right(
         &self,
-        hub: &Hub,
+        agents: &AgentRegistry,
         team: Option<Arc<Team>>,
         through: Option<&Through>,
         kept: &[KeptSeat],
@@ -175,7 +175,7 @@ impl Registry {
         let named = through.map(|through| &through.stage.of).into_iter();
         let kept = kept.iter().filter(|seat| seat.member.is_some());
         let through = named.chain(kept.map(|seat| &seat.team));
-        let through = through.filter_map(|id| self.get(id.as_str()).zip(hub.entry(id.as_str())));
+        let through = through.filter_map(|id| self.get(id.as_str()).zip(agents.get(id.as_str())));
         let through: Vec<_> = through.collect();
         let is_plain = team.is_none() && through.is_empty();
         (!is_plain).then_some(TeamRight { team, through })

@@ -1,6 +1,6 @@
 //! Idempotency of viewers' messages: a message sent repeatedly under the same id counts once per run.
 
-use jackfield_core::task::Once;
+use jackfield_core::task::IdempotencyKey;
 use jackfield_model::Message;
 use sha2::{Digest, Sha256};
 
@@ -10,7 +10,7 @@ use crate::team::stage::Run;
 const MAX_ID: usize = 256;
 
 /// Returns the idempotency key of a viewer's message to a member.
-pub(super) fn once(run: &Run, route: &str, message: &Message) -> Option<Once> {
+pub(super) fn once(run: &Run, route: &str, message: &Message) -> Option<IdempotencyKey> {
     let id = message.id.as_ref().filter(|id| id.len() <= MAX_ID)?;
     // A message that cannot be serialized cannot be compared.
     let written = serde_json::to_vec(message).ok()?;
@@ -18,7 +18,7 @@ pub(super) fn once(run: &Run, route: &str, message: &Message) -> Option<Once> {
         .chain_update(route)
         .chain_update([0])
         .chain_update(written);
-    Some(Once {
+    Some(IdempotencyKey {
         key: format!("{}/{id}", run.id),
         digest: digest.finalize().into(),
     })

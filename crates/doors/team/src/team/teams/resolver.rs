@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jackfield_core::{
     entry::Entry,
-    hub::{Access, Hub, Request, may_call},
+    hub::{Access, AgentRegistry, Request, may_call},
     principal::Principal,
     resolver::{DeliveryRight, Forgetting, Resolution, Resolver, Unresolved},
 };
@@ -22,10 +22,10 @@ impl Resolver for Registry {
         DOOR
     }
 
-    fn opened(&self, hub: &Hub) {
-        self.measure(hub.metrics());
+    fn opened(&self, agents: &AgentRegistry) {
+        self.measure(agents.metrics());
         for team in self.all() {
-            self.lead(hub, &team);
+            self.lead(agents, &team);
         }
     }
 
@@ -37,12 +37,21 @@ impl Resolver for Registry {
         }
     }
 
-    fn resolve(&self, hub: &Hub, unresolved: &Unresolved<'_>) -> Result<Resolution, Failure> {
-        self.place(hub, unresolved)
+    fn resolve(
+        &self,
+        agents: &AgentRegistry,
+        unresolved: &Unresolved<'_>,
+    ) -> Result<Resolution, Failure> {
+        self.place(agents, unresolved)
     }
 
-    fn members(&self, hub: &Hub, principal: &Principal, id: &str) -> Result<Vec<AgentId>, Failure> {
-        let (team, _) = self.seen(hub, principal, id)?;
+    fn members(
+        &self,
+        agents: &AgentRegistry,
+        principal: &Principal,
+        id: &str,
+    ) -> Result<Vec<AgentId>, Failure> {
+        let (team, _) = self.seen(agents, principal, id)?;
         let places = self.tree(&team.id).places();
         let mut members: Vec<_> = places.into_iter().map(|place| place.agent).collect();
         members.push(team.id.clone());
@@ -58,10 +67,10 @@ impl Resolver for Registry {
     }
 
     /// Connects a new agent with the teams that have the agent as coordinator.
-    fn introduced(&self, hub: &Hub, agent: &AgentId) {
+    fn introduced(&self, agents: &AgentRegistry, agent: &AgentId) {
         for team in self.all() {
             if team.leader().as_ref() == Some(agent) {
-                self.lead(hub, &team);
+                self.lead(agents, &team);
             }
         }
     }

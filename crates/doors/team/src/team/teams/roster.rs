@@ -45,7 +45,7 @@ impl Teams {
                 tell_status(&team, place, AgentStatus::ShutdownComplete);
             }
             for place in now.iter().filter(|place| !before.contains(place)) {
-                let entry = self.hub.entry(place.agent.as_str());
+                let entry = self.hub.agents().get(place.agent.as_str());
                 let is_online = entry.is_some_and(|entry| entry.is_online());
                 tell_status(&team, place, AgentStatus::at_rest(is_online));
             }

@@ -98,7 +98,7 @@ impl Teams {
         id: &str,
         message: Message,
     ) -> Result<Option<Arc<Task>>, Failure> {
-        let entry = self.hub.find(principal, id)?;
+        let entry = self.hub.agents().find(principal, id)?;
         let served = entry.stands_for().unwrap_or_else(|| entry.clone());
         let stage = self.registry.open_solo(&served.id, self.hub.limits());
         let request = Request::new(principal.clone(), DOOR, entry.id.clone(), message);
@@ -116,7 +116,7 @@ impl Teams {
         request.once = repeated::once(&run, route, &request.message);
         // The agent identifies the message by its call: viewers restart their ids in each run.
         request.message.id = None;
-        if let Some(task) = self.hub.repeated(&request).await? {
+        if let Some(task) = self.hub.tasks().find_repeated(&request).await? {
             return Ok(Some(task));
         }
         let (principal, once) = (&request.principal, request.once.as_ref());
@@ -131,7 +131,7 @@ impl Teams {
         }
         // A run is a single conversation.
         request.session = SessionId::parse(&run.id).ok();
-        self.hub.start_task(request).await.map(Some)
+        self.hub.tasks().start(request).await.map(Some)
     }
 
     /// Finds the recipient: the team itself, or a member.
@@ -190,7 +190,9 @@ impl Teams {
                     content: Some(message.words_and_data()),
                     ..Answer::default()
                 };
-                self.hub.answer(principal, call.id, &ask.id, answer)?;
+                self.hub
+                    .calls()
+                    .answer(principal, call.id, &ask.id, answer)?;
                 return Ok(true);
             }
         }
@@ -227,7 +229,7 @@ impl Teams {
 
     /// Cancels the calls of a single agent, as far as the principal may.
     pub fn stop_agent(&self, principal: &Principal, id: &str) -> Result<usize, Failure> {
-        let entry = self.hub.find(principal, id)?;
+        let entry = self.hub.agents().find(principal, id)?;
         let entry = entry.stands_for().unwrap_or(entry);
         let is_owner = principal.may_act_for(entry.owner().as_str());
         let stage = self.registry.solo(&entry.id);
@@ -271,7 +273,11 @@ impl Teams {
         id: &str,
         decision: &Decision,
     ) -> Result<(), Undecided> {
-        let entry = self.hub.find(principal, id).map_err(Undecided::Failed)?;
+        let entry = self
+            .hub
+            .agents()
+            .find(principal, id)
+            .map_err(Undecided::Failed)?;
         let entry = entry.stands_for().unwrap_or(entry);
         let stage = self.registry.solo(&entry.id).ok_or(Undecided::NotPending)?;
         let pending = find_pending(&stage, decision, None, |_| true)?;
@@ -297,7 +303,8 @@ impl Teams {
         let for_owner = may && pending.kind == AskKind::Approval;
         let answered = self
             .hub
-            .decide_ask(principal, call, &pending.ask, answer, for_owner);
+            .calls()
+            .decide(principal, call, &pending.ask, answer, for_owner);
         answered.map_err(|failure| match failure.reason {
             Reason::NotFound | Reason::Unauthorized => Undecided::NotAllowed,
             _ => Undecided::Failed(failure),

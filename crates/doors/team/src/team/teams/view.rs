@@ -81,7 +81,7 @@ impl Teams {
         id: &str,
         since: &Since,
     ) -> Result<Viewing, Failure> {
-        let entry = self.hub.entry(id);
+        let entry = self.hub.agents().get(id);
         let entry = entry.filter(|entry| may_see(principal, entry));
         let entry = entry.ok_or_else(|| Failure::no_such_agent(id))?;
         // Viewing a team as an agent shows only the coordinator.
@@ -91,7 +91,7 @@ impl Teams {
         let viewing = Viewing::new(stage, only, since);
         // Removing an agent closes the agent's feed, but not a feed opened after the removal. Principals with
         // access to the next agent of the same id could view a feed opened too late, so check again.
-        let known = self.hub.entry(entry.id.as_str());
+        let known = self.hub.agents().get(entry.id.as_str());
         if !known.is_some_and(|known| Arc::ptr_eq(&known, &entry)) {
             return Err(Failure::no_such_agent(id));
         }
@@ -101,7 +101,7 @@ impl Teams {
     pub(super) fn view_of(&self, team: &Team) -> TeamView {
         let tree = self.registry.tree(&team.id);
         let is_online = |agent: &AgentId| {
-            let entry = self.hub.entry(agent.as_str());
+            let entry = self.hub.agents().get(agent.as_str());
             entry.is_some_and(|entry| entry.is_online())
         };
         let agents = tree.places().into_iter().map(|place| {

@@ -213,6 +213,7 @@ async fn members_of_other_owners_work_on_the_board_in_their_own_name() {
     let (_a, b) = (hub.attach_for(&her, "a"), hub.attach_for(&him, "b"));
     let share = jackfield_core::agent::Share::Everyone;
     hub.hub
+        .agents()
         .change(&him, &b.entry().id, Some(share), None)
         .unwrap()
         .1

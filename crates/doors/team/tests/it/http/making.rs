@@ -205,7 +205,10 @@ async fn foreign_teams_look_like_unknown_ones_until_they_are_shared() {
         .await;
     is_refused(&is_taken, 409, "conflict", "another id");
     let id = jackfield_model::AgentId::parse("t").unwrap();
-    let shared = hub.hub.change(&her, &id, Some(Share::Everyone), None);
+    let shared = hub
+        .hub
+        .agents()
+        .change(&her, &id, Some(Share::Everyone), None);
     shared.unwrap().1.await.unwrap();
     let (status, seen) = hub
         .send_as(&bob, Method::GET, "/v1/teams/t", Value::Null)

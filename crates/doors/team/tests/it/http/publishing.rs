@@ -268,6 +268,7 @@ async fn a_member_publishes_only_as_itself_and_others_not_at_all() {
     let _other = hub.attach_for(&him, "other");
     let everyone = || Some(Share::Everyone);
     hub.hub
+        .agents()
         .change(&him, &b.entry().id, everyone(), None)
         .unwrap()
         .1
@@ -322,6 +323,7 @@ async fn a_member_publishes_only_as_itself_and_others_not_at_all() {
         is_refused(&answer, 404, "not_found", "all");
     }
     hub.hub
+        .agents()
         .change(&her, &id, everyone(), None)
         .unwrap()
         .1

@@ -140,6 +140,7 @@ async fn agents_of_others_are_no_members_until_they_are_shared() {
     );
     let share = jackfield_core::agent::Share::Everyone;
     hub.hub
+        .agents()
         .change(&him, &b.entry().id, Some(share), None)
         .unwrap()
         .1

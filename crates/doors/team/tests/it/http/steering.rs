@@ -277,6 +277,7 @@ async fn callers_decide_and_stop_only_what_is_theirs() {
     );
     let id = AgentId::parse("all").unwrap();
     hub.hub
+        .agents()
         .change(&her, &id, Some(Share::Everyone), None)
         .unwrap()
         .1
@@ -306,6 +307,7 @@ async fn callers_decide_and_stop_only_what_is_theirs() {
     assert_eq!(a.next_cancel().await, his.call().id);
     let (watcher, _) = hub.token("cid", &["watch:all"]).await;
     hub.hub
+        .agents()
         .change(&her, &id, Some(Share::Nobody), None)
         .unwrap()
         .1

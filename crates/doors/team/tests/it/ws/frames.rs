@@ -347,7 +347,7 @@ async fn a_message_from_one_member_to_another_is_an_event_of_the_one_who_gets_it
     let message = jackfield_model::Message::text("take this");
     let mut request = Request::new(as_boss, "local", target, message);
     request.parent = Parent::Call(leading.call().id);
-    let asking = hub.hub.call(request).unwrap();
+    let asking = hub.hub.calls().open(request).unwrap();
     let working = lead.next_call().await;
     assert_eq!(
         viewer.until("INTER_AGENT_MESSAGE").await["message_type"],
@@ -378,7 +378,7 @@ async fn two_viewers_get_the_same_numbers_and_a_strangers_call_is_not_shown() {
     let target = AgentId::parse("a-boss").unwrap();
     let message = jackfield_model::Message::text("psst");
     let request = Request::new(Principal::local(), "local", target, message);
-    let asking = hub.hub.call(request).unwrap();
+    let asking = hub.hub.calls().open(request).unwrap();
     let direct = boss.next_call().await;
     direct.push(jackfield_model::Event::text("secret"));
     direct.finish(done());

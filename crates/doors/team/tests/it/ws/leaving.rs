@@ -83,7 +83,7 @@ async fn a_team_that_is_removed_says_so() {
     assert_eq!(closed, 4004);
 
     let id = AgentId::parse("a-boss").unwrap();
-    hub.hub.forget(&Principal::local(), &id).unwrap();
+    hub.hub.agents().forget(&Principal::local(), &id).unwrap();
     let (frames, closed) = alone.until_closed().await;
     assert_eq!(
         (&frames[0]["payload"]["code"], closed),

@@ -20,7 +20,10 @@ async fn restarted() -> (Running, Running) {
         ..Settings::default()
     };
     let (local, id) = (Principal::local(), AgentId::parse("a-dba").unwrap());
-    let set = before.hub.change(&local, &id, None, Some(settings));
+    let set = before
+        .hub
+        .agents()
+        .change(&local, &id, None, Some(settings));
     set.unwrap().1.await.unwrap();
     let mut viewer = before.viewer("web").await;
     viewer.say("go", Some("dba")).await;

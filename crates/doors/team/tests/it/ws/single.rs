@@ -85,7 +85,7 @@ async fn its_viewer_sees_everybodys_calls_and_may_stop_and_decide_them() {
     let mut viewer = alone(&hub, "/ws/agent/a-boss", "a-boss", "idle").await;
     let target = AgentId::parse("a-boss").unwrap();
     let request = Request::new(Principal::local(), "local", target, Message::text("go"));
-    let asking = hub.hub.call(request).unwrap();
+    let asking = hub.hub.calls().open(request).unwrap();
     let working = boss.next_call().await;
     ask(&working, "call_1");
     let asked = viewer.until("TOOL_APPROVAL_REQUESTED").await;

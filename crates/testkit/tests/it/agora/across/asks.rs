@@ -104,7 +104,11 @@ async fn an_agora_agent_asks_in_several_ways_and_is_answered() {
             None,
         ),
     ] {
-        let call = hub.hub().call(fake_request("agent", "weather?")).unwrap();
+        let call = hub
+            .hub()
+            .calls()
+            .open(fake_request("agent", "weather?"))
+            .unwrap();
         let mut replies = call.replies();
         let message = agent.frame().await;
         let mut asks = frame.clone();
@@ -130,6 +134,7 @@ async fn an_agora_agent_asks_in_several_ways_and_is_answered() {
         };
         let id = replies.asking().call().id;
         hub.hub()
+            .calls()
             .answer(&Principal::local(), id, &ask.id, answer)
             .unwrap();
         agent
@@ -163,8 +168,16 @@ async fn a_named_parent_passes_its_cancel_on() {
     let fake = FakeAgent::attach(hub.hub(), "fake");
     let mut agent = hub.agora("agent").await;
     // Two open calls, so that the parent must be named.
-    let first = hub.hub().call(fake_request("agent", "first")).unwrap();
-    let _second = hub.hub().call(fake_request("agent", "second")).unwrap();
+    let first = hub
+        .hub()
+        .calls()
+        .open(fake_request("agent", "first"))
+        .unwrap();
+    let _second = hub
+        .hub()
+        .calls()
+        .open(fake_request("agent", "second"))
+        .unwrap();
     let named = agent.frame().await["payload"]["request_id"].clone();
     agent.frame().await;
     agent
@@ -191,7 +204,7 @@ async fn loops_are_cut() {
         let message = Message::text("round and round");
         let mut request = Request::new(principal.clone(), "local", target, message);
         request.parent = parent;
-        hub.hub().call(request).unwrap()
+        hub.hub().calls().open(request).unwrap()
     };
     // fake, agent, fake, agent: each may occur twice in a chain, not three times.
     let _first = call_agent(Parent::Unsaid);

@@ -13,7 +13,11 @@ use super::{piece, read};
 async fn called() -> (TestHub, Raw, Asking, Value) {
     let hub = TestHub::start().await;
     let mut agent = hub.agora("agent").await;
-    let call = hub.hub().call(fake_request("agent", "why?")).unwrap();
+    let call = hub
+        .hub()
+        .calls()
+        .open(fake_request("agent", "why?"))
+        .unwrap();
     let address = agent.frame().await["from"].clone();
     (hub, agent, call, address)
 }
@@ -39,7 +43,7 @@ async fn the_message_says_who_calls_and_where_the_answer_goes() {
         Part::Data(Json::parse(r#"{"n":1.50}"#).unwrap()),
     ]);
     request.message.metadata = Some(Json::parse(r#"{"trace":"t"}"#).unwrap());
-    let call = hub.hub().call(request).unwrap();
+    let call = hub.hub().calls().open(request).unwrap();
     let from = format!("call:{}", call.call().id);
     assert_eq!(
         with_files(agent.frame().await).await,
@@ -76,7 +80,7 @@ async fn the_message_says_who_calls_and_where_the_answer_goes() {
         Message::text("?"),
     );
     request.request = Some(RequestId::parse("r-1").unwrap());
-    let _second = hub.hub().call(request).unwrap();
+    let _second = hub.hub().calls().open(request).unwrap();
     let message = agent.frame().await;
     assert_eq!(message["caller"], "someone");
     assert_ne!(message["payload"]["request_id"], "r-1");
@@ -106,7 +110,7 @@ async fn one_reply_may_have_many_shapes() {
         (json!({"answer": ""}), ""),
         (json!({"request_id": "r"}), ""),
     ] {
-        let call = hub.hub().call(fake_request("agent", "?")).unwrap();
+        let call = hub.hub().calls().open(fake_request("agent", "?")).unwrap();
         let from = agent.frame().await["from"].clone();
         agent
             .send(json!({"type": "reply", "to": from, "payload": payload}))
@@ -249,7 +253,7 @@ async fn a_task_that_failed_in_a_word_of_the_hubs_is_kept_as_it_was_told() {
     ] {
         let hub = TestHub::start().await;
         let mut agent = hub.agora("agent").await;
-        let task = hub.hub().start_task(fake_request("agent", "why?")).await;
+        let task = hub.hub().tasks().start(fake_request("agent", "why?")).await;
         let task = task.unwrap();
         let to = agent.frame().await["from"].clone();
         agent
@@ -292,18 +296,27 @@ async fn the_agent_is_told_when_the_caller_cancels_and_when_it_leaves() {
     let (hub, mut agent, call, to) = called().await;
     let told = |call: &Asking, to: &Value| json!({"type": "cancel", "from": to, "request_id": call.call().request.as_str()});
     hub.hub()
+        .calls()
         .cancel(&Principal::local(), call.call().id)
         .unwrap();
     agent.expect(told(&call, &to)).await;
     assert_eq!(read(call.replies()).await.1, End::Cancelled);
 
-    let call = hub.hub().call(fake_request("agent", "again")).unwrap();
+    let call = hub
+        .hub()
+        .calls()
+        .open(fake_request("agent", "again"))
+        .unwrap();
     let to = agent.frame().await["from"].clone();
     let expected = told(&call, &to);
     drop(call);
     agent.expect(expected).await;
     // What it still says is dropped without a word, and touches no other call.
-    let call = hub.hub().call(fake_request("agent", "third")).unwrap();
+    let call = hub
+        .hub()
+        .calls()
+        .open(fake_request("agent", "third"))
+        .unwrap();
     let third = agent.frame().await["from"].clone();
     for late in [
         json!({"type": "reply_chunk", "to": to, "stream_id": "x", "chunk": "late"}),
@@ -328,7 +341,12 @@ async fn a_call_that_is_cancelled_before_the_agent_saw_it_is_never_shown() {
     let mut agent = hub.agora("agent").await;
     // One thread: the agent's session does not run in between.
     for _ in 0..100 {
-        drop(hub.hub().call(fake_request("agent", "never mind")).unwrap());
+        drop(
+            hub.hub()
+                .calls()
+                .open(fake_request("agent", "never mind"))
+                .unwrap(),
+        );
     }
     agent.expect_nothing().await;
 }
@@ -342,6 +360,7 @@ async fn a_cancel_after_the_answer_is_not_shown_to_the_agent() {
     agent.expect_nothing().await;
     assert!(
         hub.hub()
+            .calls()
             .cancel(&Principal::local(), call.call().id)
             .is_err()
     );
@@ -382,7 +401,7 @@ async fn an_agent_that_leaves_or_is_replaced_fails_its_calls_as_offline() {
     assert_eq!(failure.reason, Reason::Offline);
 
     let mut old = hub.agora("agent").await;
-    let call = hub.hub().call(fake_request("agent", "?")).unwrap();
+    let call = hub.hub().calls().open(fake_request("agent", "?")).unwrap();
     let to = old.frame().await["from"].clone();
     let mut new = hub.agora("agent").await;
     let End::Failed(failure) = read(call.replies()).await.1 else {
@@ -417,7 +436,7 @@ async fn a_caller_may_stream_its_message() {
     let mut agent = hub.agora("agent").await;
     let mut request = fake_request("agent", "Sum up:");
     request.streamed = true;
-    let call = hub.hub().call(request).unwrap();
+    let call = hub.hub().calls().open(request).unwrap();
     let message = agent.frame().await;
     let from = &message["from"];
     assert_eq!(
@@ -447,7 +466,8 @@ async fn a_kept_call_reaches_an_agora_agent_too() {
     let mut agent = hub.agora("agent").await;
     let task = hub
         .hub()
-        .start_task(fake_request("agent", "take your time"))
+        .tasks()
+        .start(fake_request("agent", "take your time"))
         .await
         .unwrap();
     let message = agent.frame().await;

@@ -114,8 +114,12 @@ async fn an_agent_with_too_many_open_calls_is_busy() {
         .await;
     drop(fake);
     // And the other way round.
-    let _open = [1, 2].map(|_| hub.hub().call(fake_request("agent", "?")).unwrap());
-    let refused = hub.hub().call(fake_request("agent", "?")).unwrap_err();
+    let _open = [1, 2].map(|_| hub.hub().calls().open(fake_request("agent", "?")).unwrap());
+    let refused = hub
+        .hub()
+        .calls()
+        .open(fake_request("agent", "?"))
+        .unwrap_err();
     assert_eq!(refused.reason, Reason::Busy);
 }
 
@@ -123,7 +127,7 @@ async fn an_agent_with_too_many_open_calls_is_busy() {
 async fn an_agent_that_says_nothing_for_too_long_is_cancelled() {
     let hub = TestHub::start_with(|config| config.limits.idle_live = Span::secs(1)).await;
     let mut agent = hub.agora("agent").await;
-    let call = hub.hub().call(fake_request("agent", "?")).unwrap();
+    let call = hub.hub().calls().open(fake_request("agent", "?")).unwrap();
     let to = agent.frame().await["from"].clone();
     let request = call.call().request.clone();
     assert_eq!(failed(read(call.replies()).await.1), Reason::Timeout);
@@ -140,7 +144,7 @@ async fn a_live_line_counts_as_a_sign_of_life() {
     })
     .await;
     let mut agent = hub.agora("agent").await;
-    let call = hub.hub().call(fake_request("agent", "?")).unwrap();
+    let call = hub.hub().calls().open(fake_request("agent", "?")).unwrap();
     let to = agent.frame().await["from"].clone();
     // Well beyond the idle limit, in pings.
     for _ in 0..8 {
@@ -196,7 +200,7 @@ async fn an_agora_agent_is_paced_by_a_slow_caller_and_nothing_is_lost() {
     })
     .await;
     let mut agent = hub.agora_narrow("agent").await;
-    let call = hub.hub().call(fake_request("agent", "?")).unwrap();
+    let call = hub.hub().calls().open(fake_request("agent", "?")).unwrap();
     let to = agent.frame().await["from"].clone();
     let text = "x".repeat(60 << 10);
     let talk = async {

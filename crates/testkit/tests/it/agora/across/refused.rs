@@ -10,7 +10,11 @@ use super::{ask, caller_and_fake, done, read};
 
 /// A call of another door that the agent has seen, and the address that it came from.
 async fn call(hub: &TestHub, agent: &mut Raw) -> (Asking, Value) {
-    let call = hub.hub().call(fake_request("agent", "why?")).unwrap();
+    let call = hub
+        .hub()
+        .calls()
+        .open(fake_request("agent", "why?"))
+        .unwrap();
     let from = agent.frame().await["from"].clone();
     (call, from)
 }
@@ -357,6 +361,7 @@ async fn an_approval_is_the_owners_and_the_caller_hears_that_it_waits() {
     let id = AgentId::parse("fake").unwrap();
     let changed = hub
         .hub()
+        .agents()
         .change(&Principal::local(), &id, None, Some(settings));
     drop(changed.unwrap());
     caller.send(ask("r")).await;
@@ -383,7 +388,11 @@ async fn an_approval_is_the_owners_and_the_caller_hears_that_it_waits() {
 async fn a_reply_to_the_caller_is_told_where_replies_go() {
     let hub = TestHub::start().await;
     let mut agent = hub.agora("agent").await;
-    let call = hub.hub().call(fake_request("agent", "why?")).unwrap();
+    let call = hub
+        .hub()
+        .calls()
+        .open(fake_request("agent", "why?"))
+        .unwrap();
     let caller = agent.frame().await["caller"].clone();
     agent
         .send(json!({"type": "reply", "to": caller, "payload": {"answer": "hi"}}))

@@ -189,7 +189,8 @@ async fn nobody_answers_a_call_that_was_delivered_to_another() {
     let mut stranger = hub.agora("stranger").await;
     let call = hub
         .hub()
-        .call(fake_request("asked", "what is it?"))
+        .calls()
+        .open(fake_request("asked", "what is it?"))
         .unwrap();
     let mut replies = call.replies();
     let address = asked.frame().await["from"].clone();

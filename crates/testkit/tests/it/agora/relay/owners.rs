@@ -24,7 +24,11 @@ impl Owners {
     fn share_bobs(&self, share: Share) {
         let id = AgentId::parse("bobs").unwrap();
         let admin = Principal::local();
-        let changed = self.hub.hub().change(&admin, &id, Some(share), None);
+        let changed = self
+            .hub
+            .hub()
+            .agents()
+            .change(&admin, &id, Some(share), None);
         drop(changed.unwrap());
     }
 }
@@ -149,7 +153,7 @@ async fn unsharing_stops_a_way_that_is_open() {
 async fn an_agent_that_is_removed_is_told_4002() {
     let mut owners = Owners::meet().await;
     let id = AgentId::parse("bobs").unwrap();
-    let removed = owners.hub.hub().forget(&Principal::local(), &id);
+    let removed = owners.hub.hub().agents().forget(&Principal::local(), &id);
     removed.unwrap().await.unwrap();
     assert_eq!(owners.bobs.closed().await.0, 4002);
 }

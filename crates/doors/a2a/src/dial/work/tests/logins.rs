@@ -52,7 +52,11 @@ async fn waits(then: Vec<Vec<Step>>) -> (Scripted, Near, TaskId) {
 async fn says(near: &Near, id: TaskId, text: &str) {
     let found = near.hub.tasks().find(&Principal::local(), id).await;
     let request = Request::new(Principal::local(), "own", far(), Message::text(text));
-    let going_on = near.hub.continue_task(request, &found.unwrap()).await;
+    let going_on = near
+        .hub
+        .tasks()
+        .continue_task(request, &found.unwrap())
+        .await;
     going_on.unwrap();
 }
 

@@ -61,7 +61,7 @@ impl Near {
         self.online().await;
         let message = Message::text("work");
         let request = Request::new(Principal::local(), "own", far(), message);
-        self.hub.start_task(request).await.unwrap().id
+        self.hub.tasks().start(request).await.unwrap().id
     }
 
     /// Waits until the server is found.
@@ -96,6 +96,7 @@ impl Near {
         };
         let answered = self
             .hub
+            .calls()
             .answer(&Principal::local(), call, "input-1", answer);
         answered.unwrap();
     }
@@ -503,8 +504,12 @@ async fn a_task_waits_for_its_server_and_a_cancel_reaches_it_when_it_is_there() 
         soon(server.asked()).await;
     }
     let request = Request::new(Principal::local(), "own", far(), Message::text("more"));
-    assert!(near.hub.call(request).is_err(), "it is offline");
-    near.hub.cancel_task(&Principal::local(), id).await.unwrap();
+    assert!(near.hub.calls().open(request).is_err(), "it is offline");
+    near.hub
+        .tasks()
+        .cancel(&Principal::local(), id)
+        .await
+        .unwrap();
     assert_eq!(near.ended(id).await.1, TaskState::Cancelled);
     go.notify_one();
     while !soon(server.asked()).await.body.contains("CancelTask") {}

@@ -371,6 +371,7 @@ async fn a_transfer_outlives_its_agents_connection_but_not_its_agent() {
     let forgotten = place
         .door
         .hub
+        .agents()
         .forget(&admin, &AgentId::parse("amy").unwrap());
     forgotten.unwrap().await.unwrap();
     assert_eq!(place.ann.says("t1", &say).await.0, 403);
@@ -381,7 +382,7 @@ async fn an_offer_that_cannot_be_meant_is_passed_on_and_nobodys() {
     let mut place = Place::open().await;
     let target = AgentId::parse("amy").unwrap();
     let asked = Request::new(place.ann.principal(), "local", target, Said::text("x"));
-    let mut replies = place.door.hub.call(asked).unwrap().replies();
+    let mut replies = place.door.hub.calls().open(asked).unwrap().replies();
     let message = place.amy.frame().await;
     let strange = json!({"transfer_id": "t1", "zip_size": -1});
     let done = json!({"type": "done", "request_id": message["request_id"], "file_transfer_offer": strange});

@@ -72,7 +72,7 @@ async fn credentials_and_tickets_reach_the_two_parties_and_neither_watchers_nor_
         raw: true,
         ..TapFilter::default()
     };
-    let mut watching = place.door.hub.watch(Principal::local(), filter);
+    let mut watching = place.door.hub.taps().watch(Principal::local(), filter);
     let (ann, platform) = (place.ann.principal(), Principal::platform());
     place.offers(&ann, &offer("t1", 5)).await;
     place.offers(&platform, &offer("p1", 5)).await;

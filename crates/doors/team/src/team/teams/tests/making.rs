@@ -19,16 +19,16 @@ async fn a_team_is_an_agent_that_is_there_when_its_coordinator_is() {
             online,
             ..Wanted::default()
         };
-        let views = hub.discover(&ann(), &wanted);
+        let views = hub.agents().discover(&ann(), &wanted);
         views.into_iter().find(|view| view.id == id("t"))
     };
     assert_eq!(found(true).unwrap().door, "team");
-    assert!(hub.find(&ann(), "t").unwrap().link().is_some());
+    assert!(hub.agents().find(&ann(), "t").unwrap().link().is_some());
     drop(a);
     assert!(found(true).is_none());
     assert!(!found(false).unwrap().online);
-    assert!(hub.find(&ann(), "t").unwrap().link().is_none());
-    assert_eq!(reason(hub.call(to("t", "hi"))), Reason::Offline);
+    assert!(hub.agents().find(&ann(), "t").unwrap().link().is_none());
+    assert_eq!(reason(hub.calls().open(to("t", "hi"))), Reason::Offline);
 }
 
 #[tokio::test]
@@ -64,7 +64,10 @@ async fn what_contradicts_itself_is_refused_and_named() {
     ] {
         let text = refused(&hub, "new", wrong);
         assert!(text.contains(word), "{text}");
-        assert!(hub.find(&ann(), "new").is_err(), "nothing was made");
+        assert!(
+            hub.agents().find(&ann(), "new").is_err(),
+            "nothing was made"
+        );
     }
 }
 
@@ -122,16 +125,17 @@ async fn a_team_is_its_owners_until_shared() {
         reason(hub.teams.change(&bob(), &id("t"), |spec| spec)),
         Reason::NotFound
     );
-    hub.change(&ann(), &id("t"), Some(Share::Everyone), None)
+    hub.agents()
+        .change(&ann(), &id("t"), Some(Share::Everyone), None)
         .unwrap();
     // He may call the team, not its coordinator, and not change it.
-    let call = hub.call(Request {
+    let call = hub.calls().open(Request {
         principal: bob(),
         ..to("t", "hi")
     });
     assert!(call.is_ok());
     assert_eq!(line.next().call().target, id("a"));
-    assert!(hub.find(&bob(), "a").is_err());
+    assert!(hub.agents().find(&bob(), "a").is_err());
     assert_eq!(
         reason(hub.teams.change(&bob(), &id("t"), |spec| spec)),
         Reason::Unauthorized
@@ -148,19 +152,21 @@ async fn members_are_agents_that_the_owner_may_call() {
     let line = Line::new();
     let _b = attach_as(&hub, &bob(), "b", &line, false).unwrap();
     assert!(refused(&hub, "t", spec(&["b"])).contains("members[0].agent"));
-    hub.change(
-        &bob(),
-        &id("b"),
-        Some(Share::With(vec![owner("ann")])),
-        None,
-    )
-    .unwrap();
-    team(&hub, "t", &["b"]);
-    assert!(hub.call(to("t", "hi")).is_ok());
-    // What was shared may be taken back.
-    hub.change(&bob(), &id("b"), Some(Share::Nobody), None)
+    hub.agents()
+        .change(
+            &bob(),
+            &id("b"),
+            Some(Share::With(vec![owner("ann")])),
+            None,
+        )
         .unwrap();
-    assert_eq!(reason(hub.call(to("t", "hi"))), Reason::Offline);
+    team(&hub, "t", &["b"]);
+    assert!(hub.calls().open(to("t", "hi")).is_ok());
+    // What was shared may be taken back.
+    hub.agents()
+        .change(&bob(), &id("b"), Some(Share::Nobody), None)
+        .unwrap();
+    assert_eq!(reason(hub.calls().open(to("t", "hi"))), Reason::Offline);
 }
 
 #[tokio::test]
@@ -180,15 +186,19 @@ async fn an_admin_who_changes_a_team_lends_it_no_rights() {
         refused.contains("members[1]") && refused.contains("ann's"),
         "{refused}"
     );
-    let share = |share| hub.change(&bob(), &id("b"), Some(share), None).unwrap();
+    let share = |share| {
+        hub.agents()
+            .change(&bob(), &id("b"), Some(share), None)
+            .unwrap()
+    };
     share(Share::Everyone);
     change(&admin, &["a", "b"]).unwrap();
     change(&admin, &["b", "a"]).unwrap();
-    assert!(hub.call(to("t", "hi")).is_ok());
+    assert!(hub.calls().open(to("t", "hi")).is_ok());
     // What is taken back is out of its reach, and does not keep an admin from changing the rest.
     share(Share::Nobody);
     change(&admin, &["b"]).unwrap();
-    assert_eq!(reason(hub.call(to("t", "hi"))), Reason::Offline);
+    assert_eq!(reason(hub.calls().open(to("t", "hi"))), Reason::Offline);
     // An admin's own may call anybody, whichever admin changed it last.
     hub.teams
         .create(&Principal::admin(owner("ann")), &id("hers"), spec(&["b"]))
@@ -196,7 +206,7 @@ async fn an_admin_who_changes_a_team_lends_it_no_rights() {
     hub.teams
         .change(&admin, &id("hers"), |_| spec(&["b"]))
         .unwrap();
-    assert!(hub.call(to("hers", "hi")).is_ok());
+    assert!(hub.calls().open(to("hers", "hi")).is_ok());
 }
 
 #[tokio::test]
@@ -207,14 +217,18 @@ async fn a_team_that_others_need_cannot_be_removed_and_a_removed_one_is_gone() {
     team(&hub, "out", &["a", "x=@in"]);
     for by in [
         hub.teams.remove(&ann(), &id("in")),
-        hub.forget(&ann(), &id("in")),
+        hub.agents().forget(&ann(), &id("in")),
     ] {
         assert_eq!(reason(by), Reason::Conflict);
     }
     hub.teams.remove(&ann(), &id("out")).unwrap().await.unwrap();
-    hub.forget(&ann(), &id("in")).unwrap().await.unwrap();
+    hub.agents()
+        .forget(&ann(), &id("in"))
+        .unwrap()
+        .await
+        .unwrap();
     assert!(hub.teams.list(&ann()).is_empty());
-    assert!(hub.find(&ann(), "in").is_err());
+    assert!(hub.agents().find(&ann(), "in").is_err());
     // The id is free again, for an agent too.
     assert!(attach_as(&hub, &ann(), "in", &Line::new(), false).is_ok());
 }
@@ -239,7 +253,7 @@ async fn teams_and_boards_are_there_after_a_restart() {
     assert_eq!(hub.teams.list(&ann()).len(), 1);
     assert_eq!(hub.teams.board(&ann(), "t").unwrap()[0].name, "scan");
     let (_a, line) = agent(&hub, "a");
-    let _call = hub.call(to("t", "hi")).unwrap();
+    let _call = hub.calls().open(to("t", "hi")).unwrap();
     assert_eq!(line.texts(), ["hi"]);
 }
 
@@ -248,11 +262,11 @@ async fn a_coordinator_that_was_forgotten_and_came_back_leads_again() {
     let hub = hub().await;
     let (a, _) = agent(&hub, "a");
     team(&hub, "t", &["a"]);
-    hub.forget(&ann(), &id("a")).unwrap();
+    hub.agents().forget(&ann(), &id("a")).unwrap();
     drop(a);
-    assert_eq!(reason(hub.call(to("t", "hi"))), Reason::Offline);
+    assert_eq!(reason(hub.calls().open(to("t", "hi"))), Reason::Offline);
     let (_a, line) = agent(&hub, "a");
-    let _call = hub.call(to("t", "hi")).unwrap();
+    let _call = hub.calls().open(to("t", "hi")).unwrap();
     assert_eq!(line.texts(), ["hi"]);
 }
 
@@ -268,7 +282,7 @@ async fn declared_teams_are_there_before_their_members_in_any_order_and_only_the
     hub.teams.declare(declared).await.unwrap();
     assert_eq!(hub.teams.list(&Principal::local()).len(), 2);
     let (_a, line) = agent(&hub, "a");
-    let _call = hub.call(Request {
+    let _call = hub.calls().open(Request {
         principal: Principal::local(),
         ..to("out", "hi")
     });
@@ -324,10 +338,14 @@ async fn a_team_that_is_shared_no_more_is_unknown_to_what_waits_for_it() {
     let hub = hub().await;
     drop(agent(&hub, "a"));
     team(&hub, "t", &["lead=a"]);
-    let share = |share| hub.change(&ann(), &id("t"), Some(share), None).unwrap();
+    let share = |share| {
+        hub.agents()
+            .change(&ann(), &id("t"), Some(share), None)
+            .unwrap()
+    };
     share(Share::Everyone);
-    let lost = hub.start_task(waiting(&bob(), "t")).await.unwrap();
-    hub.start_task(waiting(&ann(), "t")).await.unwrap();
+    let lost = hub.tasks().start(waiting(&bob(), "t")).await.unwrap();
+    hub.tasks().start(waiting(&ann(), "t")).await.unwrap();
     share(Share::Nobody);
     let (_a, line) = agent(&hub, "a");
     settle().await;
@@ -341,14 +359,17 @@ async fn a_team_that_is_shared_no_more_is_unknown_to_what_waits_for_it() {
 #[tokio::test]
 async fn a_team_and_its_members_are_not_forgotten_by_themselves() {
     let hub = hub().await;
-    let reserve = |name| hub.reserve(&ann(), &id(name), &Profile::default(), "a2a");
+    let reserve = |name| {
+        hub.agents()
+            .reserve(&ann(), &id(name), &Profile::default(), "a2a")
+    };
     for name in ["member", "other"] {
         reserve(name).unwrap();
     }
     team(&hub, "crew", &["m=member"]);
     for name in ["member", "crew", "nobody"] {
-        assert!(hub.forget_unmissed(&id(name)).is_none(), "{name}");
+        assert!(hub.agents().forget_evictable(&id(name)).is_none(), "{name}");
     }
-    assert!(hub.forget_unmissed(&id("other")).is_some());
-    assert_eq!(hub.discover(&ann(), &Wanted::default()).len(), 2);
+    assert!(hub.agents().forget_evictable(&id("other")).is_some());
+    assert_eq!(hub.agents().discover(&ann(), &Wanted::default()).len(), 2);
 }

@@ -21,7 +21,9 @@ fn question(id: &str, kind: AskKind) -> Ask {
 /// Attaches an agent that resumes, with the token of its last connection.
 fn come(hub: &Rig, name: &str, line: &Arc<Line>, token: Option<&str>) -> (Attached, String) {
     let profile = Profile::default();
-    let attached = hub.attach_resumable(&ann(), &id(name), profile, line.clone(), token);
+    let attached = hub
+        .agents()
+        .attach_resumable(&ann(), &id(name), profile, line.clone(), token);
     let (attached, token) = attached.unwrap();
     (attached, token.expose().to_owned())
 }
@@ -37,7 +39,9 @@ async fn killed(and: impl FnOnce(&Serving)) -> (Rig, String, Serving) {
         approvals_to_caller: true,
         ..Settings::default()
     };
-    hub.change(&ann(), &id("c"), None, Some(settings)).unwrap();
+    hub.agents()
+        .change(&ann(), &id("c"), None, Some(settings))
+        .unwrap();
     team(&hub, "db", &["dba=c"]);
     team(&hub, "all", &["lead=a", "store=@db"]);
     say_to(&hub, "dba").await;
@@ -124,9 +128,9 @@ async fn what_a_member_had_begun_for_others_belongs_to_the_team_again() {
     let line = Line::new();
     let (_dba, token) = come(&hub, "c", &line, None);
     team(&hub, "all", &["lead=a", "dba=c"]);
-    let _asking = hub.call(to("all", "go")).unwrap();
+    let _asking = hub.calls().open(to("all", "go")).unwrap();
     let _leading = lead.1.next();
-    hub.start_task(from("a", "c", "index")).await.unwrap();
+    hub.tasks().start(from("a", "c", "index")).await.unwrap();
     settle().await;
     let cut = line.next();
     let second = hub_on(store, |_| ()).await;
@@ -153,7 +157,10 @@ async fn the_next_turn_of_a_task_is_shown_where_the_first_one_was() {
     settle().await;
     let mut viewing = view(&hub, "all");
     seen(&mut viewing);
-    hub.continue_task(to("c", "more"), &task).await.unwrap();
+    hub.tasks()
+        .continue_task(to("c", "more"), &task)
+        .await
+        .unwrap();
     settle().await;
     let running = ["[] Running", "dba is ProcessingUserInput"];
     assert_eq!(seen(&mut viewing), running);

@@ -139,7 +139,8 @@ pub(super) fn attach_as(
     resumes: bool,
 ) -> Result<Attached, Failure> {
     let profile = Profile::default();
-    hub.attach(principal, &id(name), profile, line.clone(), resumes)
+    hub.agents()
+        .attach(principal, &id(name), profile, line.clone(), resumes)
 }
 
 /// Attaches ann's agent through a line of its own.
@@ -174,8 +175,11 @@ pub(super) async fn settle() {
 
 /// Nothing is left of any call.
 pub(super) fn assert_nothing_is_open(hub: &Hub) {
-    for view in hub.discover(&Principal::local(), &Wanted::default()) {
-        let entry = hub.entry(view.id.as_str()).unwrap();
+    for view in hub
+        .agents()
+        .discover(&Principal::local(), &Wanted::default())
+    {
+        let entry = hub.agents().get(view.id.as_str()).unwrap();
         assert!(entry.is_idle(), "left at {}: {entry:?}", entry.id);
     }
     let text = hub.metrics().render();

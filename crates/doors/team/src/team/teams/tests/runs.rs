@@ -9,7 +9,7 @@ async fn a_call_of_a_team_is_a_call_of_its_coordinator_and_no_hop() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
     team(&hub, "t", &["lead=a"]);
-    let asking = hub.call(to("t", "hi")).unwrap();
+    let asking = hub.calls().open(to("t", "hi")).unwrap();
     assert_eq!(asking.call().target, id("a"));
     assert_eq!(asking.call().addressed, id("t"));
     assert_eq!(asking.call().chain.hops(), 1);
@@ -28,9 +28,9 @@ async fn a_call_from_one_member_to_another_is_a_message_between_them() {
     let ((_a, at_a), (_b, at_b)) = (agent(&hub, "a"), agent(&hub, "b"));
     team(&hub, "t", &["lead=a", "dev=b"]);
     let mut viewing = view(&hub, "t");
-    let _asking = hub.call(to("t", "hi")).unwrap();
+    let _asking = hub.calls().open(to("t", "hi")).unwrap();
     let serving = at_a.next();
-    let _child = hub.call(from("a", "b", "take this")).unwrap();
+    let _child = hub.calls().open(from("a", "b", "take this")).unwrap();
     say(at_b.next(), "done");
     say(serving, "all done");
     let mut expected = vec![
@@ -50,9 +50,9 @@ async fn a_strangers_direct_call_to_a_member_is_not_shown() {
     let ((_a, at_a), (_b, at_b)) = (agent(&hub, "a"), agent(&hub, "b"));
     team(&hub, "t", &["lead=a", "dev=b"]);
     let mut viewing = view(&hub, "t");
-    let _direct = hub.call(to("a", "hi")).unwrap();
+    let _direct = hub.calls().open(to("a", "hi")).unwrap();
     let serving = at_a.next();
-    let _child = hub.call(from("a", "b", "hi")).unwrap();
+    let _child = hub.calls().open(from("a", "b", "hi")).unwrap();
     say(at_b.next(), "x");
     say(serving, "y");
     assert_eq!(seen(&mut viewing), [""; 0]);
@@ -66,11 +66,11 @@ async fn nested_teams_are_shown_at_every_level_by_their_names_there() {
     team(&hub, "back", &["chief=b", "store=@db"]);
     team(&hub, "all", &["lead=a", "backend=@back"]);
     let mut views = ["all", "back", "db"].map(|name| view(&hub, name));
-    let _asking = hub.call(to("all", "go")).unwrap();
+    let _asking = hub.calls().open(to("all", "go")).unwrap();
     let top = at_a.next();
-    let _middle = hub.call(from("a", "back", "you too")).unwrap();
+    let _middle = hub.calls().open(from("a", "back", "you too")).unwrap();
     let middle = at_b.next();
-    let _inner = hub.call(from("b", "db", "and you")).unwrap();
+    let _inner = hub.calls().open(from("b", "db", "and you")).unwrap();
     say(at_c.next(), "x");
     say(middle, "y");
     say(top, "z");
@@ -109,11 +109,11 @@ async fn an_outsider_on_the_way_is_not_shown_but_leads_back_into_the_team() {
     let [(_a, at_a), (_o, at_o), (_b, at_b)] = ["a", "o", "b"].map(|name| agent(&hub, name));
     team(&hub, "t", &["lead=a", "dev=b"]);
     let mut viewing = view(&hub, "t");
-    let _asking = hub.call(to("t", "hi")).unwrap();
+    let _asking = hub.calls().open(to("t", "hi")).unwrap();
     let top = at_a.next();
-    let _outside = hub.call(from("a", "o", "help")).unwrap();
+    let _outside = hub.calls().open(from("a", "o", "help")).unwrap();
     let outside = at_o.next();
-    let _back = hub.call(from("o", "b", "for t")).unwrap();
+    let _back = hub.calls().open(from("o", "b", "for t")).unwrap();
     say(at_b.next(), "x");
     say(outside, "secret");
     say(top, "y");
@@ -130,13 +130,13 @@ async fn a_member_of_two_teams_is_the_one_nearest_to_its_caller() {
     team(&hub, "in", &["chief=b", "inner=c"]);
     team(&hub, "out", &["lead=a", "outer=c", "sub=@in"]);
     let mut viewing = view(&hub, "out");
-    let _asking = hub.call(to("out", "go")).unwrap();
+    let _asking = hub.calls().open(to("out", "go")).unwrap();
     let top = at_a.next();
-    let _one = hub.call(from("a", "c", "1")).unwrap();
+    let _one = hub.calls().open(from("a", "c", "1")).unwrap();
     say(at_c.next(), "one");
-    let _sub = hub.call(from("a", "in", "2")).unwrap();
+    let _sub = hub.calls().open(from("a", "in", "2")).unwrap();
     let sub = at_b.next();
-    let _two = hub.call(from("b", "c", "2")).unwrap();
+    let _two = hub.calls().open(from("b", "c", "2")).unwrap();
     say(at_c.next(), "two");
     drop((sub, top));
     let lines = seen(&mut viewing);
@@ -150,7 +150,7 @@ async fn a_member_with_two_calls_is_idle_only_after_both() {
     let (_a, line) = agent(&hub, "a");
     team(&hub, "t", &["lead=a"]);
     let mut viewing = view(&hub, "t");
-    let _calls = [1, 2].map(|_| hub.call(to("t", "hi")).unwrap());
+    let _calls = [1, 2].map(|_| hub.calls().open(to("t", "hi")).unwrap());
     let (one, two) = (line.next(), line.next());
     one.finish(End::done());
     assert!(!seen(&mut viewing).iter().any(|line| line.contains("Idle")));
@@ -165,7 +165,7 @@ async fn what_comes_after_the_end_or_twice_is_not_shown() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
     team(&hub, "t", &["lead=a"]);
-    let asking = hub.call(to("t", "hi")).unwrap();
+    let asking = hub.calls().open(to("t", "hi")).unwrap();
     let serving = line.next();
     serving.push_numbered(Event::text("one"), 1);
     serving.push_numbered(Event::text("one"), 1);
@@ -185,10 +185,11 @@ async fn a_kept_call_of_a_team_is_a_task_of_the_team_and_is_resumed_by_its_coord
         let hub = hub_on(store.clone(), |_| ()).await;
         let line = Line::new();
         let (attached, token) = hub
+            .agents()
             .attach_resumable(&ann(), &id("a"), Profile::default(), line.clone(), None)
             .unwrap();
         team(&hub, "t", &["lead=a"]);
-        let task = hub.start_task(to("t", "hi")).await.unwrap();
+        let task = hub.tasks().start(to("t", "hi")).await.unwrap();
         settle().await;
         assert_eq!(task.record().agent, id("t"));
         let serving = line.next();
@@ -202,6 +203,7 @@ async fn a_kept_call_of_a_team_is_a_task_of_the_team_and_is_resumed_by_its_coord
     let hub = hub_on(store, |_| ()).await;
     let line = Line::new();
     let (mut attached, _) = hub
+        .agents()
         .attach_resumable(
             &ann(),
             &id("a"),
@@ -224,7 +226,7 @@ async fn an_ask_is_shown_with_its_answer() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
     team(&hub, "t", &["lead=a"]);
-    let asking = hub.call(to("t", "hi")).unwrap();
+    let asking = hub.calls().open(to("t", "hi")).unwrap();
     let serving = line.next();
     serving.ask(Ask {
         id: "q".to_owned(),
@@ -241,7 +243,9 @@ async fn an_ask_is_shown_with_its_answer() {
         content: Some("that".to_owned()),
         ..Answer::default()
     };
-    hub.answer(&ann(), asking.call().id, "q", answer).unwrap();
+    hub.calls()
+        .answer(&ann(), asking.call().id, "q", answer)
+        .unwrap();
     assert!(viewing.pending().is_empty());
     let lines = seen(&mut viewing);
     let at = |what: &str| lines.iter().position(|line| line.contains(what));

@@ -159,7 +159,8 @@ async fn tell_as(
 #[tokio::test]
 async fn a_message_that_comes_again_under_its_id_is_the_same_message() {
     let (hub, agents) = nested().await;
-    hub.change(&ann(), &id("all"), Some(Share::Everyone), None)
+    hub.agents()
+        .change(&ann(), &id("all"), Some(Share::Everyone), None)
         .unwrap();
     let first = tell_as(&hub, &ann(), "m-1", "go").await.unwrap();
     assert!(first.is_some());
@@ -293,7 +294,8 @@ async fn a_decision_of_another_run_is_stale() {
 #[tokio::test]
 async fn strangers_decide_nothing_and_callers_only_what_the_agents_owner_lets_them() {
     let (hub, agents) = nested().await;
-    hub.change(&ann(), &id("all"), Some(Share::Everyone), None)
+    hub.agents()
+        .change(&ann(), &id("all"), Some(Share::Everyone), None)
         .unwrap();
     tell(&hub, &ann(), None, "hers").await.unwrap();
     tell(&hub, &bob(), None, "his").await.unwrap();
@@ -310,7 +312,9 @@ async fn strangers_decide_nothing_and_callers_only_what_the_agents_owner_lets_th
         approvals_to_caller: true,
         ..Settings::default()
     };
-    hub.change(&ann(), &id("a"), None, Some(settings)).unwrap();
+    hub.agents()
+        .change(&ann(), &id("a"), None, Some(settings))
+        .unwrap();
     assert_eq!(decide("his", true), Ok(()));
     // Her own she decides as before, and his she could have denied.
     hub.teams
@@ -324,7 +328,8 @@ async fn a_team_does_not_decide_for_an_agent_of_another_owner() {
     let hub = hub().await;
     let line = Line::new();
     let _b = attach_as(&hub, &bob(), "b", &line, false).unwrap();
-    hub.change(&bob(), &id("b"), Some(Share::Everyone), None)
+    hub.agents()
+        .change(&bob(), &id("b"), Some(Share::Everyone), None)
         .unwrap();
     team(&hub, "all", &["b"]);
     tell(&hub, &ann(), None, "go").await.unwrap();
@@ -346,7 +351,8 @@ async fn a_team_that_an_admin_changed_or_made_decides_no_more_than_before() {
     let hub = hub().await;
     let line = Line::new();
     let _b = attach_as(&hub, &bob(), "b", &line, false).unwrap();
-    hub.change(&bob(), &id("b"), Some(Share::Everyone), None)
+    hub.agents()
+        .change(&bob(), &id("b"), Some(Share::Everyone), None)
         .unwrap();
     team(&hub, "all", &["b"]);
     let admin = Principal::admin(owner("root"));
@@ -385,9 +391,9 @@ async fn stop_really_stops_all_of_it_or_one_branch() {
     let (hub, agents) = nested().await;
     tell(&hub, &ann(), None, "1").await.unwrap();
     let top = agents[0].1.next();
-    let _middle = hub.call(from("a", "back", "2")).unwrap();
+    let _middle = hub.calls().open(from("a", "back", "2")).unwrap();
     let middle = agents[1].1.next();
-    let _inner = hub.call(from("b", "db", "3")).unwrap();
+    let _inner = hub.calls().open(from("b", "db", "3")).unwrap();
     let inner = agents[2].1.next();
     assert_eq!(hub.teams.stop(&ann(), "all", Some("backend")).unwrap(), 2);
     assert_eq!(agents[1].1.cancelled(), [middle.call().id]);
@@ -403,7 +409,8 @@ async fn stop_really_stops_all_of_it_or_one_branch() {
 #[tokio::test]
 async fn a_caller_stops_only_what_came_of_their_own_calls() {
     let (hub, agents) = nested().await;
-    hub.change(&ann(), &id("all"), Some(Share::Everyone), None)
+    hub.agents()
+        .change(&ann(), &id("all"), Some(Share::Everyone), None)
         .unwrap();
     tell(&hub, &ann(), None, "hers").await.unwrap();
     tell(&hub, &bob(), None, "his").await.unwrap();

@@ -55,7 +55,7 @@ async fn small() -> (Rig, Attached, Arc<Line>) {
 async fn all_viewers_see_the_same_numbers_from_one_on_whenever_they_come() {
     let (hub, _a, line) = small().await;
     let mut early = view(&hub, "t");
-    let _call = hub.call(to("t", "hi")).unwrap();
+    let _call = hub.calls().open(to("t", "hi")).unwrap();
     say(line.next(), "x");
     let mut late = view(&hub, "t");
     let numbers = sequences(&mut early);
@@ -69,8 +69,8 @@ async fn what_people_say_to_the_team_is_shown_and_what_other_agents_say_is_not()
     let (hub, _a, line) = small().await;
     let (_b, _) = agent(&hub, "b");
     let mut viewing = view(&hub, "t");
-    let _call = hub.call(to("t", "hi")).unwrap();
-    let _other = hub.call(from("b", "t", "psst")).unwrap();
+    let _call = hub.calls().open(to("t", "hi")).unwrap();
+    let _other = hub.calls().open(from("b", "t", "psst")).unwrap();
     assert_eq!(line.texts(), ["hi", "psst"]);
     let heard = seen_and_heard(&mut viewing);
     let told: Vec<_> = heard
@@ -165,12 +165,13 @@ async fn a_viewer_of_a_removed_team_is_told() {
 #[tokio::test]
 async fn whoever_may_only_call_a_team_sees_what_came_of_their_own_calls() {
     let (hub, _a, line) = small().await;
-    hub.change(&ann(), &id("t"), Some(Share::Everyone), None)
+    hub.agents()
+        .change(&ann(), &id("t"), Some(Share::Everyone), None)
         .unwrap();
     publish(&hub, "{}");
     let mut his = hub.teams.view(&bob(), "t", &Since::Tail).unwrap().1;
-    let _hers = hub.call(to("t", "hers")).unwrap();
-    let _his = hub.call(Request {
+    let _hers = hub.calls().open(to("t", "hers")).unwrap();
+    let _his = hub.calls().open(Request {
         principal: bob(),
         ..to("t", "his")
     });
@@ -204,7 +205,7 @@ async fn a_run_that_rested_is_over_and_the_next_one_counts_from_one_again() {
     assert_eq!(sequences(&mut viewing), [1]);
     assert_ne!(viewing.run().unwrap().0.id, first.id);
     // One in which somebody works does not rest.
-    let _call = hub.call(to("t", "hi")).unwrap();
+    let _call = hub.calls().open(to("t", "hi")).unwrap();
     let serving = line.next();
     tokio::time::advance(Duration::from_secs(3600)).await;
     hub.teams.registry.rest_at(Instant::now());
@@ -216,7 +217,7 @@ async fn a_run_that_rested_is_over_and_the_next_one_counts_from_one_again() {
 async fn a_stop_is_shown_and_with_it_how_everybody_ended() {
     let (hub, _a, line) = small().await;
     let mut viewing = view(&hub, "t");
-    let _call = hub.call(to("t", "hi")).unwrap();
+    let _call = hub.calls().open(to("t", "hi")).unwrap();
     let _serving = line.next();
     hub.stop(Duration::ZERO).await;
     let lines = seen(&mut viewing);
@@ -305,9 +306,11 @@ async fn boards_and_published_events_of_a_team_are_seen_in_its_owners_teams_arou
     drop(hub.teams.add_tasks(&ann(), "in", vec![task], None).unwrap());
     assert_eq!(seen(&mut around), ["[sub] board + scan"]);
     // A team of somebody else sees nothing of it.
-    hub.change(&ann(), &id("in"), Some(Share::Everyone), None)
+    hub.agents()
+        .change(&ann(), &id("in"), Some(Share::Everyone), None)
         .unwrap();
-    hub.change(&ann(), &id("a"), Some(Share::Everyone), None)
+    hub.agents()
+        .change(&ann(), &id("a"), Some(Share::Everyone), None)
         .unwrap();
     let his = spec(&["a", "x=@in"]);
     hub.teams.create(&bob(), &id("his"), his).unwrap();
@@ -330,7 +333,7 @@ async fn an_agent_is_viewed_alone_whoever_calls_it() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
     let mut viewing = hub.teams.view_agent(&ann(), "a", &Since::Now).unwrap();
-    let _call = hub.call(to("a", "hi")).unwrap();
+    let _call = hub.calls().open(to("a", "hi")).unwrap();
     say(line.next(), "x");
     let mut expected = vec!["[] Running".to_owned()];
     expected.extend(says("a", "x"));
@@ -347,7 +350,7 @@ async fn the_stage_of_a_viewer_that_is_just_coming_is_not_forgotten() {
     // The sweeper comes between.
     hub.teams.registry.rest_at(Instant::now());
     let mut viewing = Viewing::new(stage, None, &Since::Now);
-    let _call = hub.call(to("a", "hi")).unwrap();
+    let _call = hub.calls().open(to("a", "hi")).unwrap();
     line.next().push(Event::text("hello"));
     let mut seen = Vec::new();
     viewing.take(usize::MAX, &mut seen);

@@ -1,32 +1,31 @@
-//! Requests that are carried out once, however often they are sent: known by a key of the caller's, for as long as their
-//! task is kept. The key of a task's last message is the one that counts.
+//! [`IdempotencyKey`]: requests that are carried out once, however often they are sent. A key is known as long as its task is kept; the key of a task's last message counts.
 
 use std::sync::Arc;
 
-use super::{Task, claims::Claim, store_failure};
+use super::{Task, TaskRegistry, claims::Claim, store_failure};
 use jackfield_model::{AgentId, Failure, Reason};
 
 use crate::{
     agent::Keep,
-    hub::{Hub, Request},
+    hub::Request,
     principal::Whose,
     store::{TaskFilter, TaskRecord},
 };
 
-/// By what a repetition of a request is known.
+/// Idempotency key of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Once {
-    /// What the caller calls it, scoped to (principal, agent).
+pub struct IdempotencyKey {
+    /// Key that the caller chose, scoped to (principal, agent).
     pub key: String,
-    /// SHA-256 of what it asks for: the same key for something else is a mistake.
+    /// SHA-256 of the request: the same key with another request is refused.
     pub digest: [u8; 32],
 }
 
-/// A key with its scope: whose it is, and for which agent.
+/// A key with its scope: principal, agent, key.
 pub(super) type ScopedKey = (String, AgentId, String);
 
-impl Once {
-    /// Whether this is the one that a task was made with.
+impl IdempotencyKey {
+    /// Whether the task of `record` was made with this key. Fails if the key was used for another request.
     pub(super) fn is_that_of(&self, record: &TaskRecord) -> Result<bool, Failure> {
         match &record.once {
             Some(had) if had.key == self.key && had.digest != self.digest => {
@@ -41,25 +40,24 @@ impl Once {
     }
 }
 
-impl Hub {
-    /// Keeps repetitions of a request waiting until it is known what became of it.
-    pub(super) async fn claim_once(&self, request: &Request) -> Option<Claim<'_, ScopedKey>> {
+impl TaskRegistry {
+    /// Claims the key of a request, so that repetitions wait until the request is accepted or refused.
+    pub(super) async fn claim_key(&self, request: &Request) -> Option<Claim<'_, ScopedKey>> {
         let once = request.once.as_ref()?;
         let key = (
             request.principal.key(),
             request.target.clone(),
             once.key.clone(),
         );
-        Some(self.tasks().keys.claim(key).await)
+        Some(self.keys.claim(key).await)
     }
 
-    /// The task that was made of the same request before.
-    pub async fn repeated(&self, request: &Request) -> Result<Option<Arc<Task>>, Failure> {
+    /// Finds the task that an earlier request with the same key made.
+    pub async fn find_repeated(&self, request: &Request) -> Result<Option<Arc<Task>>, Failure> {
         let Some(once) = &request.once else {
             return Ok(None);
         };
         let principal = request.principal.key();
-        let tasks = self.tasks();
         let filter = TaskFilter {
             whose: Whose::Only(principal.clone()),
             agent: Some(request.target.clone()),
@@ -67,22 +65,21 @@ impl Hub {
             limit: 1,
             ..TaskFilter::default()
         };
-        let stored = tasks.store.list_tasks(filter).await;
+        let stored = self.store.list_tasks(filter).await;
         let stored = stored.map_err(|error| store_failure(&error))?.pop();
-        let entry = self.find(&request.principal, request.target.as_str());
-        // A look at all that are worked on, for those agents only of which nothing is written down.
+        let entry = self
+            .agents
+            .find(&request.principal, request.target.as_str());
+        // A look at all live tasks, only for agents whose tasks are not stored.
         let is_unkept = entry.is_ok_and(|entry| entry.settings().store == Keep::None);
         let record = stored.or_else(|| {
-            let live = is_unkept
-                .then(|| tasks.live_records())
-                .into_iter()
-                .flatten();
+            let live = is_unkept.then(|| self.live.records()).into_iter().flatten();
             let mut live = live
                 .filter(|record| record.principal == principal && record.agent == request.target);
             live.find(|record| record.once.as_ref().is_some_and(|had| had.key == once.key))
         });
         match record {
-            Some(record) if once.is_that_of(&record)? => Ok(Some(tasks.at_hand(record))),
+            Some(record) if once.is_that_of(&record)? => Ok(Some(self.at_hand(record))),
             _ => Ok(None),
         }
     }

@@ -1,9 +1,16 @@
-//! The kept calls of a hub: which of them are worked on, and who records them.
+//! [`TaskRegistry`]: the durable calls of a hub. Doors reach it by [`Hub::tasks`](crate::hub::Hub::tasks).
+//!
+//! - this file: finding and listing tasks, the background work of live ones, stopping
+//! - `start.rs`: starting, continuing and cancelling a task; `refused.rs`: tasks that end before they begin
+//! - `reopen.rs`: unfinished tasks after a restart of the hub
+//! - `idempotency.rs`: repeated requests; `followers.rs`: followers; `turns.rs`: waiting for the next turn
+//!
+//! A live task has one background job, which [`TaskRegistry::deliver_and_record`] starts: its `Delivery` hands the call to the
+//! agent, its `Recorder` writes the reply to the log.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
-use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};
 use tokio_util::{
     sync::CancellationToken,
@@ -11,14 +18,15 @@ use tokio_util::{
 };
 
 use super::{
-    Task, claims::Claims, no_such_task, once::ScopedKey, recorder::Recorder, store_failure,
-    turns::Turns,
+    LiveTasks, Task, claims::Claims, delivery::Delivery, idempotency::ScopedKey, no_such_task,
+    recorder::Recorder, store_failure, turns::Turns,
 };
-use jackfield_model::{Answer, End, Failure, Reason, TaskId};
+use jackfield_model::{End, Failure, Reason, TaskId};
 
 use crate::{
     agent::Keep,
     call::{Asking, Call},
+    hub::{AgentRegistry, CallRegistry},
     outbox::Callbacks,
     principal::Principal,
     shared::Shared,
@@ -26,30 +34,43 @@ use crate::{
     token::Tokens,
 };
 
-/// The kept calls of a hub.
+/// The durable calls of a hub.
 #[derive(Debug)]
-pub struct TaskBook {
+pub struct TaskRegistry {
     pub(super) store: Arc<dyn Store>,
     pub(super) shared: Arc<Shared>,
+    pub(super) agents: Arc<AgentRegistry>,
+    pub(super) calls: Arc<CallRegistry>,
+    pub(super) tokens: Arc<Tokens>,
     pub(super) callbacks: Callbacks,
-    live: Arc<Mutex<HashMap<TaskId, Arc<Task>>>>,
-    /// The tasks whose next turn is just being started, or that are changed between two turns.
+    pub(super) live: Arc<LiveTasks>,
+    /// Claims on tasks whose next turn is being started, or that are being changed between two turns.
     pub(super) changing: Claims<TaskId>,
-    /// The requests that may be repeated, and that are just being taken in.
+    /// Claims on the idempotency keys of requests that are being accepted.
     pub(super) keys: Claims<ScopedKey>,
+    /// Background jobs of live tasks.
     recorders: TaskTracker,
+    /// Cancelled when the hub stops: nothing is delivered any more, and running calls end or are left to the next hub.
     pub(super) stopping: CancellationToken,
-    /// Those who wait for the next turn of a task.
+    /// Readers that wait for the next turn of a task.
     pub(super) turns: Turns,
 }
 
-impl TaskBook {
-    pub(crate) fn new(store: Arc<dyn Store>, shared: Arc<Shared>, tokens: Arc<Tokens>) -> Self {
+impl TaskRegistry {
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        shared: Arc<Shared>,
+        (agents, calls, tokens): (Arc<AgentRegistry>, Arc<CallRegistry>, Arc<Tokens>),
+        live: Arc<LiveTasks>,
+    ) -> Self {
         Self {
-            callbacks: Callbacks::new(store.clone(), tokens),
+            callbacks: Callbacks::new(store.clone(), tokens.clone()),
             store,
             shared,
-            live: Arc::default(),
+            agents,
+            calls,
+            tokens,
+            live,
             changing: Claims::default(),
             keys: Claims::default(),
             recorders: TaskTracker::new(),
@@ -62,15 +83,16 @@ impl TaskBook {
         &self.callbacks
     }
 
-    /// A task of the principal's. Foreign and unknown ones look the same.
+    /// Finds a task of `principal`. Unknown tasks and tasks of other principals give the same failure.
     pub async fn find(&self, principal: &Principal, id: TaskId) -> Result<Arc<Task>, Failure> {
-        match self.live(id) {
+        match self.live.get(id) {
             Some(task) => of_principal(task, principal),
             None => self.find_stored(principal, id).await,
         }
     }
 
-    /// The same, but as the store has it: one that is worked on may not know yet that its end is committed.
+    /// Finds a task like [`TaskRegistry::find`], but as the store has it: a live task may not know yet that
+    /// its end is committed.
     pub async fn find_stored(
         &self,
         principal: &Principal,
@@ -82,7 +104,7 @@ impl TaskBook {
         of_principal(self.looked_at(record), principal)
     }
 
-    /// Whether the store can write, and why not.
+    /// Checks that the store can write.
     pub async fn check_store(&self) -> Result<(), Failure> {
         self.store.probe().await.map_err(|error| {
             let text = format!(
@@ -92,8 +114,8 @@ impl TaskBook {
         })
     }
 
-    /// The principal's tasks, newest first. In the order of [`TaskOrder::Updated`] they are as the store has them, so
-    /// that the last one's time and id are the cursor of the next page whatever happens to it meanwhile.
+    /// Lists the tasks of `principal`, newest first. In the order of [`TaskOrder::Updated`] the records are
+    /// as the store has them, so that time and id of the last one are a stable cursor of the next page.
     pub async fn list(
         &self,
         principal: &Principal,
@@ -105,46 +127,19 @@ impl TaskBook {
         if order == TaskOrder::Updated {
             return Ok(records);
         }
-        let live = self.live.lock();
-        for record in &mut records {
-            if let Some(task) = live.get(&record.id) {
-                *record = task.record();
-            }
-        }
+        self.live.refresh(&mut records);
         Ok(records)
     }
 
-    /// How many tasks of the principal's there are on all pages of a list.
+    /// Counts the tasks of `principal` on all pages of a list.
     pub async fn count(&self, principal: &Principal, filter: TaskFilter) -> Result<usize, Failure> {
         let count = self.store.count_tasks(within(principal, filter)).await;
         count.map_err(|error| store_failure(&error))
     }
 
-    /// Notes the answer to an ask of a task's call.
-    pub(crate) fn answered(&self, call: &Call, ask_id: &str, answer: Answer) {
-        if let Some(task) = call.task.and_then(|id| self.live(id)) {
-            task.answered(call, ask_id, answer);
-        }
-    }
-
-    /// A task that is worked on.
-    pub(super) fn live(&self, id: TaskId) -> Option<Arc<Task>> {
-        self.live.lock().get(&id).cloned()
-    }
-
-    pub(super) fn is_live(&self, id: TaskId) -> bool {
-        self.live.lock().contains_key(&id)
-    }
-
-    /// The records of all tasks that are worked on.
-    pub(super) fn live_records(&self) -> Vec<TaskRecord> {
-        let live = self.live.lock();
-        live.values().map(|task| task.record()).collect()
-    }
-
-    /// The task of a record that was found in the store: the one that is worked on, or a look at it.
+    /// Returns the task of a stored record: the live one, or a view of the record.
     pub(super) fn at_hand(&self, record: TaskRecord) -> Arc<Task> {
-        let live = self.live(record.id);
+        let live = self.live.get(record.id);
         live.unwrap_or_else(|| self.looked_at(record))
     }
 
@@ -152,9 +147,9 @@ impl TaskBook {
         Task::new(record, Keep::Full, false, None, self)
     }
 
-    /// What is known of a task now; the one at hand may have been found before its last turn.
+    /// Returns the current record of a task; `task` may have been found before its last turn.
     pub(super) async fn current(&self, task: &Task) -> Result<TaskRecord, Failure> {
-        if let Some(live) = self.live(task.id) {
+        if let Some(live) = self.live.get(task.id) {
             return Ok(live.record());
         }
         let stored = self.store.find_task(task.id).await;
@@ -162,14 +157,14 @@ impl TaskBook {
         Ok(stored.unwrap_or_else(|| task.record()))
     }
 
-    /// A stop that begins while this is held waits until the recorder has the call: what was accepted but not sent is
-    /// unmarked before the next start reads it.
+    /// Makes a stop wait, while the token is held, until the recorder has the call: a call that was accepted
+    /// but not sent is unmarked before the next start reads it.
     pub(super) fn underway(&self) -> TaskTrackerToken {
         self.recorders.token()
     }
 
-    /// Nothing is handed to agents any more, and what they have ends.
-    pub(crate) fn send_no_more(&self) {
+    /// Stops delivering calls, and ends running ones.
+    pub(crate) fn stop_deliveries(&self) {
         self.stopping.cancel();
     }
 
@@ -180,10 +175,10 @@ impl TaskBook {
         }
     }
 
-    /// Lets the recorders write down what they have. They get some time for it and no more: a store that hangs shall
-    /// not keep the hub from stopping.
+    /// Lets the recorders finish their writes, for a limited time: a hanging store must not keep the hub from
+    /// stopping.
     pub(crate) async fn stop(&self, limit: Duration) {
-        self.send_no_more();
+        self.stop_deliveries();
         self.recorders.close();
         if timeout(limit, self.recorders.wait()).await.is_err() {
             let left = self.recorders.len();
@@ -191,42 +186,45 @@ impl TaskBook {
         }
     }
 
-    /// Cancels the tasks that go on only while somebody reads them, and that nobody reads.
+    /// Cancels tasks whose unread timeout has passed.
     pub(crate) fn cancel_unread(&self, now: Instant) {
-        let live = self.live.lock();
-        let unread = live.values().filter(|task| task.is_given_up(now));
-        let unread: Vec<_> = unread.filter_map(|task| task.call()).collect();
-        drop(live);
-        for call in unread {
+        let live = self.live.all();
+        let unread = live.iter().filter(|task| task.is_given_up(now));
+        for call in unread.filter_map(|task| task.call()) {
             call.finish(End::Cancelled, true);
         }
     }
 
-    /// Forgets whom tokens that were revoked or have expired wanted to be told, in the tasks that are worked on. The store
-    /// does so for all others.
+    /// Removes followers and callbacks of revoked or expired tokens from live tasks. The store does so for
+    /// all others.
     pub(crate) fn drop_unwanted(&self) {
-        let live: Vec<_> = self.live.lock().values().cloned().collect();
-        for task in live {
+        for task in self.live.all() {
             task.drop_unwanted();
         }
     }
 
-    /// Hands a call to a recorder, which waits for `saved` before anything else. The receipt resolves with it.
-    pub(super) fn run(
+    /// Starts the background job of a task: once `saved` resolves, the task's [`Delivery`] hands `call` to its agent, and the
+    /// [`Recorder`] writes the reply to the log. `is_sent` if the task's record says so already. The receipt resolves with
+    /// `saved`. From here on the job owns the call: a caller that leaves changes nothing.
+    pub(super) fn deliver_and_record(
         &self,
         task: Arc<Task>,
         call: Arc<Call>,
-        sent: bool,
+        is_sent: bool,
         saved: Receipt,
     ) -> Receipt {
         *task.call.lock() = Arc::downgrade(&call);
-        self.live.lock().insert(task.id, task.clone());
+        self.live.insert(task.clone());
         self.turns.tell(task.id);
         let (accepted, receipt) = Receipt::pair();
+        let delivery = Delivery::new(task.clone(), call.clone(), is_sent);
         let recorder = Recorder::new(task, Asking::new(call), &self.shared.limits);
         let (live, stopping) = (self.live.clone(), self.stopping.clone());
-        self.recorders
-            .spawn(async move { recorder.run(sent, saved, accepted, &live, stopping).await });
+        self.recorders.spawn(async move {
+            recorder
+                .run(delivery, saved, accepted, &live, stopping)
+                .await
+        });
         receipt
     }
 }
@@ -236,7 +234,7 @@ fn of_principal(task: Arc<Task>, principal: &Principal) -> Result<Arc<Task>, Fai
     is_theirs.then_some(task).ok_or_else(no_such_task)
 }
 
-/// What of a list the principal may see.
+/// Restricts a filter to the tasks that `principal` may see.
 fn within(principal: &Principal, filter: TaskFilter) -> TaskFilter {
     if principal.is_admin() {
         return filter;
