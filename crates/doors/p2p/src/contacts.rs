@@ -21,13 +21,13 @@ use jackfield_kit::{
     tasks::Tasks,
 };
 use jackfield_model::{Failure, Reason};
+use jackfield_peer::{Multiaddr, PeerId, address, limits, multiaddr::Protocol, node::Node};
+use jackfield_registry::Registry;
 use jiff::{SignedDuration, Timestamp};
-use libp2p::{Multiaddr, PeerId};
 use parking_lot::Mutex;
 use tokio_util::sync::DropGuard;
 
 pub(crate) use self::serve::{ContactsDoor, router};
-use crate::{address, limits, node::Node, registry::Registry};
 
 /// How many peers a connection is kept with: as many as there are connections for peers that do not come to us.
 const MAX_KEPT: usize = (limits::CONNECTIONS - limits::INBOUND) as usize;
@@ -170,7 +170,7 @@ impl Contacts {
         even_if_away: bool,
     ) -> Result<bool, Failure> {
         let own = self.0.node.peer_id();
-        if peer == own || address.iter().any(|part| part == own_name(own)) {
+        if peer == own || address.iter().any(|part| part == Protocol::P2p(own)) {
             return Err(invalid(
                 "field \"address\" leads to this hub itself; give one of another peer",
             ));
@@ -345,8 +345,4 @@ impl Contacts {
             None => self.0.store.remove_peer(peer.to_string()),
         }
     }
-}
-
-fn own_name(own: PeerId) -> libp2p::multiaddr::Protocol<'static> {
-    libp2p::multiaddr::Protocol::P2p(own)
 }

@@ -9,53 +9,50 @@ use jackfield_core::{
 };
 use jackfield_kit::{auth::Gatekeeper, tasks::Tasks};
 use jackfield_model::AgentId;
-use libp2p::{Multiaddr, StreamProtocol, identity::Keypair};
+use jackfield_peer::{
+    Multiaddr,
+    keys::Keypair,
+    node::{Node, NodeConfig, NodeError},
+    serve::serve_peers,
+};
+use jackfield_registry::{self as registry, Registry, RegistryDoor, RegistryRules, Station};
+use jackfield_sidecar::Endpoint;
 use utoipa::openapi::OpenApi;
 
-use crate::wire::{PROTOCOL_CARD, PROTOCOL_HANDOFF, PROTOCOL_HANDOFF_STREAM};
 use crate::{
     contacts::{self, Contacts, ContactsDoor},
-    node::{Node, NodeConfig, NodeError},
     peers::Peers,
-    registry::{self, Registry, RegistryDoor, RegistryRules, Station},
-    serve::{Endpoint, Reception, Terms, serve_peers},
+    serve::{Reception, Terms},
 };
-
-/// The protocol of cards.
-pub const CARD: StreamProtocol = StreamProtocol::new(PROTOCOL_CARD);
-/// The protocol of handoffs.
-pub const HANDOFF: StreamProtocol = StreamProtocol::new(PROTOCOL_HANDOFF);
-/// The same, answered in frames.
-pub const HANDOFF_STREAM: StreamProtocol = StreamProtocol::new(PROTOCOL_HANDOFF_STREAM);
 
 /// What the door is made of.
 #[derive(Debug)]
-pub struct Setting {
+pub(crate) struct Setting {
     /// The hub.
-    pub hub: Hub,
+    pub(crate) hub: Hub,
     /// Where it is written down which peers are kept and which are refused.
-    pub store: Arc<dyn Store>,
+    pub(crate) store: Arc<dyn Store>,
     /// Who decides who is calling over HTTP.
-    pub gatekeeper: Gatekeeper,
+    pub(crate) gatekeeper: Gatekeeper,
     /// Where its tasks run, and what tells them that the hub stops.
-    pub tasks: Tasks,
+    pub(crate) tasks: Tasks,
     /// The hub's key among peers.
-    pub key: Keypair,
+    pub(crate) key: Keypair,
     /// How the node is set up.
-    pub node: NodeConfig,
+    pub(crate) node: NodeConfig,
     /// On what terms handoffs are taken.
-    pub terms: Terms,
+    pub(crate) terms: Terms,
     /// What is registered.
-    pub rules: RegistryRules,
+    pub(crate) rules: RegistryRules,
     /// Agents behind HTTP that peers reach.
-    pub endpoints: Vec<(AgentId, Endpoint)>,
+    pub(crate) endpoints: Vec<(AgentId, Endpoint)>,
     /// Peers that the hub keeps a connection with, besides those that it is told of later.
-    pub peers: Vec<Multiaddr>,
+    pub(crate) peers: Vec<Multiaddr>,
 }
 
 /// Why the door cannot be opened.
 #[derive(Debug, thiserror::Error)]
-pub enum StartError {
+pub(crate) enum StartError {
     /// The node did not start.
     #[error(transparent)]
     Node(#[from] NodeError),
@@ -74,7 +71,7 @@ pub struct P2p {
 
 impl P2p {
     /// Opens the door: it listens when this returns.
-    pub async fn open(mut setting: Setting) -> Result<Self, StartError> {
+    pub(crate) async fn open(mut setting: Setting) -> Result<Self, StartError> {
         let is_relay = setting.node.relay_server.is_some();
         if let Some(relay) = &mut setting.node.relay_server {
             relay.allowed = setting.terms.allowed.clone();
@@ -120,14 +117,20 @@ impl P2p {
         ));
         let station = Station {
             peer_id: node.peer_id().to_string(),
+            name: reception.terms().name.clone(),
             addresses: {
                 let node = node.clone();
                 Arc::new(move || node.addresses().iter().map(ToString::to_string).collect())
             },
+            agents: {
+                let reception = reception.clone();
+                Arc::new(move || reception.reached())
+            },
         };
         let registry = RegistryDoor {
             registry,
-            reception,
+            hub: reception.hub().clone(),
+            allowed: reception.terms().allowed.clone(),
             gatekeeper: setting.gatekeeper,
             station,
         };

@@ -17,25 +17,27 @@ use jackfield_core::{
 };
 use jackfield_kit::tasks::Tasks;
 use jackfield_model::AgentId;
+use jackfield_peer::{
+    CARD, HANDOFF, HANDOFF_STREAM, Multiaddr, PeerId,
+    address::{ip_of, is_relayed},
+    inquire::fetch_card,
+    multiaddr::Protocol,
+    node::{Node, PeerEvent},
+    origin::Origin,
+    wire::{Card, registry::Registration},
+};
+use jackfield_registry::{Registry, placed};
 use jiff::Timestamp;
-use libp2p::{Multiaddr, PeerId, multiaddr::Protocol};
 use parking_lot::Mutex;
 use tokio::{
     sync::{broadcast::error::RecvError, watch},
     time::{Instant, interval_at, sleep, timeout},
 };
 
+pub(crate) use self::visit::Shown;
 use self::{guest::Guest, list::Listed, visit::Visit};
-pub(crate) use self::{list::agent_id, visit::Shown};
-use crate::wire::{Card, registry::Registration};
 use crate::{
-    address::{ip_of, is_relayed},
     contacts::{Contacts, Setback},
-    door::{CARD, HANDOFF, HANDOFF_STREAM},
-    inquire::fetch_card,
-    node::{Node, PeerEvent},
-    origin::Origin,
-    registry::{Registry, placed},
     serve::Reception,
 };
 
@@ -52,8 +54,6 @@ const FIRST_SWEEP: Duration = Duration::from_secs(5 * 60);
 const SWEEP: Duration = Duration::from_secs(60 * 60);
 /// How many agents another hub may bring.
 const MAX_GUESTS: usize = 1024;
-/// How much of a peer id tells its agents from those of others: 12 characters of base 58 are some 70 bits.
-const SHORT: usize = 12;
 
 /// The peers of a hub.
 #[derive(Debug, Clone)]
@@ -351,12 +351,6 @@ impl Peers {
             tracing::debug!(%peer, %failure, "a connected peer cannot be registered");
         }
     }
-}
-
-/// The end of a peer id, which is where ids differ.
-fn short(peer: PeerId) -> String {
-    let text = peer.to_string();
-    text[text.len().saturating_sub(SHORT)..].to_owned()
 }
 
 /// The addresses of a peer that has a place at a relay with these. Where the relay itself is reached by another relay, it

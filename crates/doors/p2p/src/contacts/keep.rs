@@ -1,10 +1,9 @@
 //! How a connection with a peer is kept: dialled until it is there, and again when it is gone.
 
-use libp2p::{Multiaddr, PeerId};
+use jackfield_peer::{Multiaddr, PeerId, node::OpenError, waits::Waits};
 use tokio::{sync::broadcast::error::RecvError, time::sleep};
 
 use super::{Contact, Contacts, Setback};
-use crate::{node::OpenError, waits::Waits};
 
 impl Contacts {
     /// Keeps the connection from now on, by the addresses that are known now.

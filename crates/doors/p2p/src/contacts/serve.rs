@@ -17,7 +17,7 @@ use jackfield_kit::{
     body, json,
 };
 use jackfield_model::{Failure, Reason};
-use libp2p::PeerId;
+use jackfield_peer::{PeerId, address};
 use serde::Deserialize;
 use utoipa::{IntoResponses, ToSchema, openapi::OpenApi};
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -26,7 +26,7 @@ use super::{
     Contacts,
     view::{PeerView, PeersView},
 };
-use crate::{DOOR, address, peers::Peers, serve::Reception};
+use crate::{DOOR, peers::Peers, serve::Reception};
 
 /// The largest body: an address has some hundred characters.
 const MAX_BODY: Size = Size::kib(64);

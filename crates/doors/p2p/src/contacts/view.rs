@@ -1,8 +1,8 @@
 //! What an administrator is told of a peer.
 
 use jackfield_model::AgentId;
+use jackfield_peer::{PeerId, node::ConnectedPeer};
 use jiff::Timestamp;
-use libp2p::PeerId;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -135,7 +135,7 @@ impl PeerView {
             Some(_) => shown.setback,
             None => unreached,
         };
-        let is_relayed = |it: &crate::node::ConnectedPeer| it.is_relayed;
+        let is_relayed = |it: &ConnectedPeer| it.is_relayed;
         Self {
             name: shown.name,
             state: match connected {

@@ -5,8 +5,8 @@
 use std::collections::HashSet;
 
 use jackfield_core::{entry::AgentView, hub::Wanted, principal::Principal};
+use jackfield_peer::PeerId;
 use jiff::{SignedDuration, Timestamp};
-use libp2p::PeerId;
 
 use super::Peers;
 use crate::DOOR;

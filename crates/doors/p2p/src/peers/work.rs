@@ -5,7 +5,13 @@ use std::sync::Arc;
 
 use jackfield_core::{bell::Bell, call::Serving, gate::Gate};
 use jackfield_model::{Artifact, Chunk, Done, End, Event, Failure, Json, Part, Reason};
-use libp2p::PeerId;
+use jackfield_peer::{
+    PeerId,
+    delegate::{Delegation, Heard, is_broken_off, unreachable},
+    inquire::fetch_card,
+    node::Node,
+    wire::Data,
+};
 use serde_json::value::RawValue;
 use tokio::{
     sync::Notify,
@@ -13,13 +19,7 @@ use tokio::{
 };
 
 use super::{ask, list::Way};
-use crate::wire::Data;
-use crate::{
-    delegate::{Delegation, Heard, is_broken_off, unreachable},
-    inquire::fetch_card,
-    node::Node,
-    translate::{Several, several_from_data},
-};
+use crate::translate::{Several, several_from_data};
 
 /// The id of what a peer's result has besides words.
 const RESULT: &str = "result";

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use jackfield_kit::tasks::Tasks;
 use jackfield_model::{Failure, Reason};
-use jackfield_p2p::{
+use jackfield_peer::{
     PeerId,
     identity::Identity,
     node::{Node, NodeConfig},
@@ -118,7 +118,7 @@ impl Station {
 
 #[cfg(test)]
 mod tests {
-    use jackfield_p2p::node::Role;
+    use jackfield_peer::node::Role;
 
     use super::*;
 

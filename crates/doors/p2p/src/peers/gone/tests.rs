@@ -10,13 +10,16 @@ use jackfield_core::{
 };
 use jackfield_kit::tasks::Tasks;
 use jackfield_model::AgentId;
-use libp2p::{Multiaddr, identity::Keypair};
+use jackfield_peer::{
+    Multiaddr,
+    keys::Keypair,
+    node::{Node, NodeConfig},
+};
+use jackfield_registry::{Registry, RegistryRules};
 
 use super::*;
 use crate::{
     contacts::Contacts,
-    node::{Node, NodeConfig},
-    registry::{Registry, RegistryRules},
     serve::{Reception, Terms},
 };
 
