@@ -31,11 +31,36 @@ use crate::{
     streams::Stream,
 };
 
-/// What is said of a stream that ended too soon.
-const BROKEN_OFF: &str = "the peer ended the stream before its answer was complete";
+/// Why a handoff brought no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DelegationError {
+    /// The peer ended the stream before its answer was complete. Whether the peer is gone altogether is not known here.
+    #[error("the peer ended the stream before its answer was complete")]
+    BrokenOff,
+    /// The peer ended the stream in the middle of a JSON value.
+    #[error("the peer's answer was cut: it is the beginning of a JSON value")]
+    CutJson,
+    /// Any other failure: of the peer's own telling, or of the exchange.
+    #[error("{0}")]
+    Failed(Failure),
+}
 
-/// The same where some of the answer had come.
-const CUT: &str = "the peer's answer was cut: it is the beginning of a JSON value";
+impl From<Failure> for DelegationError {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl From<DelegationError> for Failure {
+    fn from(error: DelegationError) -> Self {
+        match error {
+            DelegationError::BrokenOff | DelegationError::CutJson => {
+                Self::new(Reason::Crashed, error.to_string())
+            }
+            DelegationError::Failed(failure) => failure,
+        }
+    }
+}
 
 /// What is heard of work that was handed over.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -142,7 +167,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
     }
 
     /// What comes next; nothing comes after [`Heard::Done`] or a failure. Cancel-safe.
-    pub async fn hear(&mut self) -> Result<Heard, Failure> {
+    pub async fn hear(&mut self) -> Result<Heard, DelegationError> {
         loop {
             if let Some(frame) = self.unheard.pop_front() {
                 match self.take(frame)? {
@@ -243,9 +268,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
     }
 
     /// The peer has said nothing for as long as that means something: what came is the answer, or is handed over at least.
-    fn silent(&mut self) -> Result<Heard, Failure> {
+    fn silent(&mut self) -> Result<Heard, DelegationError> {
         let Reading::Body(body) = &mut self.reading else {
-            return Err(broken_off());
+            return Err(DelegationError::BrokenOff);
         };
         match body.kind() {
             Kind::Json => self.whole(),
@@ -259,12 +284,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
     }
 
     /// A body is the whole answer.
-    fn whole(&mut self) -> Result<Heard, Failure> {
+    fn whole(&mut self) -> Result<Heard, DelegationError> {
         let Reading::Body(body) = &mut self.reading else {
-            return Err(broken_off());
+            return Err(DelegationError::BrokenOff);
         };
         if let Answer::Error(error) = read_answer(body.bytes()) {
-            return Err(Trouble::heard(&error));
+            return Err(Trouble::heard(&error).into());
         }
         Ok(self.all_said())
     }
@@ -340,14 +365,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
     }
 
     /// The stream ended: what there is by now.
-    fn ended(&mut self) -> Result<Heard, Failure> {
+    fn ended(&mut self) -> Result<Heard, DelegationError> {
         if let Reading::Body(body) = &mut self.reading {
             if body.is_empty() {
                 return Err(self.nothing());
             }
             return match body.kind() {
                 Kind::Json => self.whole(),
-                Kind::CutJson => Err(Failure::new(Reason::Crashed, CUT)),
+                Kind::CutJson => Err(DelegationError::CutJson),
                 Kind::Words => Ok(self.all_said()),
             };
         }
@@ -356,7 +381,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
             Reading::Body(Body::new(0, Duration::ZERO)),
         );
         let Reading::Frames(reader) = reading else {
-            return Err(broken_off());
+            return Err(DelegationError::BrokenOff);
         };
         let (last, verdict) = reader.finish();
         if let Some(last) = last.filter(Frame::is_last)
@@ -366,14 +391,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
         }
         match verdict {
             Verdict::Plain(body) => self.no_frames(&body),
-            Verdict::Complete | Verdict::Cut => Err(broken_off()),
+            Verdict::Complete | Verdict::Cut => Err(DelegationError::BrokenOff),
         }
     }
 
     /// Where frames were agreed on, one body can only be an error, of a peer that did not get as far as the request.
-    fn no_frames(&mut self, body: &[u8]) -> Result<Heard, Failure> {
+    fn no_frames(&mut self, body: &[u8]) -> Result<Heard, DelegationError> {
         match read_answer(body) {
-            Answer::Error(error) => Err(Trouble::heard(&error)),
+            Answer::Error(error) => Err(Trouble::heard(&error).into()),
             Answer::Body([]) => Err(self.nothing()),
             Answer::Body(body) => {
                 let text = "the peer's answer cannot be read: it is no stream of frames, which are lines of JSON";
@@ -381,27 +406,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
                     Ok(_) => text.to_owned(),
                     Err(fault) => format!("{text}: {fault}"),
                 };
-                Err(Failure::new(Reason::Crashed, text))
+                Err(Failure::new(Reason::Crashed, text).into())
             }
         }
     }
 
-    fn nothing(&mut self) -> Failure {
+    fn nothing(&mut self) -> DelegationError {
         match self.outgoing.take_trouble() {
-            Some(error) => unsent(&error.to_string()),
-            None => broken_off(),
+            Some(error) => unsent(&error.to_string()).into(),
+            None => DelegationError::BrokenOff,
         }
     }
-}
-
-/// The peer ended a stream before its answer was complete. Whether it is gone altogether is not known here.
-fn broken_off() -> Failure {
-    Failure::new(Reason::Crashed, BROKEN_OFF)
-}
-
-/// Whether work failed because its stream ended, and for no other reason.
-pub fn is_broken_off(failure: &Failure) -> bool {
-    failure.text == BROKEN_OFF || failure.text == CUT
 }
 
 /// The next words of a body.

@@ -6,6 +6,7 @@
 //! - `identity.rs` the key in the data directory
 //! - `node.rs` the handle of the node; `node/` the task that owns the swarm, the behaviours, the connected peers
 //! - `streams.rs` raw streams on named protocols, in both directions; `protocol.rs` the names of ours
+//! - `known.rs` the peers that the operator wants a connection with or blocks
 //! - `address.rs` pure functions about multiaddrs, `origin.rs` which connections come from this machine
 //! - `limits.rs` every limit with its reason, `waits.rs` the delays between attempts
 //!
@@ -27,6 +28,7 @@ pub mod exchange;
 pub mod failure;
 pub mod identity;
 pub mod inquire;
+pub mod known;
 pub mod limits;
 pub mod node;
 pub mod origin;

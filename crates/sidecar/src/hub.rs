@@ -39,6 +39,15 @@ pub(super) struct Visitor {
     pub(super) tell: Arc<watch::Sender<Standing>>,
 }
 
+/// State of an agent, as the hub's own API tells it.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum AgentState {
+    Online,
+    #[serde(other)]
+    Other,
+}
+
 /// Why the hub is not found.
 #[derive(Debug, thiserror::Error)]
 enum Unfound {
@@ -136,14 +145,14 @@ impl Visitor {
     async fn is_taken(&self, id: &AgentId) -> bool {
         #[derive(Deserialize)]
         struct Agent {
-            state: String,
+            state: AgentState,
         }
         let path = format!("/v1/agents/{id}");
         let Ok(body) = self.site.ask(Method::GET, &path, String::new()).await else {
             return false;
         };
         let agent: Result<Agent, _> = serde_json::from_slice(&body);
-        agent.is_ok_and(|agent| agent.state == "online")
+        agent.is_ok_and(|agent| agent.state == AgentState::Online)
     }
 
     fn tell(&self, hub: HubStanding) {

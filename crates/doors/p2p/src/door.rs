@@ -12,6 +12,7 @@ use jackfield_model::AgentId;
 use jackfield_peer::{
     Multiaddr,
     keys::Keypair,
+    known::KnownPeers,
     node::{Node, NodeConfig, NodeError},
     serve::serve_peers,
 };
@@ -20,8 +21,9 @@ use jackfield_sidecar::Endpoint;
 use utoipa::openapi::OpenApi;
 
 use crate::{
-    contacts::{self, Contacts, ContactsDoor},
     peers::Peers,
+    routes::{self, PeerRoutes},
+    saved::StoredPeers,
     serve::{Reception, Terms},
 };
 
@@ -66,7 +68,7 @@ pub(crate) enum StartError {
 pub struct P2p {
     node: Node,
     registry: RegistryDoor,
-    contacts: ContactsDoor,
+    routes: PeerRoutes,
 }
 
 impl P2p {
@@ -85,27 +87,26 @@ impl P2p {
         let reception = Reception::new(hub.clone(), setting.terms, setting.endpoints);
         let registry = Registry::new(setting.rules);
         serve_peers(&node, &reception, &tasks);
-        let store = setting.store;
-        let contacts = Contacts::open(
-            node.clone(),
-            registry.clone(),
-            store,
-            tasks.clone(),
-            setting.peers,
-        )
-        .await?;
+        let stored = Arc::new(StoredPeers(setting.store));
+        let saved = stored.load().await?;
+        let known = KnownPeers::open(node.clone(), stored, tasks.clone(), saved, setting.peers);
+        for peer in known.blocked() {
+            registry.refuse(peer, true);
+        }
         let peers = Peers::new(
             hub,
             node.clone(),
             registry.clone(),
             reception.clone(),
-            contacts.clone(),
+            known.clone(),
             tasks.clone(),
             is_relay,
         );
         tasks.spawn(peers.clone().run());
-        let contacts = ContactsDoor {
-            contacts,
+        let routes = PeerRoutes {
+            node: node.clone(),
+            known,
+            registry: registry.clone(),
             peers,
             reception: reception.clone(),
             gatekeeper: setting.gatekeeper.clone(),
@@ -137,7 +138,7 @@ impl P2p {
         Ok(Self {
             node,
             registry,
-            contacts,
+            routes,
         })
     }
 
@@ -149,9 +150,9 @@ impl P2p {
     /// The routes of the registry and those for the hub's peers, and their description.
     pub fn router(&self) -> (Router, OpenApi) {
         let (registry, mut api) = registry::router(self.registry.clone());
-        let (contacts, contacts_api) = contacts::router(self.contacts.clone());
-        api.merge(contacts_api);
-        (registry.merge(contacts), api)
+        let (routes, routes_api) = routes::router(self.routes.clone());
+        api.merge(routes_api);
+        (registry.merge(routes), api)
     }
 }
 

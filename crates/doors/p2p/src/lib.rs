@@ -4,15 +4,16 @@
 //!
 //! - `config.rs` the section `[p2p]`; `door.rs` the door put together; `matrix.rs` its column of the table of protocols
 //! - `serve.rs` handoffs of peers as calls, `card.rs` how the hub and its agents introduce themselves
-//! - `peers.rs` peers as agents of the hub, `contacts.rs` the peers that the hub keeps or refuses
+//! - `peers.rs` peers as agents of the hub; `routes.rs` the routes below `/v1/peers`, `saved.rs` known peers in the store
 //! - `translate.rs` pure functions between the types of the protocol and those of the core
 
 mod card;
 mod config;
-mod contacts;
 mod door;
 mod matrix;
 mod peers;
+mod routes;
+mod saved;
 mod serve;
 mod translate;
 

@@ -21,6 +21,7 @@ use jackfield_peer::{
     CARD, HANDOFF, HANDOFF_STREAM, Multiaddr, PeerId,
     address::{ip_of, is_relayed},
     inquire::fetch_card,
+    known::{KnownPeers, PastError},
     multiaddr::Protocol,
     node::{Node, PeerEvent},
     origin::Origin,
@@ -36,10 +37,7 @@ use tokio::{
 
 pub(crate) use self::visit::Shown;
 use self::{guest::Guest, list::Listed, visit::Visit};
-use crate::{
-    contacts::{Contacts, Setback},
-    serve::Reception,
-};
+use crate::serve::Reception;
 
 /// How often a peer is asked for its card again: what it can do changes rarely.
 const REFRESH: Duration = Duration::from_secs(60);
@@ -65,7 +63,7 @@ struct Inner {
     node: Node,
     registry: Registry,
     reception: Reception,
-    contacts: Contacts,
+    known: KnownPeers,
     tasks: Tasks,
     /// Whether peers are reached through this hub.
     is_relay: bool,
@@ -81,7 +79,7 @@ impl Peers {
         node: Node,
         registry: Registry,
         reception: Reception,
-        contacts: Contacts,
+        known: KnownPeers,
         tasks: Tasks,
         is_relay: bool,
     ) -> Self {
@@ -90,7 +88,7 @@ impl Peers {
             node,
             registry,
             reception,
-            contacts,
+            known,
             tasks,
             is_relay,
             here: Mutex::default(),
@@ -193,7 +191,7 @@ impl Peers {
     /// Begins the visit of a peer that is connected, if it can be an agent and is wanted as one: by whoever let it hand off,
     /// or told the hub to keep it.
     pub(crate) fn meet(&self, peer: PeerId) {
-        let is_wanted = self.may_hand_off(peer) || self.0.contacts.is_kept(peer);
+        let is_wanted = self.may_hand_off(peer) || self.0.known.is_kept(peer);
         if !is_wanted || !self.is_agent(peer) {
             return;
         }
@@ -244,7 +242,7 @@ impl Peers {
             };
             let setback = setback.map(|why| {
                 tracing::debug!(%peer, why, "the peer is no agent");
-                Setback::now(why.to_owned())
+                PastError::now(why.to_owned())
             });
             if let Ok(listed) = listed {
                 guests.retain(|id, _| listed.iter().any(|it| it.id == *id));
@@ -253,7 +251,7 @@ impl Peers {
                 }
             }
             if !guests.is_empty() {
-                self.0.contacts.seen(peer, Timestamp::now());
+                self.0.known.seen(peer, Timestamp::now());
             }
             let mut agents: Vec<_> = guests.keys().cloned().collect();
             agents.sort();
@@ -322,8 +320,8 @@ impl Peers {
     }
 
     fn is_hub(&self, peer: PeerId) -> bool {
-        let said = self.0.node.peer(peer).and_then(|it| it.agent);
-        said.is_some_and(|said| said.starts_with("jackfield/"))
+        let connected = self.0.node.peer(peer);
+        connected.is_some_and(|it| it.is_hub() == Some(true))
     }
 
     /// A peer that is connected and showed its card can be found.

@@ -35,7 +35,7 @@ async fn asked(is_framed: bool) -> (Ours, DuplexStream) {
 /// What is heard next. Time stands still, so that whoever waits for nothing would wait for ever.
 async fn next(ours: &mut Ours) -> Result<Heard, Failure> {
     let next = timeout(LONG, ours.hear()).await;
-    next.expect("something is heard")
+    next.expect("something is heard").map_err(Failure::from)
 }
 
 fn words(text: &str) -> Heard {

@@ -21,6 +21,7 @@ use crate::{
 /// How others see what program this is.
 fn agent(role: Role) -> &'static str {
     match role {
+        // `ConnectedPeer::is_hub` reads it.
         Role::Hub => concat!("jackfield/", env!("CARGO_PKG_VERSION")),
         Role::Sidecar => concat!("jackfield-sidecar/", env!("CARGO_PKG_VERSION")),
     }

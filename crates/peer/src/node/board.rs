@@ -35,6 +35,14 @@ pub struct ConnectedPeer {
     pub seen: Instant,
 }
 
+impl ConnectedPeer {
+    /// Returns whether the peer says to be a hub of this kind; `None` until it has said what it is.
+    pub fn is_hub(&self) -> Option<bool> {
+        let program = self.agent.as_deref()?;
+        Some(program.starts_with("jackfield/"))
+    }
+}
+
 /// What happens to peers.
 #[derive(Debug, Clone)]
 pub enum PeerEvent {

@@ -97,7 +97,7 @@ async fn hear(
                 }
                 return Ok(None);
             }
-            Err(failure) => return Ok(Some(failure)),
+            Err(error) => return Ok(Some(error.into())),
         }
     }
 }

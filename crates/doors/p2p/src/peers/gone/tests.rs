@@ -13,13 +13,14 @@ use jackfield_model::AgentId;
 use jackfield_peer::{
     Multiaddr,
     keys::Keypair,
+    known::KnownPeers,
     node::{Node, NodeConfig},
 };
 use jackfield_registry::{Registry, RegistryRules};
 
 use super::*;
 use crate::{
-    contacts::Contacts,
+    saved::StoredPeers,
     serve::{Reception, Terms},
 };
 
@@ -38,19 +39,15 @@ async fn open(store: &Arc<MemoryStore>, kept: &[PeerId]) -> (Hub, Peers) {
     let registry = Registry::new(RegistryRules {
         allow_private: true,
     });
-    let contacts = Contacts::open(
-        node.clone(),
-        registry.clone(),
-        store.clone(),
-        tasks.clone(),
-        kept.collect(),
-    );
+    let stored = Arc::new(StoredPeers(store.clone()));
+    let saved = stored.load().await.unwrap();
+    let known = KnownPeers::open(node.clone(), stored, tasks.clone(), saved, kept.collect());
     let peers = Peers::new(
         hub.clone(),
         node,
         registry,
         Reception::new(hub.clone(), Terms::default(), []),
-        contacts.await.unwrap(),
+        known,
         tasks,
         false,
     );

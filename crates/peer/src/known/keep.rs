@@ -1,17 +1,18 @@
 //! How a connection with a peer is kept: dialled until it is there, and again when it is gone.
 
-use jackfield_peer::{Multiaddr, PeerId, node::OpenError, waits::Waits};
+use libp2p::{Multiaddr, PeerId};
 use tokio::{sync::broadcast::error::RecvError, time::sleep};
 
-use super::{Contact, Contacts, Setback};
+use super::{Entry, KnownPeers, PastError};
+use crate::{node::OpenError, waits::Waits};
 
-impl Contacts {
+impl KnownPeers {
     /// Keeps the connection from now on, by the addresses that are known now.
-    pub(super) fn start(&self, peer: PeerId, contact: &mut Contact) {
+    pub(super) fn start(&self, peer: PeerId, entry: &mut Entry) {
         let over = self.0.tasks.stop_token().child_token();
-        let staying = self.clone().stay_connected(peer, contact.addresses());
+        let staying = self.clone().stay_connected(peer, entry.addresses());
         // What kept it before ends with this.
-        contact.keeping = Some(over.clone().drop_guard());
+        entry.keeping = Some(over.clone().drop_guard());
         let task = async move { over.run_until_cancelled(staying).await };
         self.0.tasks.spawn(task);
     }
@@ -56,8 +57,8 @@ impl Contacts {
         if let Some(error) = &error {
             tracing::debug!(%peer, %error, "a peer cannot be reached");
         }
-        if let Some(contact) = self.0.known.lock().get_mut(&peer) {
-            contact.setback = error.map(|error| Setback::now(error.to_string()));
+        if let Some(entry) = self.0.peers.lock().get_mut(&peer) {
+            entry.error = error.map(|error| PastError::now(error.to_string()));
         }
     }
 }

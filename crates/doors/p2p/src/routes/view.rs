@@ -1,12 +1,12 @@
 //! What an administrator is told of a peer.
 
 use jackfield_model::AgentId;
-use jackfield_peer::{PeerId, node::ConnectedPeer};
+use jackfield_peer::{PeerId, known::PastError, node::ConnectedPeer};
 use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{ContactsDoor, Setback};
+use super::PeerRoutes;
 
 /// The peers that are connected, kept or blocked.
 #[derive(Debug, Serialize, ToSchema)]
@@ -79,24 +79,19 @@ struct ErrorThen {
     at: Timestamp,
 }
 
-impl From<Setback> for ErrorThen {
-    fn from(setback: Setback) -> Self {
+impl From<PastError> for ErrorThen {
+    fn from(error: PastError) -> Self {
         Self {
-            message: setback.what,
-            at: setback.at,
+            message: error.text,
+            at: error.at,
         }
     }
 }
 
 impl PeersView {
-    pub(super) fn of(door: &ContactsDoor) -> Self {
-        let node = &door.contacts.0.node;
-        let mut ids: Vec<_> = node.connected().iter().map(|it| it.peer).collect();
-        {
-            let known = door.contacts.0.known.lock();
-            let told = known.iter().filter(|(_, it)| it.is_kept() || it.is_blocked);
-            ids.extend(told.map(|(peer, _)| *peer));
-        }
+    pub(super) fn of(door: &PeerRoutes) -> Self {
+        let mut ids: Vec<_> = door.node.connected().iter().map(|it| it.peer).collect();
+        ids.extend(door.known.ids());
         ids.sort_by_cached_key(ToString::to_string);
         ids.dedup();
         let peers = ids.into_iter();
@@ -109,20 +104,19 @@ impl PeersView {
 
 impl PeerView {
     /// What is known of a peer, if it is connected, kept or blocked.
-    pub(super) fn of(door: &ContactsDoor, peer: PeerId) -> Option<Self> {
+    pub(super) fn of(door: &PeerRoutes, peer: PeerId) -> Option<Self> {
         let view = Self::known(door, peer);
         let is_there = matches!(view.state, State::Online) || view.kept || view.blocked;
         is_there.then_some(view)
     }
 
     /// What is known of a peer, be it nothing.
-    pub(super) fn known(door: &ContactsDoor, peer: PeerId) -> Self {
+    pub(super) fn known(door: &PeerRoutes, peer: PeerId) -> Self {
         let id = peer.to_string();
-        let connected = door.contacts.0.node.peer(peer);
+        let connected = door.node.peer(peer);
         let shown = door.peers.shown(peer).unwrap_or_default();
-        let known = door.contacts.0.known.lock();
-        let contact = known.get(&peer);
-        let mut addresses = contact.map(|it| it.addresses()).unwrap_or_default();
+        let known = door.known.get(peer).unwrap_or_default();
+        let mut addresses = known.addresses;
         let listens = connected.iter().flat_map(|it| &it.listens);
         for address in listens {
             if !addresses.contains(address) {
@@ -130,10 +124,9 @@ impl PeerView {
             }
         }
         // What went wrong with the connection is no news once it is there.
-        let unreached = contact.and_then(|it| it.setback.clone());
         let error = match &connected {
             Some(_) => shown.setback,
-            None => unreached,
+            None => known.error,
         };
         let is_relayed = |it: &ConnectedPeer| it.is_relayed;
         Self {
@@ -147,10 +140,10 @@ impl PeerView {
             relayed: connected.as_ref().is_some_and(is_relayed),
             program: connected.and_then(|it| it.agent),
             agents: shown.agents,
-            kept: contact.is_some_and(|it| it.is_kept()),
-            configured: contact.is_some_and(|it| !it.configured.is_empty()),
+            kept: known.is_kept,
+            configured: known.is_configured,
             allowed: door.peers.may_hand_off(peer),
-            blocked: contact.is_some_and(|it| it.is_blocked),
+            blocked: known.is_blocked,
             error: error.map(ErrorThen::from),
             id,
         }

@@ -2,6 +2,8 @@
 //! those of the hub's own API, below whose paths these stand. A peer may be anything that the hub's machine can reach, and
 //! its agents are agents of this hub: so nobody else may.
 
+mod view;
+
 use axum::{
     Json, Router,
     extract::{FromRequestParts, Request, State},
@@ -17,15 +19,13 @@ use jackfield_kit::{
     body, json,
 };
 use jackfield_model::{Failure, Reason};
-use jackfield_peer::{PeerId, address};
+use jackfield_peer::{PeerId, address, known::KnownPeers, node::Node};
+use jackfield_registry::Registry;
 use serde::Deserialize;
 use utoipa::{IntoResponses, ToSchema, openapi::OpenApi};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{
-    Contacts,
-    view::{PeerView, PeersView},
-};
+use self::view::{PeerView, PeersView};
 use crate::{DOOR, peers::Peers, serve::Reception};
 
 /// The largest body: an address has some hundred characters.
@@ -33,14 +33,25 @@ const MAX_BODY: Size = Size::kib(64);
 
 /// What these routes need.
 #[derive(Debug, Clone)]
-pub(crate) struct ContactsDoor {
-    pub(crate) contacts: Contacts,
+pub(crate) struct PeerRoutes {
+    pub(crate) node: Node,
+    pub(crate) known: KnownPeers,
+    pub(crate) registry: Registry,
     pub(crate) peers: Peers,
     pub(crate) reception: Reception,
     pub(crate) gatekeeper: Gatekeeper,
 }
 
-impl Api for ContactsDoor {
+impl PeerRoutes {
+    /// Blocks a peer everywhere, or unblocks it: its connections, and its entry in the registry.
+    async fn block(&self, peer: PeerId, is_blocked: bool) -> Result<(), Failure> {
+        let saving = self.known.block(peer, is_blocked)?;
+        self.registry.refuse(peer, is_blocked);
+        saving.await
+    }
+}
+
+impl Api for PeerRoutes {
     fn hub(&self) -> &Hub {
         self.reception.hub()
     }
@@ -51,7 +62,7 @@ impl Api for ContactsDoor {
 }
 
 /// The routes for the peers of a hub, and their description.
-pub(crate) fn router(door: ContactsDoor) -> (Router, OpenApi) {
+pub(crate) fn router(door: PeerRoutes) -> (Router, OpenApi) {
     let (router, api) = OpenApiRouter::new()
         .routes(routes!(list, add))
         .routes(routes!(show, remove))
@@ -83,12 +94,12 @@ struct NewPeer {
 /// Whoever asks is an administrator.
 struct Admin;
 
-impl FromRequestParts<ContactsDoor> for Admin {
+impl FromRequestParts<PeerRoutes> for Admin {
     type Rejection = Problem;
 
     async fn from_request_parts(
         parts: &mut http::request::Parts,
-        door: &ContactsDoor,
+        door: &PeerRoutes,
     ) -> Result<Self, Problem> {
         let Caller(principal) = Caller::from_request_parts(parts, door).await?;
         if principal.is_admin() {
@@ -102,12 +113,12 @@ impl FromRequestParts<ContactsDoor> for Admin {
 /// The peer in the path, for an administrator.
 struct Named(PeerId);
 
-impl FromRequestParts<ContactsDoor> for Named {
+impl FromRequestParts<PeerRoutes> for Named {
     type Rejection = Problem;
 
     async fn from_request_parts(
         parts: &mut http::request::Parts,
-        door: &ContactsDoor,
+        door: &PeerRoutes,
     ) -> Result<Self, Problem> {
         Admin::from_request_parts(parts, door).await?;
         let Id(id) = Id::from_request_parts(parts, door).await?;
@@ -162,7 +173,7 @@ impl IntoResponses for NotAdded {
     tag = "peers",
     responses((status = 200, description = "The peers", body = PeersView), Refused),
 )]
-async fn list(State(door): State<ContactsDoor>, _: Admin) -> Json<PeersView> {
+async fn list(State(door): State<PeerRoutes>, _: Admin) -> Json<PeersView> {
     Json(PeersView::of(&door))
 }
 
@@ -182,7 +193,7 @@ async fn list(State(door): State<ContactsDoor>, _: Admin) -> Json<PeersView> {
     ),
 )]
 async fn add(
-    State(door): State<ContactsDoor>,
+    State(door): State<PeerRoutes>,
     _: Admin,
     request: Request,
 ) -> Result<(StatusCode, Json<PeerView>), Problem> {
@@ -191,7 +202,7 @@ async fn add(
     let new: NewPeer = json::parse(&text, limits.json_depth)?;
     let (peer, address) = address::way_to_peer(&new.address)
         .map_err(|why| invalid(format!("field \"address\" {why}")))?;
-    let is_new = door.contacts.keep(peer, address, new.keep).await?;
+    let is_new = door.known.keep(peer, address, new.keep).await?;
     door.peers.meet(peer);
     door.peers.looked_at(peer).await;
     let status = if is_new {
@@ -211,7 +222,7 @@ async fn add(
     responses((status = 200, description = "The peer", body = PeerView), Refused, NotThere),
 )]
 async fn show(
-    State(door): State<ContactsDoor>,
+    State(door): State<PeerRoutes>,
     Named(peer): Named,
 ) -> Result<Json<PeerView>, Problem> {
     let Some(view) = PeerView::of(&door, peer) else {
@@ -229,11 +240,13 @@ async fn show(
     params(("peer" = String, Path, description = "The peer's id")),
     responses((status = 204, description = "It is forgotten"), Refused, NotThere, InTheFile),
 )]
-async fn remove(
-    State(door): State<ContactsDoor>,
-    Named(peer): Named,
-) -> Result<StatusCode, Problem> {
-    door.contacts.forget(peer).await?;
+async fn remove(State(door): State<PeerRoutes>, Named(peer): Named) -> Result<StatusCode, Problem> {
+    // Of a peer that is gone, what the registry has is forgotten too.
+    let was_listed = door.node.peer(peer).is_none() && door.registry.forget(&peer);
+    match door.known.forget(peer).await {
+        Err(failure) if was_listed && failure.reason == Reason::NotFound => {}
+        forgotten => forgotten?,
+    }
     door.peers.part(peer, "it is kept no longer");
     Ok(StatusCode::NO_CONTENT)
 }
@@ -248,10 +261,10 @@ async fn remove(
     responses((status = 200, description = "The peer", body = PeerView), Refused, TooMany),
 )]
 async fn block(
-    State(door): State<ContactsDoor>,
+    State(door): State<PeerRoutes>,
     Named(peer): Named,
 ) -> Result<Json<PeerView>, Problem> {
-    door.contacts.block(peer, true).await?;
+    door.block(peer, true).await?;
     door.peers.part(peer, "it is blocked");
     Ok(Json(PeerView::known(&door, peer)))
 }
@@ -265,9 +278,9 @@ async fn block(
     responses((status = 200, description = "The peer", body = PeerView), Refused),
 )]
 async fn unblock(
-    State(door): State<ContactsDoor>,
+    State(door): State<PeerRoutes>,
     Named(peer): Named,
 ) -> Result<Json<PeerView>, Problem> {
-    door.contacts.block(peer, false).await?;
+    door.block(peer, false).await?;
     Ok(Json(PeerView::known(&door, peer)))
 }
