@@ -14,6 +14,10 @@ const MODEL: &str = "jackfield-model";
 const CORE: &str = "jackfield-core";
 const WIRE: &str = "jackfield-wire";
 const KIT: &str = "jackfield-kit";
+const PEER: &str = "jackfield-peer";
+const REGISTRY: &str = "jackfield-registry";
+const SIDECAR: &str = "jackfield-sidecar";
+const P2P: &str = "jackfield-p2p";
 const A2A: &str = "jackfield-a2a";
 const SDK: &str = "jackfield-sdk";
 const FILES: &str = "jackfield-files";
@@ -27,7 +31,7 @@ const DOORS: &str = "crates/doors/";
 const OWNED: [(&str, &str, &str); 3] = [
     ("rusqlite", STORE, "SQLite is the store's affair"),
     ("libsqlite3-sys", STORE, "SQLite is the store's affair"),
-    ("libp2p", "jackfield-p2p", "libp2p is the p2p door's affair"),
+    ("libp2p", PEER, "libp2p is the peer's affair"),
 ];
 
 /// Crates of ours that a package may name only behind a feature: (package, those crates, why).
@@ -143,6 +147,22 @@ fn may_know(package: &Package) -> Option<(&'static [&'static str], &'static str)
             &[MODEL, SDK, WIRE, KIT, FILES, CORE, A2A],
             "connect knows model, the SDK, wire, kit and files, and behind its feature core and the A2A door",
         )),
+        PEER => Some((
+            &[MODEL, WIRE, KIT],
+            "the peer knows model, wire and kit, and no hub",
+        )),
+        REGISTRY => Some((
+            &[MODEL, CORE, KIT, PEER],
+            "the registry knows model, core, kit and the peer only",
+        )),
+        SIDECAR => Some((
+            &[MODEL, KIT, PEER],
+            "the sidecar knows model, kit and the peer, and no hub",
+        )),
+        P2P => Some((
+            &[MODEL, CORE, KIT, PEER, REGISTRY, SIDECAR],
+            "the p2p door knows model, core, kit, the peer, the registry and the sidecar only",
+        )),
         _ if package.folder.starts_with(DOORS) => Some((
             &[MODEL, CORE, WIRE, KIT],
             "a door knows model, core, wire and kit only, never another door",
@@ -248,10 +268,13 @@ mod tests {
             package("crates/doors/agora", "jackfield-agora", &[CORE, WIRE, KIT]),
             package("crates/doors/own", "jackfield-own", &[CORE, WIRE, KIT]),
             package("crates/doors/a2a", A2A, &[CORE, WIRE, KIT]),
+            package("crates/peer", PEER, &[MODEL, WIRE, KIT, "libp2p"]),
+            package("crates/registry", REGISTRY, &[CORE, KIT, PEER]),
+            package("crates/sidecar", SIDECAR, &[KIT, PEER]),
             package(
                 "crates/doors/p2p",
-                "jackfield-p2p",
-                &[CORE, WIRE, KIT, "libp2p"],
+                P2P,
+                &[CORE, KIT, PEER, REGISTRY, SIDECAR],
             ),
             package("crates/store", STORE, &[CORE, "rusqlite"]),
             package("crates/sdk", SDK, &[WIRE, "tokio"]),
@@ -312,6 +335,28 @@ mod tests {
     }
 
     #[test]
+    fn the_peer_and_the_sidecar_know_no_hub() {
+        for (folder, name, why) in [
+            (
+                "crates/peer",
+                PEER,
+                "the peer knows model, wire and kit, and no hub",
+            ),
+            (
+                "crates/sidecar",
+                SIDECAR,
+                "the sidecar knows model, kit and the peer, and no hub",
+            ),
+        ] {
+            let packages = with(package(folder, name, &[KIT, CORE]));
+            assert_eq!(
+                broken_rules(&packages, ""),
+                [format!("{name} -> jackfield-core: {why}")]
+            );
+        }
+    }
+
+    #[test]
     fn files_knows_nobody() {
         let packages = with(package("crates/files", FILES, &["tokio", WIRE]));
         assert_eq!(
@@ -334,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn every_crate_of_the_libp2p_family_belongs_to_its_door() {
+    fn every_crate_of_the_libp2p_family_belongs_to_the_peer() {
         let packages = with(package(
             "crates/jackfield",
             "jackfield",
@@ -343,7 +388,7 @@ mod tests {
         assert_eq!(
             broken_rules(&packages, ""),
             [
-                "jackfield -> libp2p-identity: libp2p is the p2p door's affair, only jackfield-p2p may use it"
+                "jackfield -> libp2p-identity: libp2p is the peer's affair, only jackfield-peer may use it"
             ]
         );
     }

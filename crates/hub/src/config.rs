@@ -383,7 +383,7 @@ mod tests {
     #[test]
     fn the_silence_that_ends_words_of_peers_is_the_doors_own() {
         let silence = Config::default().p2p.words_silence.0;
-        assert_eq!(silence, jackfield_p2p::limits::WORDS_SILENCE);
+        assert_eq!(silence, jackfield_p2p::WORDS_SILENCE);
         let none = Config::parse("[p2p]\nwords_silence = \"0s\"").unwrap();
         let error = none.check().unwrap_err().to_string();
         assert!(error.contains("p2p.words_silence"), "{error}");

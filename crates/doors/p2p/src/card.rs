@@ -4,20 +4,19 @@
 //! peer that copies it into a request needs no parameters; only agents behind HTTP have paths with places to fill.
 
 use jackfield_core::entry::AgentView;
+use jackfield_peer::{
+    card::{VERSION, fitting},
+    wire::{Card, FIT_CARD, Method, Param, Params, Skill, path},
+};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::DOOR;
-use crate::wire::{Card, FIT_CARD, Method, Param, Params, Skill, path};
 
 /// The last segment of the path that leads to an agent, whatever the skill.
 const ASK: &str = "ask";
-/// The version of whoever names none.
-const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Where a peer finds what did not fit into the hub's card.
 const HINT: &str = "hand off GET /agents for all of them";
-/// The same for the card of an agent.
-const AGENT_HINT: &str = "ask for them by their names";
 
 /// An agent behind HTTP, with its own card.
 #[derive(Debug, Clone, Copy)]
@@ -96,7 +95,7 @@ pub(crate) fn agent_card(view: &AgentView) -> String {
         skills,
         ..Card::default()
     };
-    card.fit(FIT_CARD, AGENT_HINT)
+    fitting(&card)
 }
 
 /// The card of an agent behind HTTP, with paths as they are here.
@@ -106,21 +105,6 @@ pub(crate) fn behind_card(id: &str, card: &Card) -> String {
         skill.path = below(id, &skill.path);
     }
     fitting(&card)
-}
-
-/// The card of one agent, as small as peers need it that read once.
-pub(crate) fn fitting(card: &Card) -> String {
-    card.fit(FIT_CARD, AGENT_HINT)
-}
-
-/// What a peer sees of one agent that it may not call.
-pub(crate) fn closed_agent_card(name: &str) -> String {
-    fitting(&Card {
-        name: name.to_owned(),
-        version: VERSION.to_owned(),
-        description: "It takes handoffs from allowed peers only.".to_owned(),
-        ..Card::default()
-    })
 }
 
 /// All agents, in short: what a hub reads to make them its own.

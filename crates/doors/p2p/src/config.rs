@@ -9,15 +9,20 @@ use jackfield_kit::{
     outbound::OutboundError,
 };
 use jackfield_model::AgentId;
-use serde::{Deserialize, Serialize};
-
-use crate::{
-    P2p, Setting, address,
+use jackfield_peer::{
+    address,
+    allowed::Allowed,
     identity::Identity,
     limits::WORDS_SILENCE,
     node::{NodeConfig, RelayLimits, Role},
-    registry::RegistryRules,
-    serve::{Allowed, Endpoint, Terms},
+};
+use jackfield_registry::RegistryRules;
+use jackfield_sidecar::Endpoint;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    door::{P2p, Setting},
+    serve::Terms,
 };
 
 /// The hub as a peer among peers.

@@ -9,53 +9,52 @@ use jackfield_core::{
 };
 use jackfield_kit::{auth::Gatekeeper, tasks::Tasks};
 use jackfield_model::AgentId;
-use libp2p::{Multiaddr, StreamProtocol, identity::Keypair};
+use jackfield_peer::{
+    Multiaddr,
+    keys::Keypair,
+    known::KnownPeers,
+    node::{Node, NodeConfig, NodeError},
+    serve::serve_peers,
+};
+use jackfield_registry::{self as registry, Registry, RegistryDoor, RegistryRules, Station};
+use jackfield_sidecar::Endpoint;
 use utoipa::openapi::OpenApi;
 
-use crate::wire::{PROTOCOL_CARD, PROTOCOL_HANDOFF, PROTOCOL_HANDOFF_STREAM};
 use crate::{
-    contacts::{self, Contacts, ContactsDoor},
-    node::{Node, NodeConfig, NodeError},
     peers::Peers,
-    registry::{self, Registry, RegistryDoor, RegistryRules, Station},
-    serve::{Endpoint, Reception, Terms, serve_peers},
+    routes::{self, PeerRoutes},
+    saved::StoredPeers,
+    serve::{Reception, Terms},
 };
-
-/// The protocol of cards.
-pub const CARD: StreamProtocol = StreamProtocol::new(PROTOCOL_CARD);
-/// The protocol of handoffs.
-pub const HANDOFF: StreamProtocol = StreamProtocol::new(PROTOCOL_HANDOFF);
-/// The same, answered in frames.
-pub const HANDOFF_STREAM: StreamProtocol = StreamProtocol::new(PROTOCOL_HANDOFF_STREAM);
 
 /// What the door is made of.
 #[derive(Debug)]
-pub struct Setting {
+pub(crate) struct Setting {
     /// The hub.
-    pub hub: Hub,
+    pub(crate) hub: Hub,
     /// Where it is written down which peers are kept and which are refused.
-    pub store: Arc<dyn Store>,
+    pub(crate) store: Arc<dyn Store>,
     /// Who decides who is calling over HTTP.
-    pub gatekeeper: Gatekeeper,
+    pub(crate) gatekeeper: Gatekeeper,
     /// Where its tasks run, and what tells them that the hub stops.
-    pub tasks: Tasks,
+    pub(crate) tasks: Tasks,
     /// The hub's key among peers.
-    pub key: Keypair,
+    pub(crate) key: Keypair,
     /// How the node is set up.
-    pub node: NodeConfig,
+    pub(crate) node: NodeConfig,
     /// On what terms handoffs are taken.
-    pub terms: Terms,
+    pub(crate) terms: Terms,
     /// What is registered.
-    pub rules: RegistryRules,
+    pub(crate) rules: RegistryRules,
     /// Agents behind HTTP that peers reach.
-    pub endpoints: Vec<(AgentId, Endpoint)>,
+    pub(crate) endpoints: Vec<(AgentId, Endpoint)>,
     /// Peers that the hub keeps a connection with, besides those that it is told of later.
-    pub peers: Vec<Multiaddr>,
+    pub(crate) peers: Vec<Multiaddr>,
 }
 
 /// Why the door cannot be opened.
 #[derive(Debug, thiserror::Error)]
-pub enum StartError {
+pub(crate) enum StartError {
     /// The node did not start.
     #[error(transparent)]
     Node(#[from] NodeError),
@@ -69,12 +68,12 @@ pub enum StartError {
 pub struct P2p {
     node: Node,
     registry: RegistryDoor,
-    contacts: ContactsDoor,
+    routes: PeerRoutes,
 }
 
 impl P2p {
     /// Opens the door: it listens when this returns.
-    pub async fn open(mut setting: Setting) -> Result<Self, StartError> {
+    pub(crate) async fn open(mut setting: Setting) -> Result<Self, StartError> {
         let is_relay = setting.node.relay_server.is_some();
         if let Some(relay) = &mut setting.node.relay_server {
             relay.allowed = setting.terms.allowed.clone();
@@ -88,27 +87,26 @@ impl P2p {
         let reception = Reception::new(hub.clone(), setting.terms, setting.endpoints);
         let registry = Registry::new(setting.rules);
         serve_peers(&node, &reception, &tasks);
-        let store = setting.store;
-        let contacts = Contacts::open(
-            node.clone(),
-            registry.clone(),
-            store,
-            tasks.clone(),
-            setting.peers,
-        )
-        .await?;
+        let stored = Arc::new(StoredPeers(setting.store));
+        let saved = stored.load().await?;
+        let known = KnownPeers::open(node.clone(), stored, tasks.clone(), saved, setting.peers);
+        for peer in known.blocked() {
+            registry.refuse(peer, true);
+        }
         let peers = Peers::new(
             hub,
             node.clone(),
             registry.clone(),
             reception.clone(),
-            contacts.clone(),
+            known.clone(),
             tasks.clone(),
             is_relay,
         );
         tasks.spawn(peers.clone().run());
-        let contacts = ContactsDoor {
-            contacts,
+        let routes = PeerRoutes {
+            node: node.clone(),
+            known,
+            registry: registry.clone(),
             peers,
             reception: reception.clone(),
             gatekeeper: setting.gatekeeper.clone(),
@@ -120,21 +118,27 @@ impl P2p {
         ));
         let station = Station {
             peer_id: node.peer_id().to_string(),
+            name: reception.terms().name.clone(),
             addresses: {
                 let node = node.clone();
                 Arc::new(move || node.addresses().iter().map(ToString::to_string).collect())
             },
+            agents: {
+                let reception = reception.clone();
+                Arc::new(move || reception.reached())
+            },
         };
         let registry = RegistryDoor {
             registry,
-            reception,
+            hub: reception.hub().clone(),
+            allowed: reception.terms().allowed.clone(),
             gatekeeper: setting.gatekeeper,
             station,
         };
         Ok(Self {
             node,
             registry,
-            contacts,
+            routes,
         })
     }
 
@@ -146,9 +150,9 @@ impl P2p {
     /// The routes of the registry and those for the hub's peers, and their description.
     pub fn router(&self) -> (Router, OpenApi) {
         let (registry, mut api) = registry::router(self.registry.clone());
-        let (contacts, contacts_api) = contacts::router(self.contacts.clone());
-        api.merge(contacts_api);
-        (registry.merge(contacts), api)
+        let (routes, routes_api) = routes::router(self.routes.clone());
+        api.merge(routes_api);
+        (registry.merge(routes), api)
     }
 }
 

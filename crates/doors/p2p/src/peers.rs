@@ -17,27 +17,27 @@ use jackfield_core::{
 };
 use jackfield_kit::tasks::Tasks;
 use jackfield_model::AgentId;
+use jackfield_peer::{
+    CARD, HANDOFF, HANDOFF_STREAM, Multiaddr, PeerId,
+    address::{ip_of, is_relayed},
+    inquire::fetch_card,
+    known::{KnownPeers, PastError},
+    multiaddr::Protocol,
+    node::{Node, PeerEvent},
+    origin::Origin,
+    wire::{Card, registry::Registration},
+};
+use jackfield_registry::{Registry, placed};
 use jiff::Timestamp;
-use libp2p::{Multiaddr, PeerId, multiaddr::Protocol};
 use parking_lot::Mutex;
 use tokio::{
     sync::{broadcast::error::RecvError, watch},
     time::{Instant, interval_at, sleep, timeout},
 };
 
+pub(crate) use self::visit::Shown;
 use self::{guest::Guest, list::Listed, visit::Visit};
-pub(crate) use self::{list::agent_id, visit::Shown};
-use crate::wire::{Card, registry::Registration};
-use crate::{
-    address::{ip_of, is_relayed},
-    contacts::{Contacts, Setback},
-    door::{CARD, HANDOFF, HANDOFF_STREAM},
-    inquire::fetch_card,
-    node::{Node, PeerEvent},
-    origin::Origin,
-    registry::{Registry, placed},
-    serve::Reception,
-};
+use crate::serve::Reception;
 
 /// How often a peer is asked for its card again: what it can do changes rarely.
 const REFRESH: Duration = Duration::from_secs(60);
@@ -52,8 +52,6 @@ const FIRST_SWEEP: Duration = Duration::from_secs(5 * 60);
 const SWEEP: Duration = Duration::from_secs(60 * 60);
 /// How many agents another hub may bring.
 const MAX_GUESTS: usize = 1024;
-/// How much of a peer id tells its agents from those of others: 12 characters of base 58 are some 70 bits.
-const SHORT: usize = 12;
 
 /// The peers of a hub.
 #[derive(Debug, Clone)]
@@ -65,7 +63,7 @@ struct Inner {
     node: Node,
     registry: Registry,
     reception: Reception,
-    contacts: Contacts,
+    known: KnownPeers,
     tasks: Tasks,
     /// Whether peers are reached through this hub.
     is_relay: bool,
@@ -81,7 +79,7 @@ impl Peers {
         node: Node,
         registry: Registry,
         reception: Reception,
-        contacts: Contacts,
+        known: KnownPeers,
         tasks: Tasks,
         is_relay: bool,
     ) -> Self {
@@ -90,7 +88,7 @@ impl Peers {
             node,
             registry,
             reception,
-            contacts,
+            known,
             tasks,
             is_relay,
             here: Mutex::default(),
@@ -193,7 +191,7 @@ impl Peers {
     /// Begins the visit of a peer that is connected, if it can be an agent and is wanted as one: by whoever let it hand off,
     /// or told the hub to keep it.
     pub(crate) fn meet(&self, peer: PeerId) {
-        let is_wanted = self.may_hand_off(peer) || self.0.contacts.is_kept(peer);
+        let is_wanted = self.may_hand_off(peer) || self.0.known.is_kept(peer);
         if !is_wanted || !self.is_agent(peer) {
             return;
         }
@@ -244,7 +242,7 @@ impl Peers {
             };
             let setback = setback.map(|why| {
                 tracing::debug!(%peer, why, "the peer is no agent");
-                Setback::now(why.to_owned())
+                PastError::now(why.to_owned())
             });
             if let Ok(listed) = listed {
                 guests.retain(|id, _| listed.iter().any(|it| it.id == *id));
@@ -253,7 +251,7 @@ impl Peers {
                 }
             }
             if !guests.is_empty() {
-                self.0.contacts.seen(peer, Timestamp::now());
+                self.0.known.seen(peer, Timestamp::now());
             }
             let mut agents: Vec<_> = guests.keys().cloned().collect();
             agents.sort();
@@ -322,8 +320,8 @@ impl Peers {
     }
 
     fn is_hub(&self, peer: PeerId) -> bool {
-        let said = self.0.node.peer(peer).and_then(|it| it.agent);
-        said.is_some_and(|said| said.starts_with("jackfield/"))
+        let connected = self.0.node.peer(peer);
+        connected.is_some_and(|it| it.is_hub() == Some(true))
     }
 
     /// A peer that is connected and showed its card can be found.
@@ -351,12 +349,6 @@ impl Peers {
             tracing::debug!(%peer, %failure, "a connected peer cannot be registered");
         }
     }
-}
-
-/// The end of a peer id, which is where ids differ.
-fn short(peer: PeerId) -> String {
-    let text = peer.to_string();
-    text[text.len().saturating_sub(SHORT)..].to_owned()
 }
 
 /// The addresses of a peer that has a place at a relay with these. Where the relay itself is reached by another relay, it

@@ -1,27 +1,14 @@
 //! The hub's side of a handoff: a request becomes a call, or an answer from what the hub knows itself, or a request to an
-//! agent behind HTTP. Bytes in, bytes out; `stream.rs` is where they come from and go to.
+//! agent behind HTTP. Bytes in, bytes out; `jackfield-peer` reads and writes the streams.
 //!
-//! - `host.rs` who serves: this hub, or a sidecar; `job.rs` what a handoff has become
-//! - `listen.rs` the caller's end of a call, `frames.rs` what comes of a job as a stream of lines
-//! - `endpoint.rs` agents behind HTTP, `fetch.rs` one request to one of them
-//! - `failure.rs` what a peer is told when something goes wrong
+//! - `job.rs` what a handoff has become, `listen.rs` the caller's end of a call
 
-mod endpoint;
-mod failure;
-mod fetch;
-mod frames;
-mod host;
 mod job;
 mod listen;
-mod stream;
 #[cfg(test)]
 mod tests;
 
-use std::{
-    collections::{BTreeMap, HashSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use http::{HeaderMap, HeaderValue};
 use jackfield_core::{
@@ -31,76 +18,35 @@ use jackfield_core::{
 };
 use jackfield_kit::trace;
 use jackfield_model::{AgentId, Failure, Message, Owner, Reason};
-use libp2p::PeerId;
-
-use self::listen::Listening;
-pub use self::{
-    endpoint::{Endpoint, EndpointError, Shown, Sight},
-    frames::{Frames, Piece},
-    host::{Answer, Host, Way},
-    stream::serve_peers,
+use jackfield_peer::{
+    allowed::Allowed,
+    failure::Trouble,
+    origin::Origin,
+    serve::{self, Answer, DEADLINE, Host, Way},
+    wire::{self, HandOff, Method, path, path::Route},
 };
-pub(crate) use self::{failure::Trouble, job::Job};
-use crate::wire::{self, HandOff, Method, path, path::Route};
+use jackfield_sidecar::{Endpoint, Sight};
+
+use self::{job::Job, listen::Listening};
 use crate::{
     DOOR,
     card::{self, Behind, Meant},
-    origin::Origin,
     translate::message_from,
 };
 
-/// How long an agent has for a plain answer, if not configured: as in the seed.
-pub const DEADLINE: Duration = Duration::from_secs(10);
-
-/// Which peers may hand off.
-#[derive(Debug, Clone)]
-pub enum Allowed {
-    /// All, wherever they are: for an agent that is there to be called by strangers.
-    Everyone,
-    /// Whoever connects by itself from this machine.
-    ThisMachine,
-    /// Those with these ids.
-    Only(HashSet<String>),
-}
-
-impl Allowed {
-    /// Those with these ids; the one that is none, if there is one.
-    pub fn only(peers: &[String]) -> Result<Self, &str> {
-        let ids = peers.iter().map(|text| {
-            let id = text.parse::<PeerId>();
-            id.map(|id| id.to_string()).map_err(|_| text.as_str())
-        });
-        ids.collect::<Result<_, _>>().map(Self::Only)
-    }
-
-    /// No peer.
-    pub fn nobody() -> Self {
-        Self::Only(HashSet::new())
-    }
-
-    /// Whether this peer may, by a connection that comes from there.
-    pub fn includes(&self, peer: &str, origin: Origin) -> bool {
-        match self {
-            Self::Everyone => true,
-            Self::ThisMachine => origin == Origin::ThisMachine,
-            Self::Only(peers) => peers.contains(peer),
-        }
-    }
-}
-
 /// On what terms the hub takes handoffs.
 #[derive(Debug, Clone)]
-pub struct Terms {
+pub(crate) struct Terms {
     /// What the hub calls itself.
-    pub name: String,
+    pub(crate) name: String,
     /// On whose behalf peers call: they reach this owner's agents, and shared ones.
-    pub owner: Owner,
+    pub(crate) owner: Owner,
     /// Who may.
-    pub allowed: Allowed,
+    pub(crate) allowed: Allowed,
     /// Who gets what is handed to the hub itself, `/{goal}`.
-    pub default_agent: Option<AgentId>,
+    pub(crate) default_agent: Option<AgentId>,
     /// How long an agent has for a plain answer; a streamed one has the hub's own clocks.
-    pub deadline: Duration,
+    pub(crate) deadline: Duration,
 }
 
 impl Default for Terms {
@@ -117,7 +63,7 @@ impl Default for Terms {
 
 /// Where handoffs are taken. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Reception(Arc<Inner>);
+pub(crate) struct Reception(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -127,6 +73,8 @@ struct Inner {
 }
 
 impl Host for Reception {
+    type Work = Job;
+
     fn limits(&self) -> wire::Limits {
         wire::Limits {
             max_depth: self.0.hub.limits().json_depth,
@@ -138,7 +86,7 @@ impl Host for Reception {
         Self::card(self, peer, origin)
     }
 
-    async fn answer(&self, peer: &str, origin: Origin, request: &[u8], way: Way) -> Answer {
+    async fn answer(&self, peer: &str, origin: Origin, request: &[u8], way: Way) -> Answer<Job> {
         Self::answer(self, peer, origin, request, way).await
     }
 }
@@ -146,7 +94,7 @@ impl Host for Reception {
 impl Reception {
     /// A reception of a hub, with the agents behind HTTP that the operator named. Those are not agents of the hub; where one
     /// has the id of such an agent, it is the one that peers reach.
-    pub fn new(
+    pub(crate) fn new(
         hub: Hub,
         terms: Terms,
         endpoints: impl IntoIterator<Item = (AgentId, Endpoint)>,
@@ -159,17 +107,17 @@ impl Reception {
     }
 
     /// The hub.
-    pub fn hub(&self) -> &Hub {
+    pub(crate) fn hub(&self) -> &Hub {
         &self.0.hub
     }
 
     /// The terms.
-    pub fn terms(&self) -> &Terms {
+    pub(crate) fn terms(&self) -> &Terms {
         &self.0.terms
     }
 
     /// Who a peer is to the hub, as its connection proved it.
-    pub fn principal(&self, peer: &str, origin: Origin) -> Result<Principal, Failure> {
+    pub(crate) fn principal(&self, peer: &str, origin: Origin) -> Result<Principal, Failure> {
         if !self.0.terms.allowed.includes(peer, origin) {
             let text = "this hub takes handoffs from allowed peers only; ask its operator";
             return Err(Failure::new(Reason::Unauthorized, text));
@@ -187,7 +135,7 @@ impl Reception {
     }
 
     /// What a peer gets on a card stream: at most 16 KiB.
-    pub fn card(&self, peer: &str, origin: Origin) -> String {
+    pub(crate) fn card(&self, peer: &str, origin: Origin) -> String {
         match self.principal(peer, origin) {
             Ok(principal) => self.hub_card(&principal),
             Err(_) => card::closed_card(&self.0.terms.name),
@@ -195,7 +143,13 @@ impl Reception {
     }
 
     /// Takes a handoff. Dropping the future, or the frames that come of it, cancels the work.
-    pub async fn answer(&self, peer: &str, origin: Origin, request: &[u8], way: Way) -> Answer {
+    pub(crate) async fn answer(
+        &self,
+        peer: &str,
+        origin: Origin,
+        request: &[u8],
+        way: Way,
+    ) -> Answer<Job> {
         let (is_framed, job) = match self.read(peer, origin, request) {
             Ok((principal, hand_off)) => {
                 let is_framed = way == Way::Framed || hand_off.stream;
@@ -208,7 +162,7 @@ impl Reception {
         {
             self.0.hub.metrics().refused(DOOR);
         }
-        Job::answer(job, is_framed, self.0.terms.deadline).await
+        serve::answer(job, is_framed, self.0.terms.deadline).await
     }
 
     fn read(
@@ -320,7 +274,7 @@ impl Reception {
     }
 
     fn check_hops(&self, hand_off: &HandOff) -> Result<(), Failure> {
-        check_hops(hand_off, self.0.hub.limits().hops)
+        serve::check_hops(hand_off, self.0.hub.limits().hops)
     }
 
     /// An agent that the principal may call and that peers may know of. All others look like unknown ones.
@@ -396,18 +350,6 @@ fn behind<'a>(seen: &'a [(&'a str, Sight)]) -> impl Iterator<Item = Behind<'a>> 
             is_here: sight.is_here(),
         })
     })
-}
-
-/// The core counts on from what the request says; what is over the limit already does not get so far.
-pub(crate) fn check_hops(hand_off: &HandOff, limit: usize) -> Result<(), Failure> {
-    if hand_off.hops as usize <= limit {
-        return Ok(());
-    }
-    let text = format!(
-        "the request came through {} hops already, and at most {limit} are allowed",
-        hand_off.hops
-    );
-    Err(Failure::new(Reason::Loop, text))
 }
 
 /// The header that carries a trace, which is where the check of one is.

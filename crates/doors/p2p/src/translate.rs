@@ -2,10 +2,9 @@
 
 use jackfield_core::files::Files;
 use jackfield_model::{File, Json, Message, Part};
+use jackfield_peer::wire::{Data, HandOff};
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
-
-use crate::wire::{Data, HandOff};
 
 /// What the agent is told: the goal of a path that is one, then the input. Where there is neither, the parameters are
 /// what is said; `None` if there are none either.
@@ -158,9 +157,9 @@ pub(crate) fn several_from_data(raw: &RawValue) -> Option<Several> {
 
 #[cfg(test)]
 mod tests {
-    use crate::wire;
     use jackfield_core::limits::Limits;
     use jackfield_model::FileSource;
+    use jackfield_peer::wire;
 
     use super::*;
 

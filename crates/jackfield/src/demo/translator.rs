@@ -16,13 +16,10 @@ use jackfield_kit::{
     outbound::{Outbound, OutboundRules},
     tasks::Tasks,
 };
-use jackfield_p2p::{
-    address,
-    identity::Identity,
-    node::NodeConfig,
-    serve::{Allowed, DEADLINE},
-    sidecar::{Setting, Sidecar},
+use jackfield_peer::{
+    address, allowed::Allowed, identity::Identity, node::NodeConfig, serve::DEADLINE,
 };
+use jackfield_sidecar::{Setting, Sidecar};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 

@@ -1,7 +1,7 @@
 //! A peer that the test plays: a node with a card, whose handoffs the test answers in raw JSON.
 
 use jackfield_kit::tasks::Tasks;
-use jackfield_p2p::{
+use jackfield_peer::{
     CARD, HANDOFF, HANDOFF_STREAM,
     address::way_to_peer,
     exchange,

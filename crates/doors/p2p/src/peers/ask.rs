@@ -2,14 +2,14 @@
 
 use jackfield_core::files::Files;
 use jackfield_model::{Failure, Json, Message, Part};
+use jackfield_peer::{
+    delegate::{choose, to_skill},
+    wire::{Data, HandOff, Method, Param, Skill},
+};
 use serde_json::{Map, Value};
 
 use super::list::Way;
-use crate::wire::{Data, HandOff, Method, Param, Skill};
-use crate::{
-    delegate::{choose, to_skill},
-    translate::data_from_parts,
-};
+use crate::translate::data_from_parts;
 
 /// How a caller of the hub gives what a path needs.
 const REMEDY: &str = "give it as data, or in metadata \"params\"";

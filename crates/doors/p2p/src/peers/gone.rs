@@ -5,8 +5,8 @@
 use std::collections::HashSet;
 
 use jackfield_core::{entry::AgentView, hub::Wanted, principal::Principal};
+use jackfield_peer::PeerId;
 use jiff::{SignedDuration, Timestamp};
-use libp2p::PeerId;
 
 use super::Peers;
 use crate::DOOR;
@@ -18,7 +18,7 @@ impl Peers {
     /// Forgets the agents that are away too long. Never those of a peer that is kept, nor those that
     /// [`AgentRegistry::forget_evictable`](jackfield_core::hub::AgentRegistry::forget_evictable) spares.
     pub(super) fn forget_gone(&self, now: Timestamp) {
-        let contacts = &self.0.contacts;
+        let known = &self.0.known;
         let hub = &self.0.hub;
         let owner = self.0.reception.terms().owner.clone();
         // Nobody comes meanwhile.
@@ -32,16 +32,16 @@ impl Peers {
                 continue;
             };
             if here.contains_key(&peer) {
-                contacts.seen(peer, now);
+                known.seen(peer, now);
             }
             let away_since = if here.contains_key(&peer) {
                 agent.since
             } else {
                 // After a restart, `since` knows no better than that the agent was not here since then.
-                agent.since.min(contacts.last_seen(peer, now))
+                agent.since.min(known.last_seen(peer, now))
             };
             let is_gone =
-                !agent.online && !contacts.is_kept(peer) && now.duration_since(away_since) >= AWAY;
+                !agent.online && !known.is_kept(peer) && now.duration_since(away_since) >= AWAY;
             // The receipt is nobody's: what is not forgotten now is forgotten the next time.
             if is_gone && hub.agents().forget_evictable(&agent.id).is_some() {
                 tracing::info!(agent = %agent.id, %peer, "forgotten: its peer did not come back");
@@ -49,7 +49,7 @@ impl Peers {
                 have_agents.insert(peer);
             }
         }
-        contacts.forget_seen(&have_agents);
+        known.forget_seen(&have_agents);
     }
 }
 

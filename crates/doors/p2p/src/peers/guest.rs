@@ -8,7 +8,7 @@ use jackfield_core::{
     principal::Principal,
 };
 use jackfield_model::{Failure, Owner};
-use libp2p::PeerId;
+use jackfield_peer::{PeerId, node::Node};
 use parking_lot::RwLock;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -18,7 +18,7 @@ use super::{
     visit::Visit,
     work,
 };
-use crate::{DOOR, node::Node};
+use crate::DOOR;
 
 /// One agent of a peer. Dropping it means that the agent is gone.
 #[derive(Debug)]

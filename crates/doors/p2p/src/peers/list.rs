@@ -2,12 +2,16 @@
 
 use jackfield_core::agent;
 use jackfield_model::AgentId;
-use libp2p::PeerId;
+use jackfield_peer::{
+    PeerId,
+    agent_id::{agent_id, with_suffix},
+    inquire,
+    node::Node,
+    wire::{Card, Skill},
+};
 use serde::Deserialize;
 
-use super::{profile, short};
-use crate::wire::{Card, Skill};
-use crate::{inquire, node::Node};
+use super::profile;
 
 /// One agent that a peer brings.
 #[derive(Debug, Clone)]
@@ -77,7 +81,7 @@ impl Listed {
             ..agent::Skill::default()
         });
         Some(Self {
-            id: AgentId::parse(&format!("{}@{}", entry.id, short(peer))).ok()?,
+            id: with_suffix(&entry.id, peer)?,
             profile: profile(peer, &entry.name, &entry.description, skills.collect()),
             way: Way::Hub(entry.path),
         })
@@ -92,22 +96,4 @@ pub(super) async fn fetch(node: &Node, peer: PeerId) -> Result<Vec<Listed>, Stri
     let listed = list.agents.into_iter();
     let listed = listed.filter_map(|entry| Listed::of_entry(peer, entry));
     Ok(listed.collect())
-}
-
-/// The id of a peer by its name: what fits into an id, and whose it is.
-pub(crate) fn agent_id(name: &str, peer: PeerId) -> Option<AgentId> {
-    let fits = |it: char| {
-        if it.is_ascii_alphanumeric() || it == '_' {
-            it.to_ascii_lowercase()
-        } else {
-            '-'
-        }
-    };
-    let mut slug: String = name.chars().map(fits).take(64).collect();
-    while slug.contains("--") {
-        slug = slug.replace("--", "-");
-    }
-    let slug = slug.trim_matches(['-', '_']);
-    let slug = if slug.is_empty() { "peer" } else { slug };
-    AgentId::parse(&format!("{slug}@{}", short(peer))).ok()
 }

@@ -3,7 +3,7 @@
 
 use jackfield_core::{files::Files, limits::Limits};
 use jackfield_model::{Json, Message, Part, Reason};
-use libp2p::{Multiaddr, PeerId};
+use jackfield_peer::{Multiaddr, PeerId, wire::read_card};
 use serde_json::{Value, json};
 
 use super::{
@@ -11,7 +11,6 @@ use super::{
     list::{Listed, Way},
     places_for,
 };
-use crate::wire::read_card;
 
 fn skills(skills: &Value) -> Way {
     let card = json!({"name": "x", "version": "1", "description": "", "skills": skills});

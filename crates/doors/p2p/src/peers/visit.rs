@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use jackfield_model::AgentId;
+use jackfield_peer::known::PastError;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
-
-use crate::contacts::Setback;
 
 /// A peer that is here.
 #[derive(Debug)]
@@ -28,7 +27,7 @@ pub(crate) struct Shown {
     /// Its agents that are attached, by id.
     pub(crate) agents: Vec<AgentId>,
     /// Why it is no agent.
-    pub(crate) setback: Option<Setback>,
+    pub(crate) setback: Option<PastError>,
     /// Whether it was looked at, with whatever result.
     pub(super) is_looked_at: bool,
 }

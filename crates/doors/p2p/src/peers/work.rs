@@ -4,8 +4,14 @@
 use std::sync::Arc;
 
 use jackfield_core::{bell::Bell, call::Serving, gate::Gate};
-use jackfield_model::{Artifact, Chunk, Done, End, Event, Failure, Json, Part, Reason};
-use libp2p::PeerId;
+use jackfield_model::{Artifact, Chunk, Done, End, Event, Json, Part, Reason};
+use jackfield_peer::{
+    PeerId,
+    delegate::{Delegation, DelegationError, Heard, unreachable},
+    inquire::fetch_card,
+    node::Node,
+    wire::Data,
+};
 use serde_json::value::RawValue;
 use tokio::{
     sync::Notify,
@@ -13,13 +19,7 @@ use tokio::{
 };
 
 use super::{ask, list::Way};
-use crate::wire::Data;
-use crate::{
-    delegate::{Delegation, Heard, is_broken_off, unreachable},
-    inquire::fetch_card,
-    node::Node,
-    translate::{Several, several_from_data},
-};
+use crate::translate::{Several, several_from_data};
 
 /// The id of what a peer's result has besides words.
 const RESULT: &str = "result";
@@ -50,12 +50,13 @@ pub(super) async fn carry_out(
     };
     match outcome {
         Some(Ok(done)) => serving.finish(End::Done(Box::new(done))),
-        Some(Err(failure)) => {
-            if is_broken_off(&failure) {
+        Some(Err(error)) => {
+            match error {
                 // Where all of the peer is gone, its agents leave the hub, which ends the call with that.
-                sleep(GONE).await;
+                DelegationError::BrokenOff | DelegationError::CutJson => sleep(GONE).await,
+                DelegationError::Failed(_) => {}
             }
-            serving.finish(End::Failed(failure))
+            serving.finish(End::Failed(error.into()))
         }
         // Dropping the stream resets it.
         None => return,
@@ -82,7 +83,7 @@ async fn work(
     serving: &Serving,
     opened: &mut Option<Delegation>,
     look_again: &Notify,
-) -> Result<Done, Failure> {
+) -> Result<Done, DelegationError> {
     let call = serving.call();
     let asked = ask::hand_off(way, &call.message, call.files());
     let mut hand_off = match (asked, way) {

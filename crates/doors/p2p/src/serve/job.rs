@@ -1,12 +1,17 @@
-//! What a handoff has become, and how it is answered: in one body within a deadline, or in frames.
+//! What a handoff has become at the hub: a call, a request to an agent behind HTTP, or an answer that is known already.
 
-use std::{sync::Arc, time::Duration};
+use std::{mem, sync::Arc};
 
 use jackfield_core::files::Files;
+use jackfield_peer::{
+    failure::Trouble,
+    serve::{Progress, Work},
+    wire::Data,
+};
+use jackfield_sidecar::Fetch;
 
-use super::{Answer, Frames, Trouble, fetch::Fetch, listen::Listening};
+use super::listen::{Heard, Listening};
 use crate::translate::data_from_parts;
-use crate::wire::PROTOCOL_HANDOFF_STREAM;
 
 /// Work on a handoff. Dropping it cancels the work.
 #[derive(Debug)]
@@ -19,48 +24,30 @@ pub(crate) enum Job {
     Known(String),
 }
 
-impl Job {
-    /// Answers a handoff that has become a job, or has not.
-    pub(crate) async fn answer(
-        job: Result<Self, Trouble>,
-        is_framed: bool,
-        deadline: Duration,
-    ) -> Answer {
-        if is_framed {
-            return Answer::Frames(Box::new(Frames::new(job)));
-        }
-        let outcome = match job {
-            Ok(job) => job.finish(deadline).await,
-            Err(trouble) => Err(trouble),
-        };
-        match outcome {
-            Ok(body) => Answer::Whole(body),
-            Err(Trouble::Told(error)) => Answer::Whole(error.to_json().into_bytes()),
-            Err(Trouble::Cancelled) => Answer::Reset,
+impl Work for Job {
+    async fn next(&mut self) -> Progress {
+        match self {
+            Self::Call(listening, files) => match listening.next().await {
+                Heard::Text(text) => Progress::Text(text),
+                Heard::Status(text) => Progress::Status(text),
+                Heard::Over(outcome) => {
+                    let outcome = outcome.map(|parts| Some(data_from_parts(parts, files)));
+                    Progress::Over(outcome.map_err(Trouble::from))
+                }
+            },
+            Self::Fetch(fetch) => fetch.next().await,
+            Self::Known(text) => Progress::Over(Ok(Some(Data::from_text(mem::take(text))))),
         }
     }
 
-    /// Waits for a plain answer.
-    async fn finish(self, deadline: Duration) -> Result<Vec<u8>, Trouble> {
-        let work = async {
-            match self {
-                Self::Known(text) => Ok(text.into_bytes()),
-                Self::Fetch(fetch) => fetch.whole().await,
-                Self::Call(listening, files) => {
-                    let parts = listening.whole().await?;
-                    let data = data_from_parts(parts, &files);
-                    Ok(data.as_str().as_bytes().to_vec())
-                }
-            }
-        };
-        match tokio::time::timeout(deadline, work).await {
-            Ok(outcome) => outcome,
-            Err(_) => {
-                let text = format!(
-                    "the agent did not answer within {} s; ask with \"stream\": true, or by the protocol {PROTOCOL_HANDOFF_STREAM}, for work that takes longer",
-                    deadline.as_secs_f32()
-                );
-                Err(Trouble::coded(504, text))
+    async fn whole(self) -> Result<Vec<u8>, Trouble> {
+        match self {
+            Self::Known(text) => Ok(text.into_bytes()),
+            Self::Fetch(fetch) => fetch.whole().await,
+            Self::Call(listening, files) => {
+                let parts = listening.whole().await?;
+                let data = data_from_parts(parts, &files);
+                Ok(data.as_str().as_bytes().to_vec())
             }
         }
     }

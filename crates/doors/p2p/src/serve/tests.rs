@@ -9,6 +9,8 @@ mod nodes;
 mod streamed;
 mod streams;
 
+use std::collections::HashSet;
+
 use jackfield_core::{
     agent::{Profile, Skill},
     limits::Limits,
@@ -16,9 +18,12 @@ use jackfield_core::{
 };
 use jackfield_kit::testing::{Manner, Scripted};
 use jackfield_model::{Chunk, End, Event};
+use jackfield_peer::serve::Piece;
 use serde_json::{Value, json};
 
 use super::*;
+
+type Frames = jackfield_peer::serve::Frames<Job>;
 
 /// A peer.
 const PEER: &str = "12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN";

@@ -186,7 +186,7 @@ pub(super) fn secrets(data_dir: &Path) -> Finding {
     }
     #[cfg(feature = "p2p")]
     {
-        use jackfield_p2p::identity::{FILE, Identity};
+        use jackfield_peer::identity::{FILE, Identity};
         match Identity::load(&data_dir.join(FILE)) {
             Ok(Some(_)) => known.push(FILE),
             Ok(None) => {}

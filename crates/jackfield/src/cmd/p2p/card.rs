@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use jackfield_p2p::fetch_card;
-use jackfield_p2p::wire::Card as PeerCard;
+use jackfield_peer::inquire::fetch_card;
+use jackfield_peer::wire::Card as PeerCard;
 use serde_json::Value;
 
 use super::{

@@ -6,10 +6,10 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{ArgGroup, Args};
 use jackfield_core::units::Span;
-use jackfield_p2p::wire::{Data, HandOff, Params, Skill};
-use jackfield_p2p::{
+use jackfield_peer::wire::{Data, HandOff, Params, Skill};
+use jackfield_peer::{
     delegate::{Delegation, to_skill, unreachable},
-    fetch_card,
+    inquire::fetch_card,
 };
 use jackfield_sdk::Hub;
 use serde_json::{Map, Value, json};

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use jackfield_core::units::Span;
-use jackfield_p2p::delegate::{Delegation, unreachable};
-use jackfield_p2p::wire::{HandOff, Method, path};
+use jackfield_peer::delegate::{Delegation, unreachable};
+use jackfield_peer::wire::{HandOff, Method, path};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{

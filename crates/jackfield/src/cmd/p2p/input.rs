@@ -5,7 +5,7 @@ use std::{
     io::{self, Read},
 };
 
-use jackfield_p2p::wire::{Data, Param, Params};
+use jackfield_peer::wire::{Data, Param, Params};
 use serde_json::Value;
 
 use crate::{

@@ -1,7 +1,7 @@
 //! Who is meant by PEER: an address, or somebody whom the hub's registry knows by id or name.
 
 use anyhow::Result;
-use jackfield_p2p::{
+use jackfield_peer::{
     Multiaddr, PeerId,
     address::{NoWay, way_to_peer},
 };

@@ -1,8 +1,8 @@
 //! Which skill of a peer's card is the one: the one that is named, or the one that fits a goal best. A hub's card has its
 //! agents for skills; what each of them can do, it says when asked.
 
-use jackfield_p2p::wire::{Card, Skill, read_card};
-use jackfield_p2p::{fetch, node::Node};
+use jackfield_peer::wire::{Card, Skill, read_card};
+use jackfield_peer::{inquire::fetch, node::Node};
 use jackfield_sdk::encode;
 use serde_json::Value;
 

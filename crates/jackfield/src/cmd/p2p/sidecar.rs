@@ -19,14 +19,11 @@ use jackfield_kit::{
     outbound::{Outbound, OutboundRules},
     tasks::Tasks,
 };
-use jackfield_p2p::{
-    address,
-    identity::Identity,
-    node::NodeConfig,
-    serve::{Allowed, DEADLINE},
-    sidecar::{self, RegistryAt, Setting, SidecarError},
+use jackfield_peer::{
+    address, allowed::Allowed, identity::Identity, node::NodeConfig, serve::DEADLINE,
 };
 use jackfield_sdk::{Error, encode};
+use jackfield_sidecar::{self as sidecar, RegistryAt, Setting, SidecarError};
 use tokio::signal::unix::{SignalKind, signal};
 
 use self::tell::{Places, Teller};

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use jackfield_kit::tasks::Tasks;
 use jackfield_model::{Failure, Reason};
-use jackfield_p2p::{
+use jackfield_peer::{
     PeerId,
     identity::Identity,
     node::{Node, NodeConfig},
@@ -77,8 +77,8 @@ impl Station {
         let said = async {
             loop {
                 // Whoever is gone says nothing more.
-                if let Some(said) = self.node.peer(peer)?.agent {
-                    return Some(said);
+                if let Some(is_hub) = self.node.peer(peer)?.is_hub() {
+                    return Some(is_hub);
                 }
                 if let Err(RecvError::Closed) = news.recv().await {
                     return None;
@@ -86,7 +86,7 @@ impl Station {
             }
         };
         let said = timeout(SAYS, said).await.ok().flatten();
-        said.is_some_and(|said| said.starts_with("jackfield/"))
+        said.unwrap_or(false)
     }
 
     /// What a card without skills means.
@@ -118,7 +118,7 @@ impl Station {
 
 #[cfg(test)]
 mod tests {
-    use jackfield_p2p::node::Role;
+    use jackfield_peer::node::Role;
 
     use super::*;
 

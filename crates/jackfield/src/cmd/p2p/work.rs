@@ -5,8 +5,8 @@ use std::{io, time::Duration};
 use anyhow::Result;
 use jackfield_core::units::Span;
 use jackfield_model::{Failure, Reason};
-use jackfield_p2p::delegate::{Delegation, Heard};
-use jackfield_p2p::wire::{Data, HandOff};
+use jackfield_peer::delegate::{Delegation, Heard};
+use jackfield_peer::wire::{Data, HandOff};
 use serde_json::{Value, json};
 
 use super::station::Station;
@@ -97,7 +97,7 @@ async fn hear(
                 }
                 return Ok(None);
             }
-            Err(failure) => return Ok(Some(failure)),
+            Err(error) => return Ok(Some(error.into())),
         }
     }
 }

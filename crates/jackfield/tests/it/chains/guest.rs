@@ -1,7 +1,7 @@
 //! The peer at the end of the tree, which streams its answer in frames and which the test plays. The hub keeps a
 //! connection with it through a proxy.
 
-use jackfield_p2p::exchange::{self, WriteTrouble};
+use jackfield_peer::exchange::{self, WriteTrouble};
 use jackfield_testkit::{FaultProxy, SOON};
 use serde_json::{Value, json};
 use tokio::time::timeout;

@@ -6,7 +6,7 @@ mod told;
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
 use jackfield_model::{Chunk, End, Event};
-use jackfield_p2p::identity::Identity;
+use jackfield_peer::identity::Identity;
 use jackfield_testkit::{FakeAgent, TestHub};
 use rustix::process::Signal;
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! A peer of the hub: its connection and its streams are a node's, what is said on them is the test's.
 
 use jackfield_kit::tasks::Tasks;
-use jackfield_p2p::{
+use jackfield_peer::{
     PeerId,
     identity::Identity,
     node::{Node, NodeConfig, Role},

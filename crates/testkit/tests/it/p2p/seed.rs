@@ -1,7 +1,7 @@
 //! Peers with the handlers of the seed document: they write their card or their answer, and never close the stream.
 
 use jackfield_kit::tasks::Tasks;
-use jackfield_p2p::{
+use jackfield_peer::{
     CARD, HANDOFF,
     identity::Identity,
     node::{Node, NodeConfig, Role},

@@ -12,13 +12,14 @@ use jackfield_kit::{
     outbound::{Outbound, OutboundRules},
     tasks::Tasks,
 };
-use jackfield_p2p::{
+use jackfield_peer::{
     address,
+    allowed::Allowed,
     identity::Identity,
     node::{NodeConfig, ReservationState},
-    serve::{Allowed, DEADLINE},
-    sidecar::{AgentStanding, HubStanding, RegistryAt, Setting, Sidecar, Standing},
+    serve::DEADLINE,
 };
+use jackfield_sidecar::{AgentStanding, HubStanding, RegistryAt, Setting, Sidecar, Standing};
 use jackfield_testkit::{SOON, TestHub};
 use parking_lot::Mutex;
 use reqwest::Method;

@@ -10,13 +10,17 @@ use jackfield_core::{
 };
 use jackfield_kit::tasks::Tasks;
 use jackfield_model::AgentId;
-use libp2p::{Multiaddr, identity::Keypair};
+use jackfield_peer::{
+    Multiaddr,
+    keys::Keypair,
+    known::KnownPeers,
+    node::{Node, NodeConfig},
+};
+use jackfield_registry::{Registry, RegistryRules};
 
 use super::*;
 use crate::{
-    contacts::Contacts,
-    node::{Node, NodeConfig},
-    registry::{Registry, RegistryRules},
+    saved::StoredPeers,
     serve::{Reception, Terms},
 };
 
@@ -35,19 +39,15 @@ async fn open(store: &Arc<MemoryStore>, kept: &[PeerId]) -> (Hub, Peers) {
     let registry = Registry::new(RegistryRules {
         allow_private: true,
     });
-    let contacts = Contacts::open(
-        node.clone(),
-        registry.clone(),
-        store.clone(),
-        tasks.clone(),
-        kept.collect(),
-    );
+    let stored = Arc::new(StoredPeers(store.clone()));
+    let saved = stored.load().await.unwrap();
+    let known = KnownPeers::open(node.clone(), stored, tasks.clone(), saved, kept.collect());
     let peers = Peers::new(
         hub.clone(),
         node,
         registry,
         Reception::new(hub.clone(), Terms::default(), []),
-        contacts.await.unwrap(),
+        known,
         tasks,
         false,
     );

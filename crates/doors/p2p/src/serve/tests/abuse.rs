@@ -281,3 +281,8 @@ async fn hops_are_counted_on_and_too_many_are_a_loop() {
     }
     assert!(writer.has_nothing_to_do());
 }
+
+#[test]
+fn a_sidecar_allows_as_many_hops_as_a_hub_does_by_default() {
+    assert_eq!(jackfield_peer::limits::HOPS, Limits::default().hops);
+}

@@ -3,10 +3,10 @@
 use axum::{Router, body::Bytes, extract::State, response::IntoResponse, routing::any};
 use http::{HeaderMap, StatusCode, Uri, header};
 use jackfield_kit::outbound::{Outbound, OutboundRules};
+use jackfield_sidecar::limits;
 use tokio::{net::TcpListener, sync::mpsc, task::JoinSet};
 
 use super::*;
-use crate::limits;
 
 /// What the agent got.
 #[derive(Debug, PartialEq)]

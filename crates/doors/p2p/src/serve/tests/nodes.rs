@@ -1,17 +1,19 @@
 //! The same between two nodes, over loopback sockets.
 
 use jackfield_kit::{tasks::Tasks, testing::soon};
-use libp2p::{StreamProtocol, identity::Keypair};
+use jackfield_peer::{
+    StreamProtocol,
+    exchange::{ask, write},
+    keys::Keypair,
+    limits::MAX_ANSWER,
+    node::{Node, NodeConfig, PeerEvent},
+    serve::serve_peers,
+    streams::Stream,
+    wire::{PROTOCOL_CARD, PROTOCOL_HANDOFF, PROTOCOL_HANDOFF_STREAM},
+};
 use tokio::task::JoinSet;
 
 use super::*;
-use crate::wire::{PROTOCOL_CARD, PROTOCOL_HANDOFF, PROTOCOL_HANDOFF_STREAM};
-use crate::{
-    exchange::{ask, write},
-    limits::MAX_ANSWER,
-    node::{Node, NodeConfig, PeerEvent},
-    streams::Stream,
-};
 
 const TCP: &str = "/ip4/127.0.0.1/tcp/0";
 const QUIC: &str = "/ip4/127.0.0.1/udp/0/quic-v1";

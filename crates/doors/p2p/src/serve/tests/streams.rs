@@ -6,11 +6,14 @@ use std::{
     task::{Context, Poll},
 };
 
-use libp2p::futures::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use jackfield_peer::{
+    futures::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _},
+    serve::hand_off,
+};
 use tokio::{io::DuplexStream, sync::oneshot};
 use tokio_util::compat::{Compat, TokioAsyncReadCompatExt as _};
 
-use super::{super::stream::hand_off, *};
+use super::*;
 
 fn pair() -> (Compat<DuplexStream>, Compat<DuplexStream>) {
     let (peer, ours) = tokio::io::duplex(1 << 20);

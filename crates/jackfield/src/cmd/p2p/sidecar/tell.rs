@@ -1,10 +1,8 @@
 //! What a sidecar says of itself: who it is and where on standard output, everything else on standard error; or all of it
 //! as lines of JSON. Nobody may be reading: it goes on all the same.
 
-use jackfield_p2p::{
-    node::ReservationState,
-    sidecar::{AgentStanding, HubStanding, Listing, Standing},
-};
+use jackfield_peer::node::ReservationState;
+use jackfield_sidecar::{AgentStanding, HubStanding, Listing, Standing};
 use serde_json::{Value, json};
 
 use crate::output;

@@ -1,7 +1,7 @@
 //! A peer that streams its answer in frames, by 1.1.0.
 
 use crate::matrix::protocol::Protocol;
-use jackfield_p2p::{
+use jackfield_peer::{
     CARD, HANDOFF_STREAM, PeerId,
     streams::{Incoming, Stream},
 };

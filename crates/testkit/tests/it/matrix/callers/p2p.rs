@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::matrix::protocol::Protocol;
-use jackfield_p2p::{HANDOFF_STREAM, PeerId, streams::Stream};
+use jackfield_peer::{HANDOFF_STREAM, PeerId, streams::Stream};
 use jackfield_testkit::TestHub;
 use serde_json::{Value, json};
 

@@ -1,0 +1,151 @@
+//! What an administrator is told of a peer.
+
+use jackfield_model::AgentId;
+use jackfield_peer::{PeerId, known::PastError, node::ConnectedPeer};
+use jiff::Timestamp;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::PeerRoutes;
+
+/// The peers that are connected, kept or blocked.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = KnownPeers)]
+pub(super) struct PeersView {
+    /// By id.
+    pub(super) peers: Vec<PeerView>,
+}
+
+/// A peer that is connected, kept or blocked.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = KnownPeer)]
+pub(super) struct PeerView {
+    /// Its peer id.
+    id: String,
+    /// What its card calls it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    name: Option<String>,
+    /// Whether it is connected.
+    state: State,
+    /// The other end of the best connection with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    address: Option<String>,
+    /// The addresses by which the connection is kept, then where the peer says to listen.
+    addresses: Vec<String>,
+    /// Whether all connections with it go by a relay.
+    relayed: bool,
+    /// What program it says to be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    program: Option<String>,
+    /// The agents that it brought and that are here now.
+    #[schema(value_type = Vec<String>)]
+    agents: Vec<AgentId>,
+    /// Whether the hub keeps a connection with it.
+    kept: bool,
+    /// Whether that stands in the hub's configuration file.
+    configured: bool,
+    /// Whether it may hand off to agents of this hub.
+    allowed: bool,
+    /// Whether it is refused.
+    blocked: bool,
+    /// Why it cannot be reached, or brought no agents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    error: Option<ErrorThen>,
+}
+
+/// Whether a peer is connected.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = KnownPeerState)]
+enum State {
+    /// It is.
+    Online,
+    /// It is not; one that is kept is dialled again and again.
+    Offline,
+}
+
+/// Something that went wrong.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = KnownPeerError)]
+struct ErrorThen {
+    /// What.
+    message: String,
+    /// When.
+    #[schema(value_type = String, format = DateTime)]
+    at: Timestamp,
+}
+
+impl From<PastError> for ErrorThen {
+    fn from(error: PastError) -> Self {
+        Self {
+            message: error.text,
+            at: error.at,
+        }
+    }
+}
+
+impl PeersView {
+    pub(super) fn of(door: &PeerRoutes) -> Self {
+        let mut ids: Vec<_> = door.node.connected().iter().map(|it| it.peer).collect();
+        ids.extend(door.known.ids());
+        ids.sort_by_cached_key(ToString::to_string);
+        ids.dedup();
+        let peers = ids.into_iter();
+        let peers = peers.filter_map(|peer| PeerView::of(door, peer));
+        Self {
+            peers: peers.collect(),
+        }
+    }
+}
+
+impl PeerView {
+    /// What is known of a peer, if it is connected, kept or blocked.
+    pub(super) fn of(door: &PeerRoutes, peer: PeerId) -> Option<Self> {
+        let view = Self::known(door, peer);
+        let is_there = matches!(view.state, State::Online) || view.kept || view.blocked;
+        is_there.then_some(view)
+    }
+
+    /// What is known of a peer, be it nothing.
+    pub(super) fn known(door: &PeerRoutes, peer: PeerId) -> Self {
+        let id = peer.to_string();
+        let connected = door.node.peer(peer);
+        let shown = door.peers.shown(peer).unwrap_or_default();
+        let known = door.known.get(peer).unwrap_or_default();
+        let mut addresses = known.addresses;
+        let listens = connected.iter().flat_map(|it| &it.listens);
+        for address in listens {
+            if !addresses.contains(address) {
+                addresses.push(address.clone());
+            }
+        }
+        // What went wrong with the connection is no news once it is there.
+        let error = match &connected {
+            Some(_) => shown.setback,
+            None => known.error,
+        };
+        let is_relayed = |it: &ConnectedPeer| it.is_relayed;
+        Self {
+            name: shown.name,
+            state: match connected {
+                Some(_) => State::Online,
+                None => State::Offline,
+            },
+            address: connected.as_ref().map(|it| it.address.to_string()),
+            addresses: addresses.iter().map(ToString::to_string).collect(),
+            relayed: connected.as_ref().is_some_and(is_relayed),
+            program: connected.and_then(|it| it.agent),
+            agents: shown.agents,
+            kept: known.is_kept,
+            configured: known.is_configured,
+            allowed: door.peers.may_hand_off(peer),
+            blocked: known.is_blocked,
+            error: error.map(ErrorThen::from),
+            id,
+        }
+    }
+}

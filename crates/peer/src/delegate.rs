@@ -1,0 +1,457 @@
+//! The caller's side of a handoff: work goes out by the newest protocol that the peer knows, and what comes back is heard as
+//! it comes: frames, the words of a body, or a body of JSON once it is whole. The hub's calls to peers go this way
+//! (`peers/work.rs`), and so do the commands.
+//!
+//! What nobody can know: whether words that go silent go on, since the seed's own handlers never close a stream, and whether
+//! they were cut, since over some multiplexers a reset looks like an end. After some silence they are the answer.
+
+mod skill;
+
+use std::{collections::VecDeque, future::poll_fn, pin::Pin, task::Poll, time::Duration};
+
+use jackfield_model::{Failure, Reason, StreamedText};
+use libp2p::{
+    Multiaddr, PeerId,
+    futures::{AsyncRead, AsyncWrite},
+};
+use tokio::time::{Instant, timeout_at};
+
+pub use self::skill::{choose, to_skill};
+use crate::wire::{
+    Answer, Data, Fault, HandOff, code,
+    frame::{Frame, FrameReader, Verdict},
+    read_answer,
+};
+use crate::{
+    exchange::{self, Body, Kind, Outgoing, PIECE, TooLarge},
+    failure::Trouble,
+    limits::{self, MAX_ANSWER, MAX_FRAME},
+    node::{Node, OpenError},
+    protocol::{HANDOFF, HANDOFF_STREAM},
+    streams::Stream,
+};
+
+/// Why a handoff brought no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DelegationError {
+    /// The peer ended the stream before its answer was complete. Whether the peer is gone altogether is not known here.
+    #[error("the peer ended the stream before its answer was complete")]
+    BrokenOff,
+    /// The peer ended the stream in the middle of a JSON value.
+    #[error("the peer's answer was cut: it is the beginning of a JSON value")]
+    CutJson,
+    /// Any other failure: of the peer's own telling, or of the exchange.
+    #[error("{0}")]
+    Failed(Failure),
+}
+
+impl From<Failure> for DelegationError {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl From<DelegationError> for Failure {
+    fn from(error: DelegationError) -> Self {
+        match error {
+            DelegationError::BrokenOff | DelegationError::CutJson => {
+                Self::new(Reason::Crashed, error.to_string())
+            }
+            DelegationError::Failed(failure) => failure,
+        }
+    }
+}
+
+/// What is heard of work that was handed over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Heard {
+    /// All of the request went out.
+    Sent,
+    /// The work goes on.
+    Sign,
+    /// The answer goes on.
+    Chunk(Data),
+    /// What the agent does meanwhile; no part of the answer.
+    Status(String),
+    /// It is done: the answer, or what it has besides the chunks; nothing if they are all of it.
+    Done(Option<Data>),
+}
+
+/// Work that is handed to a peer. Dropping it resets the stream, which cancels the work there.
+#[derive(Debug)]
+pub struct Delegation<S = Stream> {
+    stream: S,
+    is_framed: bool,
+    outgoing: Outgoing<Vec<u8>>,
+    is_sent: bool,
+    reading: Reading,
+    /// What was read last.
+    piece: Vec<u8>,
+    /// Frames that nobody has heard yet.
+    unheard: VecDeque<Frame>,
+    /// What the chunks said.
+    said: StreamedText,
+    /// When something last went out or came in.
+    moved: Instant,
+    /// When the answer began.
+    begun: Instant,
+}
+
+/// What comes back.
+#[derive(Debug)]
+enum Reading {
+    Frames(FrameReader),
+    Body(Body),
+}
+
+/// What happened on the stream.
+enum News {
+    Sent,
+    Read(usize),
+    Ended,
+    Silence,
+}
+
+impl Delegation {
+    /// Opens a stream for work; nothing is sent yet. Without `is_streamed` the answer comes in one body.
+    pub async fn open(
+        node: &Node,
+        peer: PeerId,
+        addresses: &[Multiaddr],
+        is_streamed: bool,
+    ) -> Result<Self, OpenError> {
+        let protocols = [HANDOFF_STREAM, HANDOFF];
+        let protocols = &protocols[usize::from(!is_streamed)..];
+        let (stream, protocol) = node.open(peer, addresses, protocols).await?;
+        let silence = node.words_silence();
+        Ok(Self::on(stream, protocol == HANDOFF_STREAM, silence))
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
+    fn on(stream: S, is_framed: bool, words_silence: Duration) -> Self {
+        Self {
+            stream,
+            is_framed,
+            outgoing: Outgoing::new(Vec::new(), false),
+            is_sent: true,
+            reading: match is_framed {
+                true => Reading::Frames(FrameReader::new(MAX_FRAME)),
+                false => Reading::Body(Body::new(MAX_ANSWER, words_silence)),
+            },
+            piece: vec![0; PIECE],
+            unheard: VecDeque::new(),
+            said: StreamedText::default(),
+            moved: Instant::now(),
+            begun: Instant::now(),
+        }
+    }
+
+    /// Whether the answer may come in pieces.
+    pub fn is_streamed(&self) -> bool {
+        self.is_framed
+    }
+
+    /// Hands the work over, once. It goes out while [`Delegation::hear`] is waited for.
+    pub fn send(&mut self, hand_off: &HandOff) {
+        // Whoever speaks the newer protocol finds the end of the request. A stream that is closed on our side cannot be
+        // reset by it any more, so that a cancel would not be heard. Of the others, some never answer before the end.
+        let closes = !self.is_framed;
+        let request = match self.is_framed {
+            true => hand_off.to_framed_json(),
+            false => hand_off.to_json(),
+        };
+        self.outgoing = Outgoing::new(request.into_bytes(), closes);
+        self.is_sent = false;
+        self.moved = Instant::now();
+    }
+
+    /// What comes next; nothing comes after [`Heard::Done`] or a failure. Cancel-safe.
+    pub async fn hear(&mut self) -> Result<Heard, DelegationError> {
+        loop {
+            if let Some(frame) = self.unheard.pop_front() {
+                match self.take(frame)? {
+                    Some(heard) => return Ok(heard),
+                    None => continue,
+                }
+            }
+            match self.next().await? {
+                News::Sent => return Ok(Heard::Sent),
+                News::Read(read) => {
+                    self.read(read)?;
+                    if let Some(words) = self.fresh_words() {
+                        return Ok(words);
+                    }
+                }
+                News::Ended => return self.ended(),
+                News::Silence => return self.silent(),
+            }
+        }
+    }
+
+    /// Ends the stream of work that is done, without a reset. Nothing depends on how that goes.
+    pub async fn end(mut self) {
+        // By the older protocol our side is closed already. A peer that has not closed its own by now never does.
+        if self.is_framed {
+            drop(exchange::finish(&mut self.stream).await);
+        }
+    }
+
+    async fn next(&mut self) -> Result<News, Failure> {
+        loop {
+            let patience = self.patience();
+            let Self {
+                stream,
+                outgoing,
+                is_sent,
+                piece,
+                moved,
+                ..
+            } = self;
+            let until = patience.map(|wait| *moved + wait);
+            let news = poll_fn(|cx| {
+                let mut stream = Pin::new(&mut *stream);
+                if outgoing.poll(stream.as_mut(), cx) {
+                    *moved = Instant::now();
+                }
+                if outgoing.is_over() && !*is_sent {
+                    *is_sent = true;
+                    if !outgoing.is_broken() {
+                        return Poll::Ready(News::Sent);
+                    }
+                }
+                // Some peers reset a stream after they have said everything.
+                stream.poll_read(cx, piece).map(|read| match read {
+                    Ok(0) | Err(_) => News::Ended,
+                    Ok(read) => News::Read(read),
+                })
+            });
+            let news = match until {
+                None => news.await,
+                Some(until) => match timeout_at(until, news).await {
+                    Ok(news) => news,
+                    // Some of the request went out meanwhile.
+                    Err(_) if patience.is_some_and(|wait| self.moved + wait > until) => continue,
+                    Err(_) if !self.outgoing.is_over() => {
+                        return Err(unsent("it does not read"));
+                    }
+                    Err(_) => News::Silence,
+                },
+            };
+            if let News::Read(_) = news {
+                self.moved = Instant::now();
+            }
+            return Ok(news);
+        }
+    }
+
+    /// How long nothing may move, where that means something.
+    fn patience(&self) -> Option<Duration> {
+        if !self.outgoing.is_over() {
+            return Some(limits::WRITE_STUCK);
+        }
+        match &self.reading {
+            Reading::Body(body) => body.patience(),
+            Reading::Frames(_) => None,
+        }
+    }
+
+    /// The words of a body that came since the last ones. The first wait a moment for the end of the stream: a peer that closes
+    /// it has given its whole answer in one piece.
+    fn fresh_words(&mut self) -> Option<Heard> {
+        let Reading::Body(body) = &mut self.reading else {
+            return None;
+        };
+        let is_due = body.is_taken() || self.begun.elapsed() >= limits::AFTER_JSON;
+        let fresh = is_due.then(|| body.take_words()).flatten();
+        fresh.map(words)
+    }
+
+    /// The peer has said nothing for as long as that means something: what came is the answer, or is handed over at least.
+    fn silent(&mut self) -> Result<Heard, DelegationError> {
+        let Reading::Body(body) = &mut self.reading else {
+            return Err(DelegationError::BrokenOff);
+        };
+        match body.kind() {
+            Kind::Json => self.whole(),
+            // The rest may come at any time.
+            Kind::CutJson => Ok(body.take_all().map_or(Heard::Sign, words)),
+            Kind::Words => match body.take_words() {
+                Some(said) => Ok(words(said)),
+                None => Ok(self.all_said()),
+            },
+        }
+    }
+
+    /// A body is the whole answer.
+    fn whole(&mut self) -> Result<Heard, DelegationError> {
+        let Reading::Body(body) = &mut self.reading else {
+            return Err(DelegationError::BrokenOff);
+        };
+        if let Answer::Error(error) = read_answer(body.bytes()) {
+            return Err(Trouble::heard(&error).into());
+        }
+        Ok(self.all_said())
+    }
+
+    /// A body is over: all of it, or the last words, and then that it is done.
+    fn all_said(&mut self) -> Heard {
+        let Reading::Body(body) = &mut self.reading else {
+            return Heard::Done(None);
+        };
+        let is_whole = !body.is_taken();
+        match body.take_all() {
+            Some(whole) if is_whole => Heard::Done(Some(Data::Text(whole))),
+            Some(last) => {
+                self.unheard.push_back(Frame::Result { data: None });
+                words(last)
+            }
+            None => Heard::Done(None),
+        }
+    }
+
+    /// Takes as much of what was read last.
+    fn read(&mut self, read: usize) -> Result<(), Failure> {
+        let bytes = &self.piece[..read];
+        if matches!(&self.reading, Reading::Body(body) if body.is_empty()) {
+            self.begun = Instant::now();
+        }
+        match &mut self.reading {
+            Reading::Frames(reader) => {
+                let frames = reader.feed(bytes).map_err(|fault| unreadable(&fault))?;
+                self.unheard.extend(frames);
+            }
+            Reading::Body(body) => body.push(bytes).map_err(|TooLarge(cap)| {
+                let text = format!("the peer's answer is larger than {cap} bytes");
+                Failure::new(Reason::TooLarge, text)
+            })?,
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, frame: Frame) -> Result<Option<Heard>, Failure> {
+        Ok(Some(match frame {
+            Frame::Accepted { .. } | Frame::Heartbeat => Heard::Sign,
+            Frame::Unknown => return Ok(None),
+            Frame::Chunk { data, .. } => {
+                self.said.push(data.as_str());
+                Heard::Chunk(data)
+            }
+            Frame::Status { text, .. } => Heard::Status(text),
+            Frame::Result {
+                data: Some(Data::Text(whole)),
+            } if !self.said.is_empty() => self.repeated(whole),
+            Frame::Result { data } => Heard::Done(data),
+            Frame::Error(error) => return Err(Trouble::heard(&error)),
+        }))
+    }
+
+    /// The words of a result that follows chunks: what they add to the chunks is one chunk more. Words that do not begin as
+    /// the chunks did are told as they are.
+    fn repeated(&mut self, whole: String) -> Heard {
+        match self.said.continued_by(&whole) {
+            Some("") => Heard::Done(None),
+            Some(rest) => {
+                self.unheard.push_front(Frame::Result { data: None });
+                Heard::Chunk(Data::Text(rest.to_owned()))
+            }
+            None => Heard::Done(Some(Data::Text(whole))),
+        }
+    }
+
+    /// What a text says beyond the chunks so far; `None` if it does not begin with them.
+    pub fn rest_of<'a>(&self, whole: &'a str) -> Option<&'a str> {
+        self.said.continued_by(whole)
+    }
+
+    /// The stream ended: what there is by now.
+    fn ended(&mut self) -> Result<Heard, DelegationError> {
+        if let Reading::Body(body) = &mut self.reading {
+            if body.is_empty() {
+                return Err(self.nothing());
+            }
+            return match body.kind() {
+                Kind::Json => self.whole(),
+                Kind::CutJson => Err(DelegationError::CutJson),
+                Kind::Words => Ok(self.all_said()),
+            };
+        }
+        let reading = std::mem::replace(
+            &mut self.reading,
+            Reading::Body(Body::new(0, Duration::ZERO)),
+        );
+        let Reading::Frames(reader) = reading else {
+            return Err(DelegationError::BrokenOff);
+        };
+        let (last, verdict) = reader.finish();
+        if let Some(last) = last.filter(Frame::is_last)
+            && let Some(heard) = self.take(last)?
+        {
+            return Ok(heard);
+        }
+        match verdict {
+            Verdict::Plain(body) => self.no_frames(&body),
+            Verdict::Complete | Verdict::Cut => Err(DelegationError::BrokenOff),
+        }
+    }
+
+    /// Where frames were agreed on, one body can only be an error, of a peer that did not get as far as the request.
+    fn no_frames(&mut self, body: &[u8]) -> Result<Heard, DelegationError> {
+        match read_answer(body) {
+            Answer::Error(error) => Err(Trouble::heard(&error).into()),
+            Answer::Body([]) => Err(self.nothing()),
+            Answer::Body(body) => {
+                let text = "the peer's answer cannot be read: it is no stream of frames, which are lines of JSON";
+                let text = match Frame::read(body, MAX_FRAME) {
+                    Ok(_) => text.to_owned(),
+                    Err(fault) => format!("{text}: {fault}"),
+                };
+                Err(Failure::new(Reason::Crashed, text).into())
+            }
+        }
+    }
+
+    fn nothing(&mut self) -> DelegationError {
+        match self.outgoing.take_trouble() {
+            Some(error) => unsent(&error.to_string()).into(),
+            None => DelegationError::BrokenOff,
+        }
+    }
+}
+
+/// The next words of a body.
+fn words(text: String) -> Heard {
+    Heard::Chunk(Data::Text(text))
+}
+
+/// Why there is no way to a peer.
+pub fn unreachable(error: &OpenError) -> Failure {
+    let reason = match error {
+        OpenError::TooMany => Reason::Busy,
+        OpenError::TooSlow => Reason::Timeout,
+        OpenError::Unsupported => Reason::Unsupported,
+        OpenError::NoAddress
+        | OpenError::Unreachable(_)
+        | OpenError::TurnedAway(_)
+        | OpenError::Lost
+        | OpenError::Stopped => Reason::Offline,
+    };
+    Failure::new(reason, error.to_string())
+}
+
+fn unreadable(fault: &Fault) -> Failure {
+    let reason = match fault.code {
+        code::TOO_LARGE => Reason::TooLarge,
+        _ => Reason::Crashed,
+    };
+    let text = format!("the peer's answer cannot be read: {fault}");
+    Failure::new(reason, text)
+}
+
+fn unsent(why: &str) -> Failure {
+    let text = format!("the request did not get to the peer: {why}");
+    Failure::new(Reason::Offline, text)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,79 @@
+//! What is asked of a peer in one breath: its card, or what it says of itself at a path.
+
+use std::time::Duration;
+
+use jackfield_model::{Failure, Reason};
+use libp2p::{Multiaddr, PeerId, StreamProtocol};
+
+use crate::wire::{Answer, Card, HandOff, MAX_CARD, Method, NoCard, read_answer, read_card};
+use crate::{
+    delegate::unreachable,
+    exchange::{self, AskTrouble},
+    failure::Trouble,
+    limits::MAX_ANSWER,
+    node::Node,
+    protocol::{CARD, HANDOFF},
+};
+
+/// How long a peer has to show its card, or its list of agents.
+const ANSWER: Duration = Duration::from_secs(10);
+
+/// The card of a peer, over a connection that proves that it is the peer's.
+pub async fn fetch_card(
+    node: &Node,
+    peer: PeerId,
+    addresses: &[Multiaddr],
+) -> Result<Card, Failure> {
+    let answer = ask(node, peer, addresses, CARD, b"", MAX_CARD).await?;
+    read_card(&answer).map_err(|no_card| match no_card {
+        NoCard::Error(error) => Trouble::heard(&error),
+        NoCard::Fault(fault) => {
+            let text = format!("the peer's card cannot be read: {fault}");
+            Failure::new(Reason::Crashed, text)
+        }
+    })
+}
+
+/// What a peer says at a path of its own, such as a hub at `/agents`.
+pub async fn fetch(
+    node: &Node,
+    peer: PeerId,
+    addresses: &[Multiaddr],
+    path: &str,
+) -> Result<Vec<u8>, Failure> {
+    let request = HandOff::new(Method::Get, path).to_json();
+    let answer = ask(
+        node,
+        peer,
+        addresses,
+        HANDOFF,
+        request.as_bytes(),
+        MAX_ANSWER,
+    );
+    let answer = answer.await?;
+    match read_answer(&answer) {
+        Answer::Error(error) => Err(Trouble::heard(&error)),
+        Answer::Body(_) => Ok(answer),
+    }
+}
+
+async fn ask(
+    node: &Node,
+    peer: PeerId,
+    addresses: &[Multiaddr],
+    protocol: StreamProtocol,
+    request: &[u8],
+    cap: usize,
+) -> Result<Vec<u8>, Failure> {
+    let opened = node.open(peer, addresses, &[protocol]).await;
+    let (mut stream, _) = opened.map_err(|error| unreachable(&error))?;
+    let answer = exchange::ask(&mut stream, request, cap, ANSWER).await;
+    answer.map_err(|trouble| {
+        let reason = match trouble {
+            AskTrouble::TooLarge(_) => Reason::TooLarge,
+            AskTrouble::TooSlow => Reason::Timeout,
+            AskTrouble::Broken(_) => Reason::Offline,
+        };
+        Failure::new(reason, trouble.to_string())
+    })
+}

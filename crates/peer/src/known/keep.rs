@@ -1,0 +1,64 @@
+//! How a connection with a peer is kept: dialled until it is there, and again when it is gone.
+
+use libp2p::{Multiaddr, PeerId};
+use tokio::{sync::broadcast::error::RecvError, time::sleep};
+
+use super::{Entry, KnownPeers, PastError};
+use crate::{node::OpenError, waits::Waits};
+
+impl KnownPeers {
+    /// Keeps the connection from now on, by the addresses that are known now.
+    pub(super) fn start(&self, peer: PeerId, entry: &mut Entry) {
+        let over = self.0.tasks.stop_token().child_token();
+        let staying = self.clone().stay_connected(peer, entry.addresses());
+        // What kept it before ends with this.
+        entry.keeping = Some(over.clone().drop_guard());
+        let task = async move { over.run_until_cancelled(staying).await };
+        self.0.tasks.spawn(task);
+    }
+
+    async fn stay_connected(self, peer: PeerId, addresses: Vec<Multiaddr>) {
+        let node = &self.0.node;
+        let mut news = node.watch();
+        let mut waits = Waits::new();
+        loop {
+            let tried = self.connect(&addresses).await;
+            if tried == Err(OpenError::Stopped) {
+                return;
+            }
+            self.tried(peer, tried.err());
+            if node.peer(peer).is_some() {
+                waits.start_over();
+            }
+            while node.peer(peer).is_some() {
+                // It may have gone and come by itself since.
+                node.keep(peer);
+                if let Err(RecvError::Closed) = news.recv().await {
+                    return;
+                }
+            }
+            sleep(waits.next()).await;
+        }
+    }
+
+    /// Dials one address after the other.
+    async fn connect(&self, addresses: &[Multiaddr]) -> Result<(), OpenError> {
+        let mut tried = Err(OpenError::NoAddress);
+        for address in addresses {
+            tried = self.0.node.connect(address.clone()).await.map(|_| ());
+            if matches!(tried, Ok(()) | Err(OpenError::Stopped)) {
+                break;
+            }
+        }
+        tried
+    }
+
+    fn tried(&self, peer: PeerId, error: Option<OpenError>) {
+        if let Some(error) = &error {
+            tracing::debug!(%peer, %error, "a peer cannot be reached");
+        }
+        if let Some(entry) = self.0.peers.lock().get_mut(&peer) {
+            entry.error = error.map(|error| PastError::now(error.to_string()));
+        }
+    }
+}

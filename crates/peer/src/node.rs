@@ -1,0 +1,473 @@
+//! The node: the hub's place in the network of peers. It connects, opens and accepts streams, says who is there, and may
+//! hold places at relays or be one. It knows no protocol of its own.
+//!
+//! One task owns the swarm (`node/swarm.rs`) and takes commands; [`Node`] is the handle that everybody else has.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use futures_util::{StreamExt as _, stream::FuturesUnordered};
+use jackfield_kit::tasks::Tasks;
+use libp2p::{Multiaddr, PeerId, StreamProtocol, identity::Keypair, multiaddr::Protocol};
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use tokio::{
+    sync::{Semaphore, broadcast, mpsc, oneshot, watch},
+    time::{sleep, timeout},
+};
+
+mod behaviour;
+mod board;
+mod command;
+mod guests;
+mod pong;
+mod reservation;
+mod swarm;
+#[cfg(test)]
+mod tests;
+mod unreached;
+
+use self::{board::Board, command::Command, guests::Guests, swarm::SwarmTask};
+pub use self::{
+    board::{ConnectedPeer, PeerEvent},
+    reservation::{Reservation, ReservationState},
+};
+use crate::{
+    address::{ip_of, is_relayed, peer_of, sort},
+    allowed::Allowed,
+    limits,
+    streams::{AlreadyAccepted, Desk, Incoming, Opened, Stream, StreamTrouble},
+};
+
+/// How a node is set up.
+#[derive(Debug, Clone)]
+pub struct NodeConfig {
+    /// Where it listens; port 0 takes any.
+    pub listen: Vec<Multiaddr>,
+    /// Under which addresses others reach it, where it cannot know that by itself.
+    pub external: Vec<Multiaddr>,
+    /// Whether it is a relay for peers that cannot be reached.
+    pub relay_server: Option<RelayLimits>,
+    /// What it tells others to be.
+    pub role: Role,
+    /// How long a peer that answers in words and does not close its stream may be silent before its answer counts as whole;
+    /// see [`limits::WORDS_SILENCE`].
+    pub words_silence: Duration,
+}
+
+impl Default for NodeConfig {
+    fn default() -> Self {
+        Self {
+            listen: Vec::new(),
+            external: Vec::new(),
+            relay_server: None,
+            role: Role::default(),
+            words_silence: limits::WORDS_SILENCE,
+        }
+    }
+}
+
+/// What a node tells others to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Role {
+    /// A hub, which other hubs ask for its agents.
+    #[default]
+    Hub,
+    /// One agent.
+    Sidecar,
+}
+
+/// What a relay gives away.
+#[derive(Debug, Clone)]
+pub struct RelayLimits {
+    /// Who may have a place besides those that [`Node::allow_relay`] names: a peer that asks for one as soon as it is
+    /// connected has had no time to register.
+    pub allowed: Allowed,
+    /// Places for peers that wait to be called.
+    pub reservations: usize,
+    /// Of these for one peer.
+    pub reservations_per_peer: usize,
+    /// Connections that it carries at a time.
+    pub circuits: usize,
+    /// Of these for one caller.
+    pub circuits_per_peer: usize,
+    /// How long it carries one: a long answer fits.
+    pub circuit_seconds: u32,
+    /// How many bytes it carries of one: two of the largest results.
+    pub circuit_bytes: u64,
+}
+
+impl Default for RelayLimits {
+    fn default() -> Self {
+        Self {
+            allowed: Allowed::nobody(),
+            reservations: 128,
+            reservations_per_peer: 2,
+            circuits: 64,
+            circuits_per_peer: 4,
+            circuit_seconds: 600,
+            circuit_bytes: 16 * 1024 * 1024,
+        }
+    }
+}
+
+/// Why a node did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum NodeError {
+    /// A transport could not be set up.
+    #[error("cannot set up {what}")]
+    SetUp {
+        /// Which part.
+        what: &'static str,
+        /// Why.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// It could not listen.
+    #[error("cannot listen on {address}: {why}")]
+    Listen {
+        /// Where.
+        address: Multiaddr,
+        /// Why.
+        why: String,
+    },
+}
+
+/// Why there is no stream to a peer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OpenError {
+    /// The peer is not connected, and no address of it is known; or an address names no peer.
+    #[error("there is no address of this peer")]
+    NoAddress,
+    /// No address led to the peer.
+    #[error("cannot connect {0}")]
+    Unreachable(String),
+    /// Somebody took the connection and closed it before anything was said.
+    #[error("cannot connect {0}")]
+    TurnedAway(String),
+    /// Connecting, or opening the stream, took too long.
+    #[error("the peer did not answer in time")]
+    TooSlow,
+    /// The peer knows none of the protocols.
+    #[error("the peer knows none of the protocols")]
+    Unsupported,
+    /// The connection broke twice in a row before the stream was open.
+    #[error("the connection was lost")]
+    Lost,
+    /// There are too many streams to this peer already.
+    #[error("too many streams to this peer")]
+    TooMany,
+    /// The node has stopped.
+    #[error("the node has stopped")]
+    Stopped,
+}
+
+/// A handle of the node; clones are the same node, which stops when all of them are gone or its tasks are told to.
+#[derive(Clone)]
+pub struct Node(Arc<Inner>);
+
+struct Inner {
+    peer_id: PeerId,
+    commands: mpsc::Sender<Command>,
+    desk: Arc<Desk>,
+    board: Arc<Board>,
+    guests: Arc<Guests>,
+    places: Mutex<FxHashMap<PeerId, Arc<Semaphore>>>,
+    tasks: Tasks,
+    words_silence: Duration,
+}
+
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Node").field(&self.0.peer_id).finish()
+    }
+}
+
+impl Node {
+    /// Starts a node; when this returns, it listens. Its task is one of `tasks`: told to stop, it takes no more streams,
+    /// waits for those that are open, and says goodbye.
+    pub async fn start(config: NodeConfig, key: Keypair, tasks: &Tasks) -> Result<Self, NodeError> {
+        let desk = Arc::new(Desk::new());
+        let words_silence = config.words_silence;
+        let relay = config.relay_server.as_ref();
+        let allowed = relay.map_or_else(Allowed::nobody, |relay| relay.allowed.clone());
+        let peer_id = key.public().to_peer_id();
+        let board = Arc::new(Board::new(peer_id));
+        let guests = Arc::new(Guests::new(allowed, Arc::clone(&board)));
+        let swarm = behaviour::build(key, &config, Arc::clone(&desk), Arc::clone(&guests))?;
+        let (commands, queue) = mpsc::channel(limits::COMMANDS);
+        let mut task = SwarmTask::new(
+            swarm,
+            queue,
+            Arc::clone(&desk),
+            Arc::clone(&board),
+            Arc::clone(&guests),
+        );
+        task.listen(config).await?;
+        tasks.spawn(task.run(tasks.stop_token().clone()));
+        Ok(Self(Arc::new(Inner {
+            peer_id,
+            commands,
+            desk,
+            board,
+            guests,
+            places: Mutex::default(),
+            tasks: tasks.clone(),
+            words_silence,
+        })))
+    }
+
+    /// See [`NodeConfig::words_silence`].
+    pub(crate) fn words_silence(&self) -> Duration {
+        self.0.words_silence
+    }
+
+    /// Its own id.
+    pub fn peer_id(&self) -> PeerId {
+        self.0.peer_id
+    }
+
+    /// Where others reach it: each with `/p2p/ID` at its end, TCP before QUIC, by relays last.
+    pub fn addresses(&self) -> Vec<Multiaddr> {
+        self.0.board.addresses()
+    }
+
+    /// The same as they change, from now on.
+    pub fn watch_addresses(&self) -> watch::Receiver<Vec<Multiaddr>> {
+        self.0.board.watch_addresses()
+    }
+
+    /// Who is connected.
+    pub fn connected(&self) -> Vec<ConnectedPeer> {
+        self.0.board.connected()
+    }
+
+    /// One of those who are connected.
+    pub fn peer(&self, peer: PeerId) -> Option<ConnectedPeer> {
+        self.0.board.peer(peer)
+    }
+
+    /// Who comes and goes from now on. A reader that lags looks at [`Node::connected`] again.
+    pub fn watch(&self) -> broadcast::Receiver<PeerEvent> {
+        self.0.board.watch()
+    }
+
+    /// Opens a stream by the first of the protocols that the peer knows, and connects before if it has to. A connection
+    /// that breaks before the stream is open is made anew once: nothing was said on it.
+    pub async fn open(
+        &self,
+        peer: PeerId,
+        addresses: &[Multiaddr],
+        protocols: &[StreamProtocol],
+    ) -> Result<(Stream, StreamProtocol), OpenError> {
+        let place = self
+            .places(peer)
+            .try_acquire_owned()
+            .map_err(|_| OpenError::TooMany)?;
+        let mut is_second = false;
+        loop {
+            self.reach(peer, addresses).await?;
+            match self.open_here(peer, protocols).await {
+                Err(OpenError::Lost) if !is_second => is_second = true,
+                opened => {
+                    return opened.map(|(stream, protocol)| (stream.in_place(place), protocol));
+                }
+            }
+        }
+    }
+
+    /// Connects with the peer that this address ends in, and keeps the connection from then on, used or not.
+    pub async fn connect(&self, address: Multiaddr) -> Result<PeerId, OpenError> {
+        let peer = peer_of(&address).ok_or(OpenError::NoAddress)?;
+        self.connect_any(peer, &[address]).await?;
+        Ok(peer)
+    }
+
+    /// The same by the best of several addresses.
+    pub async fn connect_any(
+        &self,
+        peer: PeerId,
+        addresses: &[Multiaddr],
+    ) -> Result<(), OpenError> {
+        self.reach(peer, addresses).await?;
+        self.keep(peer);
+        Ok(())
+    }
+
+    /// The same, but this very address has to lead to the peer, whether it is connected or not.
+    pub async fn connect_by(&self, address: Multiaddr) -> Result<PeerId, OpenError> {
+        let peer = peer_of(&address).ok_or(OpenError::NoAddress)?;
+        let tried = timeout(limits::CONNECT, self.dial_way(peer, vec![address], true)).await;
+        tried.map_err(|_| OpenError::TooSlow)??;
+        self.keep(peer);
+        Ok(peer)
+    }
+
+    /// Keeps the connections with a peer, whoever made them, although nothing uses them. That ends with the last of them.
+    pub fn keep(&self, peer: PeerId) {
+        self.0.desk.keep(peer, true);
+    }
+
+    /// Ends the connections with a peer, and keeps new ones no longer.
+    pub fn disconnect(&self, peer: PeerId) {
+        self.0.desk.keep(peer, false);
+        self.tell(Command::Disconnect(peer));
+    }
+
+    /// Refuses a peer, and ends its connections; or lets it in again.
+    pub fn block(&self, peer: PeerId, is_blocked: bool) {
+        self.tell(Command::Block(peer, is_blocked));
+    }
+
+    /// Adds an address under which others reach this node.
+    pub fn add_external_address(&self, address: Multiaddr) {
+        self.tell(Command::AddExternal(address));
+    }
+
+    /// Whether this peer may hold a place at our relay. A place that it has ends when it is to be renewed.
+    pub fn allow_relay(&self, peer: PeerId, is_allowed: bool) {
+        self.0.guests.register(peer, is_allowed);
+    }
+
+    /// Takes the streams that peers open by this protocol.
+    pub fn accept(&self, protocol: StreamProtocol) -> Result<Incoming, AlreadyAccepted> {
+        self.0.desk.accept(protocol)
+    }
+
+    /// Holds a place at a relay, given by an address that ends in its `/p2p/ID`, as long as the result lives: a place
+    /// that is lost is asked for again.
+    pub fn reserve(&self, relay: Multiaddr) -> Result<Reservation, OpenError> {
+        let peer = peer_of(&relay).ok_or(OpenError::NoAddress)?;
+        if is_relayed(&relay) {
+            return Err(OpenError::NoAddress);
+        }
+        Ok(reservation::hold(self.clone(), peer, relay))
+    }
+
+    async fn reach(&self, peer: PeerId, addresses: &[Multiaddr]) -> Result<(), OpenError> {
+        timeout(limits::CONNECT, self.dial(peer, addresses))
+            .await
+            .map_err(|_| OpenError::TooSlow)?
+    }
+
+    /// Dials the better ways first; the others join when these fail or take long.
+    async fn dial(&self, peer: PeerId, addresses: &[Multiaddr]) -> Result<(), OpenError> {
+        let mut ways = ways_to(addresses).into_iter();
+        // Without an address, the swarm still knows whether the peer is connected.
+        let first = ways.next().unwrap_or_default();
+        let mut dials = FuturesUnordered::new();
+        dials.push(self.dial_patiently(peer, first));
+        loop {
+            tokio::select! {
+                dialled = dials.next() => match dialled {
+                    Some(Ok(())) => return Ok(()),
+                    Some(Err(error)) => match ways.next() {
+                        Some(way) => dials.push(self.dial_patiently(peer, way)),
+                        None if dials.is_empty() => return Err(error),
+                        None => {}
+                    },
+                    None => return Err(OpenError::NoAddress),
+                },
+                () = sleep(limits::HEAD_START), if ways.len() > 0 => {
+                    dials.extend(ways.next().map(|way| self.dial_patiently(peer, way)));
+                }
+            }
+        }
+    }
+
+    /// Some peers take only so many connections a second, and close one more at once: it is tried once again.
+    async fn dial_patiently(
+        &self,
+        peer: PeerId,
+        addresses: Vec<Multiaddr>,
+    ) -> Result<(), OpenError> {
+        match self.dial_way(peer, addresses.clone(), false).await {
+            Err(OpenError::TurnedAway(_)) => {
+                sleep(limits::TURNED_AWAY).await;
+                self.dial_way(peer, addresses, false).await
+            }
+            dialled => dialled,
+        }
+    }
+
+    async fn dial_way(
+        &self,
+        peer: PeerId,
+        addresses: Vec<Multiaddr>,
+        is_trial: bool,
+    ) -> Result<(), OpenError> {
+        let (reply, dialled) = oneshot::channel();
+        self.send(Command::Dial {
+            peer,
+            addresses,
+            is_trial,
+            reply,
+        })
+        .await?;
+        dialled.await.map_err(|_| OpenError::Stopped)?
+    }
+
+    async fn open_here(
+        &self,
+        peer: PeerId,
+        protocols: &[StreamProtocol],
+    ) -> Result<(Stream, StreamProtocol), OpenError> {
+        let (reply, opened) = oneshot::channel::<Opened>();
+        self.send(Command::Open {
+            peer,
+            protocols: protocols.to_vec(),
+            reply,
+        })
+        .await?;
+        match timeout(limits::OPEN, opened).await {
+            Ok(Ok(Ok(opened))) => Ok(opened),
+            Ok(Ok(Err(StreamTrouble::Unsupported))) => Err(OpenError::Unsupported),
+            Ok(Ok(Err(StreamTrouble::Slow))) | Err(_) => Err(OpenError::TooSlow),
+            // A reply that was dropped went down with its connection.
+            Ok(Ok(Err(StreamTrouble::Lost)) | Err(_)) => Err(OpenError::Lost),
+        }
+    }
+
+    fn places(&self, peer: PeerId) -> Arc<Semaphore> {
+        let mut places = self.0.places.lock();
+        // Those that nobody holds are forgotten; there are as many as peers that we have streams to.
+        places.retain(|_, free| Arc::strong_count(free) > 1);
+        let fresh = || Arc::new(Semaphore::new(limits::STREAMS_TO_PEER));
+        Arc::clone(places.entry(peer).or_insert_with(fresh))
+    }
+
+    async fn send(&self, command: Command) -> Result<(), OpenError> {
+        let sent = self.0.commands.send(command).await;
+        sent.map_err(|_| OpenError::Stopped)
+    }
+
+    /// Sends a command that nobody waits for.
+    fn tell(&self, command: Command) {
+        if let Err(mpsc::error::TrySendError::Full(command)) = self.0.commands.try_send(command) {
+            let commands = self.0.commands.clone();
+            self.0
+                .tasks
+                .spawn(async move { commands.send(command).await });
+        }
+    }
+}
+
+/// The addresses in the groups that are tried together: direct ones by TCP, by QUIC, then relays. Those of this machine come
+/// first: whoever dials them counts there as one of its programs.
+fn ways_to(addresses: &[Multiaddr]) -> Vec<Vec<Multiaddr>> {
+    let mut addresses = addresses.to_vec();
+    sort(&mut addresses);
+    let kind = |address: &Multiaddr| {
+        let is_quic = address.iter().any(|part| matches!(part, Protocol::QuicV1));
+        let is_here = ip_of(address).is_some_and(|ip| ip.is_loopback());
+        (
+            is_relayed(address),
+            is_quic && !is_relayed(address),
+            !is_here,
+        )
+    };
+    addresses.sort_by_key(kind);
+    addresses
+        .chunk_by(|a, b| kind(a) == kind(b))
+        .map(<[Multiaddr]>::to_vec)
+        .collect()
+}

@@ -1,0 +1,286 @@
+//! The board: what the swarm's task knows about addresses and peers, for everybody to read at once.
+
+use libp2p::{Multiaddr, PeerId, StreamProtocol, core::ConnectedPoint, swarm::ConnectionId};
+use parking_lot::RwLock;
+use rustc_hash::FxHashMap;
+use tokio::{
+    sync::{broadcast, watch},
+    time::Instant,
+};
+
+use crate::{
+    address::{is_relayed, sort, with_peer},
+    limits,
+    origin::Origin,
+};
+
+/// A peer that is connected.
+#[derive(Debug, Clone)]
+pub struct ConnectedPeer {
+    /// Who it is, as the connection proved it.
+    pub peer: PeerId,
+    /// The other end of the best connection with it.
+    pub address: Multiaddr,
+    /// Whether all connections with it go by a relay.
+    pub is_relayed: bool,
+    /// Where it comes from: by the connection that is trusted least.
+    pub origin: Origin,
+    /// What program it says to be; unknown until it said so.
+    pub agent: Option<String>,
+    /// The protocols that it says to know.
+    pub protocols: Vec<StreamProtocol>,
+    /// Where it says to listen, with its id at the end. Nobody has tried.
+    pub listens: Vec<Multiaddr>,
+    /// When it last gave a sign of life.
+    pub seen: Instant,
+}
+
+impl ConnectedPeer {
+    /// Returns whether the peer says to be a hub of this kind; `None` until it has said what it is.
+    pub fn is_hub(&self) -> Option<bool> {
+        let program = self.agent.as_deref()?;
+        Some(program.starts_with("jackfield/"))
+    }
+}
+
+/// What happens to peers.
+#[derive(Debug, Clone)]
+pub enum PeerEvent {
+    /// A peer that was not connected is now.
+    Connected {
+        /// Who.
+        peer: PeerId,
+        /// The other end of the connection.
+        address: Multiaddr,
+        /// Whether it goes by a relay.
+        is_relayed: bool,
+    },
+    /// A connected peer said which protocols it knows.
+    Identified {
+        /// Who.
+        peer: PeerId,
+        /// Which.
+        protocols: Vec<StreamProtocol>,
+    },
+    /// The last connection with a peer ended.
+    Disconnected {
+        /// Who.
+        peer: PeerId,
+        /// Why, as far as that is known; it was closed here if nothing is.
+        why: Option<String>,
+    },
+}
+
+#[derive(Debug)]
+pub(super) struct Board {
+    own: PeerId,
+    state: RwLock<State>,
+    addresses: watch::Sender<Vec<Multiaddr>>,
+    news: broadcast::Sender<PeerEvent>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    peers: FxHashMap<PeerId, Known>,
+}
+
+#[derive(Debug)]
+struct Known {
+    /// Direct ones first, and the newest first among equals.
+    lines: Vec<Line>,
+    agent: Option<String>,
+    protocols: Vec<StreamProtocol>,
+    listens: Vec<Multiaddr>,
+    seen: Instant,
+}
+
+#[derive(Debug)]
+struct Line {
+    id: ConnectionId,
+    address: Multiaddr,
+    is_relayed: bool,
+    origin: Origin,
+}
+
+/// No program has a longer name; it is shown to people.
+const MAX_AGENT: usize = 128;
+/// A machine has a few addresses, each by some transports.
+const MAX_LISTENS: usize = 16;
+
+impl Board {
+    pub(super) fn new(own: PeerId) -> Self {
+        Self {
+            own,
+            state: RwLock::default(),
+            addresses: watch::Sender::default(),
+            news: broadcast::Sender::new(limits::NEWS),
+        }
+    }
+
+    pub(super) fn addresses(&self) -> Vec<Multiaddr> {
+        self.addresses.borrow().clone()
+    }
+
+    pub(super) fn watch_addresses(&self) -> watch::Receiver<Vec<Multiaddr>> {
+        self.addresses.subscribe()
+    }
+
+    pub(super) fn connected(&self) -> Vec<ConnectedPeer> {
+        let state = self.state.read();
+        let peers = state.peers.iter();
+        peers
+            .filter_map(|(peer, known)| known.show(*peer))
+            .collect()
+    }
+
+    pub(super) fn peer(&self, peer: PeerId) -> Option<ConnectedPeer> {
+        self.state.read().peers.get(&peer)?.show(peer)
+    }
+
+    pub(super) fn watch(&self) -> broadcast::Receiver<PeerEvent> {
+        self.news.subscribe()
+    }
+
+    pub(super) fn set_addresses(&self, addresses: impl Iterator<Item = Multiaddr>) {
+        let mut addresses = addresses
+            .map(|address| with_peer(address, self.own))
+            .collect();
+        sort(&mut addresses);
+        self.addresses.send_if_modified(|had| {
+            let is_new = *had != addresses;
+            *had = addresses;
+            is_new
+        });
+    }
+
+    pub(super) fn connection_made(&self, peer: PeerId, id: ConnectionId, end: &ConnectedPoint) {
+        let line = Line {
+            id,
+            address: end.get_remote_address().clone(),
+            is_relayed: end.is_relayed() || is_relayed(end.get_remote_address()),
+            origin: Origin::of(end),
+        };
+        let event = PeerEvent::Connected {
+            peer,
+            address: line.address.clone(),
+            is_relayed: line.is_relayed,
+        };
+        let mut state = self.state.write();
+        let known = state.peers.entry(peer).or_insert_with(|| Known {
+            lines: Vec::new(),
+            agent: None,
+            protocols: Vec::new(),
+            listens: Vec::new(),
+            seen: Instant::now(),
+        });
+        let is_first = known.lines.is_empty();
+        known.lines.insert(0, line);
+        known.lines.sort_by_key(|line| line.is_relayed);
+        known.seen = Instant::now();
+        drop(state);
+        if is_first {
+            self.tell(event);
+        }
+    }
+
+    pub(super) fn connection_ended(&self, peer: PeerId, id: ConnectionId, why: Option<String>) {
+        let mut state = self.state.write();
+        let Some(known) = state.peers.get_mut(&peer) else {
+            return;
+        };
+        known.lines.retain(|line| line.id != id);
+        if known.lines.is_empty() {
+            state.peers.remove(&peer);
+            drop(state);
+            self.tell(PeerEvent::Disconnected { peer, why });
+        }
+    }
+
+    pub(super) fn peer_alive(&self, peer: PeerId) {
+        if let Some(known) = self.state.write().peers.get_mut(&peer) {
+            known.seen = Instant::now();
+        }
+    }
+
+    pub(super) fn peer_identified(
+        &self,
+        peer: PeerId,
+        agent: &str,
+        protocols: Vec<StreamProtocol>,
+        listens: Vec<Multiaddr>,
+    ) {
+        let mut state = self.state.write();
+        let Some(known) = state.peers.get_mut(&peer) else {
+            return;
+        };
+        known.agent = Some(agent[..agent.floor_char_boundary(MAX_AGENT)].to_owned());
+        known.protocols.clone_from(&protocols);
+        let listens = listens.into_iter().take(MAX_LISTENS);
+        known.listens = listens.map(|it| with_peer(it, peer)).collect();
+        sort(&mut known.listens);
+        known.seen = Instant::now();
+        drop(state);
+        self.tell(PeerEvent::Identified { peer, protocols });
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.state.read().peers.is_empty()
+    }
+
+    fn tell(&self, event: PeerEvent) {
+        // Without a reader there is nobody to tell.
+        drop(self.news.send(event));
+    }
+}
+
+impl Known {
+    fn show(&self, peer: PeerId) -> Option<ConnectedPeer> {
+        let best = self.lines.first()?;
+        let origins = self.lines.iter().map(|line| line.origin);
+        Some(ConnectedPeer {
+            peer,
+            address: best.address.clone(),
+            is_relayed: best.is_relayed,
+            origin: origins.min()?,
+            agent: self.agent.clone(),
+            protocols: self.protocols.clone(),
+            listens: self.listens.clone(),
+            seen: self.seen,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use libp2p::core::{Endpoint, transport::PortUse};
+
+    use super::*;
+
+    #[test]
+    fn a_peer_is_trusted_as_much_as_the_least_of_its_connections() {
+        let peer = PeerId::random();
+        let board = Board::new(PeerId::random());
+        let here: Multiaddr = "/ip4/127.0.0.1/tcp/1".parse().unwrap();
+        let (came, dialled) = (
+            ConnectionId::new_unchecked(1),
+            ConnectionId::new_unchecked(2),
+        );
+        let origin = || board.peer(peer).map(|it| it.origin);
+        assert_eq!(origin(), None);
+        let ends = ConnectedPoint::Listener {
+            local_addr: here.clone(),
+            send_back_addr: here.clone(),
+        };
+        board.connection_made(peer, came, &ends);
+        assert_eq!(origin(), Some(Origin::ThisMachine));
+        let ends = ConnectedPoint::Dialer {
+            address: here,
+            role_override: Endpoint::Dialer,
+            port_use: PortUse::Reuse,
+        };
+        board.connection_made(peer, dialled, &ends);
+        assert_eq!(origin(), Some(Origin::Elsewhere));
+        board.connection_ended(peer, dialled, None);
+        assert_eq!(origin(), Some(Origin::ThisMachine));
+    }
+}

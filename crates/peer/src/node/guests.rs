@@ -1,0 +1,43 @@
+//! Who may hold a place at our relay: whoever the operator lets in, known or not, and whoever is registered.
+
+use std::sync::Arc;
+
+use libp2p::PeerId;
+use parking_lot::RwLock;
+use rustc_hash::FxHashSet;
+
+use super::board::Board;
+use crate::{allowed::Allowed, origin::Origin};
+
+#[derive(Debug)]
+pub(super) struct Guests {
+    allowed: Allowed,
+    board: Arc<Board>,
+    registered: RwLock<FxHashSet<PeerId>>,
+}
+
+impl Guests {
+    pub(super) fn new(allowed: Allowed, board: Arc<Board>) -> Self {
+        Self {
+            allowed,
+            board,
+            registered: RwLock::default(),
+        }
+    }
+
+    pub(super) fn includes(&self, peer: PeerId) -> bool {
+        // Which connection asks is not told.
+        let connected = self.board.peer(peer);
+        let origin = connected.map_or(Origin::Elsewhere, |it| it.origin);
+        self.allowed.includes(&peer.to_string(), origin) || self.registered.read().contains(&peer)
+    }
+
+    pub(super) fn register(&self, peer: PeerId, is_registered: bool) {
+        let mut registered = self.registered.write();
+        if is_registered {
+            registered.insert(peer);
+        } else {
+            registered.remove(&peer);
+        }
+    }
+}

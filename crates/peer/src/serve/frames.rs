@@ -1,0 +1,103 @@
+//! A handoff as a stream of lines: `accepted`, what the agent says as it comes, and how it ended. A line is written at
+//! least every ten seconds, so that a peer knows that the work goes on.
+
+use std::{mem, time::Duration};
+
+use tokio::time::timeout;
+
+use crate::wire::{Data, frame::FrameWriter};
+
+use super::{Progress, Work};
+use crate::failure::Trouble;
+
+/// How long nothing is said before a heartbeat.
+const HEARTBEAT: Duration = Duration::from_secs(10);
+
+/// What is to be written next.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// One line or several.
+    Lines(String),
+    /// Nothing: somebody cancelled the work, and the stream is reset.
+    Reset,
+}
+
+/// The lines of one handoff. Dropping them cancels the work.
+#[derive(Debug)]
+pub struct Frames<W> {
+    state: State<W>,
+    writer: FrameWriter,
+    /// How many bytes of the answer were streamed.
+    streamed: usize,
+}
+
+#[derive(Debug)]
+enum State<W> {
+    New(Result<W, Trouble>),
+    Working(W),
+    Over,
+}
+
+impl<W: Work> Frames<W> {
+    pub(super) fn new(work: Result<W, Trouble>) -> Self {
+        Self {
+            state: State::New(work),
+            writer: FrameWriter::default(),
+            streamed: 0,
+        }
+    }
+
+    /// What is to be written next; nothing after the last line. Cancel-safe.
+    pub async fn next(&mut self) -> Option<Piece> {
+        let progress = match &mut self.state {
+            State::New(_) => return Some(self.open()),
+            State::Over => return None,
+            State::Working(work) => timeout(HEARTBEAT, work.next()).await,
+        };
+        let mut lines = String::new();
+        match progress {
+            Err(_) => self.writer.heartbeat(&mut lines),
+            Ok(Progress::Text(text)) => {
+                self.streamed += text.len();
+                self.writer.chunk(&text, &mut lines);
+            }
+            Ok(Progress::Status(text)) => self.writer.status("status", &text, &mut lines),
+            Ok(Progress::Over(outcome)) => return Some(self.close(outcome)),
+        }
+        Some(Piece::Lines(lines))
+    }
+
+    fn open(&mut self) -> Piece {
+        match mem::replace(&mut self.state, State::Over) {
+            State::New(Err(trouble)) => self.close(Err(trouble)),
+            State::New(Ok(work)) => {
+                let mut lines = String::new();
+                // A live call is no task: nobody could ask for it later.
+                self.writer.accepted(None, &mut lines);
+                self.state = State::Working(work);
+                Piece::Lines(lines)
+            }
+            State::Working(_) | State::Over => Piece::Reset,
+        }
+    }
+
+    fn close(&mut self, outcome: Result<Option<Data>, Trouble>) -> Piece {
+        self.state = State::Over;
+        let mut lines = String::new();
+        match outcome {
+            // What was streamed is the answer already.
+            Ok(Some(Data::Text(text))) if self.streamed > 0 && text.len() == self.streamed => {
+                self.writer.result(None, &mut lines);
+            }
+            // Nothing was: that is an answer too.
+            Ok(None) if self.streamed == 0 => {
+                let nothing = Data::Text(String::new());
+                self.writer.result(Some(&nothing), &mut lines);
+            }
+            Ok(data) => self.writer.result(data.as_ref(), &mut lines),
+            Err(Trouble::Told(error)) => self.writer.error(&error, &mut lines),
+            Err(Trouble::Cancelled) => return Piece::Reset,
+        }
+        Piece::Lines(lines)
+    }
+}

@@ -1,0 +1,68 @@
+//! What a client of the registry is told when something goes wrong: `{"error": text}`, as by the original.
+
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, StatusCode, header};
+use jackfield_kit::api::status;
+use jackfield_model::Failure;
+use jackfield_peer::wire::Fault;
+use serde::Serialize;
+
+/// A refusal, in the original's shape.
+#[derive(Debug)]
+pub(super) struct Refused {
+    pub(super) status: StatusCode,
+    pub(super) text: String,
+    /// What the peer could sign to be believed.
+    pub(super) challenge: Option<String>,
+}
+
+impl From<Failure> for Refused {
+    fn from(failure: Failure) -> Self {
+        Self {
+            status: status(&failure.reason),
+            text: failure.text.into_owned(),
+            challenge: None,
+        }
+    }
+}
+
+impl From<Fault> for Refused {
+    fn from(fault: Fault) -> Self {
+        Self {
+            status: StatusCode::from_u16(fault.code).unwrap_or(StatusCode::BAD_REQUEST),
+            text: fault.to_string(),
+            challenge: None,
+        }
+    }
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        #[derive(Serialize)]
+        struct Body {
+            error: String,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            challenge: Option<String>,
+        }
+        let body = Body {
+            error: self.text,
+            challenge: self.challenge,
+        };
+        // Texts cannot fail to be written.
+        let body = serde_json::to_string(&body).unwrap_or_default();
+        let mut response = json(self.status, body);
+        if self.status == StatusCode::UNAUTHORIZED {
+            let value = HeaderValue::from_static("Bearer realm=\"jackfield\"");
+            response
+                .headers_mut()
+                .insert(header::WWW_AUTHENTICATE, value);
+        }
+        response
+    }
+}
+
+/// A response whose body is JSON.
+pub(super) fn json(status: StatusCode, body: String) -> Response {
+    let kind = HeaderValue::from_static("application/json");
+    (status, [(header::CONTENT_TYPE, kind)], body).into_response()
+}

@@ -1,0 +1,365 @@
+//! One request to an agent behind HTTP and its answer: whole, or as it comes where the agent streams text. Either way a
+//! peer gets the bytes that the agent wrote.
+
+use std::{fmt, mem, pin::Pin};
+
+use bytes::Bytes;
+use http::{
+    HeaderMap, HeaderValue,
+    header::{CONTENT_LENGTH, CONTENT_TYPE},
+};
+use jackfield_kit::outbound::{BodyError, Opened, Outbound, OutboundError, Url};
+use jackfield_model::{Failure, Reason};
+use jackfield_peer::{
+    failure::Trouble,
+    serve::{Progress, Work},
+    wire::{Data, Method},
+};
+use serde_json::Value;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use crate::{endpoint::NOT_THERE, limits};
+
+/// How much of what an agent says of its failure is passed on, in characters.
+const MAX_SAID: usize = 500;
+
+/// How much of it is read to find that.
+const MAX_READ: usize = 64 * 1024;
+
+/// A request that is to be made.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) outbound: Outbound,
+    pub(super) method: Method,
+    pub(super) url: Url,
+    /// The body.
+    pub(super) input: Option<Data>,
+    /// How many bytes the answer may have.
+    pub(super) max: usize,
+}
+
+/// The request on its way. Dropping it ends the exchange.
+#[derive(Debug)]
+pub struct Fetch {
+    state: State,
+}
+
+/// What comes of it, bit by bit.
+#[derive(Debug)]
+enum Bit {
+    /// The answer, which was not streamed.
+    Whole(Vec<u8>),
+    /// The next words of an answer that is.
+    Text(String),
+    /// That was all of it.
+    End,
+}
+
+enum State {
+    New(Plan),
+    Asking(Pin<Box<dyn Future<Output = Result<Begun, Trouble>> + Send>>),
+    Streaming(Streaming),
+    Over,
+}
+
+/// What has begun once an agent answers.
+enum Begun {
+    Whole(Vec<u8>),
+    Streaming(Streaming),
+}
+
+/// An answer that is read while it comes.
+#[derive(Debug)]
+struct Streaming {
+    opened: Opened,
+    /// The start of a character whose end has not come.
+    cut: Vec<u8>,
+    left: usize,
+    heard: Instant,
+    ends: Instant,
+}
+
+impl From<Plan> for Fetch {
+    fn from(plan: Plan) -> Self {
+        Self {
+            state: State::New(plan),
+        }
+    }
+}
+
+impl Work for Fetch {
+    /// Streamed or not; whoever waits has a clock.
+    async fn whole(self) -> Result<Vec<u8>, Trouble> {
+        let State::New(plan) = self.state else {
+            return Err(broken_off());
+        };
+        let max = plan.max;
+        whole(plan.open().await?, max).await
+    }
+
+    async fn next(&mut self) -> Progress {
+        match self.next_bit().await {
+            Ok(Bit::Text(text)) => Progress::Text(text),
+            Ok(Bit::Whole(body)) => Progress::Over(text_from(body).map(Some)),
+            Ok(Bit::End) => Progress::Over(Ok(None)),
+            Err(trouble) => Progress::Over(Err(trouble)),
+        }
+    }
+}
+
+impl Fetch {
+    /// What comes next. Cancel-safe; nothing comes after [`Bit::Whole`], [`Bit::End`] or trouble.
+    async fn next_bit(&mut self) -> Result<Bit, Trouble> {
+        loop {
+            match &mut self.state {
+                State::New(_) => {
+                    if let State::New(plan) = mem::replace(&mut self.state, State::Over) {
+                        // The peer is told meanwhile that the work goes on, and cancels it when it likes.
+                        let begun = timeout(limits::STREAM_MOST, plan.begin());
+                        let begun = async { begun.await.unwrap_or(Err(late())) };
+                        self.state = State::Asking(Box::pin(begun));
+                    }
+                }
+                State::Asking(asking) => match asking.await? {
+                    Begun::Whole(body) => {
+                        self.state = State::Over;
+                        return Ok(Bit::Whole(body));
+                    }
+                    Begun::Streaming(streaming) => self.state = State::Streaming(streaming),
+                },
+                State::Streaming(streaming) => return streaming.next().await,
+                State::Over => return Ok(Bit::End),
+            }
+        }
+    }
+}
+
+impl Plan {
+    /// Makes the request, up to the head of the answer.
+    async fn open(self) -> Result<Opened, Trouble> {
+        let mut headers = HeaderMap::new();
+        let body = match self.input {
+            None => Bytes::new(),
+            Some(input) => {
+                headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+                // Texts and JSON cannot fail to be written.
+                Bytes::from(serde_json::to_vec(&input).unwrap_or_default())
+            }
+        };
+        let method = http_method(self.method);
+        let opened = self
+            .outbound
+            .open(method, self.url.as_str(), headers, body, None);
+        let opened = opened.await.map_err(|error| unreachable(&error))?;
+        let status = opened.status();
+        if status.is_success() {
+            return Ok(opened);
+        }
+        // What is no error is a redirect, which is not followed.
+        let code = if status.as_u16() < 400 {
+            502
+        } else {
+            status.as_u16()
+        };
+        let mut text = format!("HTTP error: {}", status.as_u16());
+        if let Some(said) = said(opened).await {
+            text = format!("{text}: {said}");
+        }
+        Err(Trouble::coded(code, text))
+    }
+
+    async fn begin(self) -> Result<Begun, Trouble> {
+        let max = self.max;
+        let opened = self.open().await?;
+        if !is_streamed(opened.headers()) {
+            return Ok(Begun::Whole(whole(opened, max).await?));
+        }
+        let now = Instant::now();
+        Ok(Begun::Streaming(Streaming {
+            opened,
+            cut: Vec::new(),
+            left: max,
+            heard: now,
+            ends: now + limits::STREAM_MOST,
+        }))
+    }
+}
+
+impl Streaming {
+    async fn next(&mut self) -> Result<Bit, Trouble> {
+        loop {
+            let until = self.ends.min(self.heard + limits::STREAM_SILENT);
+            let next = timeout_at(until, self.opened.next()).await;
+            let next = next.map_err(|_| late())?;
+            let Some(bytes) = next.map_err(|error| broken(&error))? else {
+                if self.cut.is_empty() {
+                    return Ok(Bit::End);
+                }
+                return Err(not_text());
+            };
+            self.heard = Instant::now();
+            let left = self.left.checked_sub(bytes.len());
+            self.left = left.ok_or_else(too_large)?;
+            self.cut.extend_from_slice(&bytes);
+            let text = take_text(&mut self.cut)?;
+            if !text.is_empty() {
+                return Ok(Bit::Text(text));
+            }
+        }
+    }
+}
+
+/// Takes the words out of bytes; the start of a character whose end is still to come stays there.
+fn take_text(bytes: &mut Vec<u8>) -> Result<String, Trouble> {
+    let whole = match std::str::from_utf8(bytes) {
+        Ok(_) => bytes.len(),
+        Err(error) if error.error_len().is_none() => error.valid_up_to(),
+        Err(_) => return Err(not_text()),
+    };
+    let rest = bytes.split_off(whole);
+    let text = mem::replace(bytes, rest);
+    String::from_utf8(text).map_err(|_| not_text())
+}
+
+/// Whether an answer comes bit by bit, in words: its length is not known before, and it is of a kind that is read so. A
+/// JSON value is of no use before it is whole.
+fn is_streamed(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    let kind = kind.to_ascii_lowercase();
+    let is_lines = matches!(
+        kind.as_str(),
+        "application/x-ndjson" | "application/ndjson" | "application/jsonl"
+    );
+    !headers.contains_key(CONTENT_LENGTH) && (is_lines || kind.starts_with("text/"))
+}
+
+/// What an agent says of its failure: the words that programs put there, or else the beginning of its body.
+async fn said(opened: Opened) -> Option<String> {
+    let body = opened.whole(MAX_READ).await.ok()?;
+    let text = match serde_json::from_slice::<Value>(&body) {
+        Ok(value) => words_of(&value).map(ToOwned::to_owned),
+        Err(_) => None,
+    };
+    let text = match text {
+        Some(text) => text,
+        None => String::from_utf8(body.into()).ok()?,
+    };
+    let words: Vec<_> = text.split_whitespace().collect();
+    let said: String = words.join(" ").chars().take(MAX_SAID).collect();
+    Some(said).filter(|said| !said.is_empty())
+}
+
+/// The words of an error in JSON, by the names that programs give them.
+fn words_of(value: &Value) -> Option<&str> {
+    let mut names = ["error", "message", "detail"].iter();
+    names.find_map(|name| match value.get(name)? {
+        Value::String(text) => Some(text.as_str()),
+        inner @ Value::Object(_) => words_of(inner),
+        _ => None,
+    })
+}
+
+async fn whole(opened: Opened, max: usize) -> Result<Vec<u8>, Trouble> {
+    let body = opened.whole(max).await;
+    Ok(body.map_err(|error| broken(&error))?.into())
+}
+
+/// A body in a line must be text.
+fn text_from(body: Vec<u8>) -> Result<Data, Trouble> {
+    let text = String::from_utf8(body).map_err(|_| not_text())?;
+    Ok(Data::from_text(text))
+}
+
+fn not_text() -> Trouble {
+    let text = "the agent's answer is not text; ask for it without \"stream\"";
+    Trouble::coded(502, text)
+}
+
+fn late() -> Trouble {
+    Trouble::coded(504, "the agent did not answer in time")
+}
+
+fn broken(error: &BodyError) -> Trouble {
+    tracing::debug!(%error, "an agent behind HTTP did not answer to the end");
+    match error {
+        BodyError::Cut(_) => broken_off(),
+        BodyError::TooLarge { .. } => too_large(),
+    }
+}
+
+fn broken_off() -> Trouble {
+    Failure::new(Reason::Crashed, "the agent's answer broke off").into()
+}
+
+/// As every answer that is too large: the request was not.
+fn too_large() -> Trouble {
+    Failure::new(Reason::TooLarge, "the agent's answer is too large").into()
+}
+
+/// The peer is not told where the agent is: that is the operator's own business.
+fn unreachable(error: &OutboundError) -> Trouble {
+    tracing::debug!(%error, "an agent behind HTTP cannot be reached");
+    Trouble::away(NOT_THERE)
+}
+
+fn http_method(method: Method) -> http::Method {
+    match method {
+        Method::Get => http::Method::GET,
+        Method::Post => http::Method::POST,
+        Method::Put => http::Method::PUT,
+        Method::Patch => http::Method::PATCH,
+        Method::Delete => http::Method::DELETE,
+    }
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::New(_) => "New",
+            Self::Asking(_) => "Asking",
+            Self::Streaming(_) => "Streaming",
+            Self::Over => "Over",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn characters_that_are_cut_wait_for_their_end() {
+        let mut bytes = "wä".as_bytes()[..2].to_vec();
+        assert_eq!(take_text(&mut bytes).unwrap(), "w");
+        bytes.push("ä".as_bytes()[1]);
+        assert_eq!(take_text(&mut bytes).unwrap(), "ä");
+        assert!(bytes.is_empty());
+        bytes.extend([b'x', 0xff, b'y']);
+        take_text(&mut bytes).unwrap_err();
+    }
+
+    #[test]
+    fn words_of_unknown_length_are_streamed_and_nothing_else() {
+        let headers = |kind: &str, length: Option<&str>| {
+            let mut headers = HeaderMap::new();
+            headers.insert(CONTENT_TYPE, kind.parse().unwrap());
+            headers.extend(length.map(|length| (CONTENT_LENGTH, length.parse().unwrap())));
+            headers
+        };
+        for kind in [
+            "text/plain; charset=utf-8",
+            "text/event-stream",
+            "application/x-ndjson",
+            "Application/JSONL",
+        ] {
+            assert!(is_streamed(&headers(kind, None)), "{kind}");
+            assert!(!is_streamed(&headers(kind, Some("3"))), "{kind}");
+        }
+        for kind in ["application/json", "image/png", ""] {
+            assert!(!is_streamed(&headers(kind, None)), "{kind}");
+        }
+        assert!(!is_streamed(&HeaderMap::new()));
+    }
+}

@@ -1,0 +1,102 @@
+//! What peers get from a sidecar: the agent's card with its own paths, and answers to handoffs for them.
+
+use std::{sync::Arc, time::Duration};
+
+use jackfield_model::{Failure, Reason};
+use jackfield_peer::{
+    allowed::Allowed,
+    card,
+    failure::Trouble,
+    limits::{HOPS, MAX_ANSWER},
+    origin::Origin,
+    serve::{self, Answer, Host, Way, check_hops},
+    wire::{HandOff, Limits, path},
+};
+use tokio::time::timeout;
+
+use crate::{endpoint::Endpoint, fetch::Fetch, limits::CARD_WAIT};
+
+/// The one agent beside which a sidecar stands.
+#[derive(Debug, Clone)]
+pub(super) struct Beside(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    endpoint: Endpoint,
+    allowed: Allowed,
+    /// How long the agent has for a plain answer.
+    deadline: Duration,
+}
+
+impl Beside {
+    pub(super) fn new(endpoint: Endpoint, allowed: Allowed, deadline: Duration) -> Self {
+        Self(Arc::new(Inner {
+            endpoint,
+            allowed,
+            deadline,
+        }))
+    }
+
+    fn check_allowed(&self, peer: &str, origin: Origin) -> Result<(), Failure> {
+        if self.0.allowed.includes(peer, origin) {
+            return Ok(());
+        }
+        let text = "this agent takes handoffs from allowed peers only; ask its operator";
+        Err(Failure::new(Reason::Unauthorized, text))
+    }
+
+    fn read(&self, peer: &str, origin: Origin, request: &[u8]) -> Result<HandOff, Trouble> {
+        // A stranger learns nothing from what is wrong with its request.
+        self.check_allowed(peer, origin)?;
+        Ok(HandOff::read(request, &self.limits())?)
+    }
+
+    async fn begin(&self, hand_off: HandOff) -> Result<Fetch, Trouble> {
+        check_hops(&hand_off, HOPS)?;
+        let path = path::expand(&hand_off.path, &hand_off.params)?;
+        let endpoint = &self.0.endpoint;
+        if endpoint.sight().last().is_none() {
+            // It may be there since a moment.
+            endpoint.card().await?;
+        }
+        let plan = |input| endpoint.plan(hand_off.method, &path, input, MAX_ANSWER);
+        if let Ok(fetch) = plan(hand_off.input.clone()) {
+            return Ok(fetch);
+        }
+        // The agent may have learnt it since its card was last looked at.
+        drop(timeout(CARD_WAIT, endpoint.look_anew()).await);
+        plan(hand_off.input)
+    }
+}
+
+impl Host for Beside {
+    type Work = Fetch;
+
+    fn limits(&self) -> Limits {
+        Limits::default()
+    }
+
+    async fn card(&self, peer: &str, origin: Origin) -> String {
+        if self.check_allowed(peer, origin).is_err() {
+            let sight = self.0.endpoint.sight();
+            let name = sight.last().map_or("Agent", |shown| &shown.card.name);
+            return card::closed_agent_card(name);
+        }
+        match self.0.endpoint.card().await {
+            Ok(shown) => shown.text.clone(),
+            Err(Trouble::Told(error)) => error.to_json(),
+            Err(Trouble::Cancelled) => String::new(),
+        }
+    }
+
+    async fn answer(&self, peer: &str, origin: Origin, request: &[u8], way: Way) -> Answer<Fetch> {
+        let (is_framed, fetch) = match self.read(peer, origin, request) {
+            Ok(hand_off) => {
+                let is_framed = way == Way::Framed || hand_off.stream;
+                (is_framed, self.begin(hand_off).await)
+            }
+            Err(trouble) => (way == Way::Framed, Err(trouble)),
+        };
+        serve::answer(fetch, is_framed, self.0.deadline).await
+    }
+}

@@ -1,0 +1,180 @@
+//! The hub of the sidecar: once the agent was seen, a connection that is kept, by which it is an agent there. Where the hub
+//! is among peers, it says over HTTP; whether it has taken the agent, too.
+
+use std::{sync::Arc, time::Duration};
+
+use http::Method;
+use jackfield_model::AgentId;
+use jackfield_peer::{
+    Multiaddr, PeerId,
+    address::way_to_peer,
+    agent_id::agent_id,
+    node::{Node, PeerEvent},
+    waits::Waits,
+    wire::registry::{Entry, read_peers},
+};
+use serde::Deserialize;
+use tokio::{
+    sync::{broadcast::error::RecvError, watch},
+    time::sleep,
+};
+
+use super::{
+    site::{Site, SiteError},
+    standing::{HubStanding, Standing, until_seen},
+};
+use crate::endpoint::Sight;
+
+/// How often it is asked whether the hub has taken the agent, which takes it a card and a moment.
+const LOOK: Duration = Duration::from_millis(250);
+/// How many times: after that the hub does not want it.
+const LOOKS: usize = 40;
+
+/// Whoever keeps the connection with the hub.
+#[derive(Debug)]
+pub(super) struct Visitor {
+    pub(super) site: Site,
+    pub(super) node: Node,
+    pub(super) sight: watch::Receiver<Sight>,
+    pub(super) tell: Arc<watch::Sender<Standing>>,
+}
+
+/// State of an agent, as the hub's own API tells it.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum AgentState {
+    Online,
+    #[serde(other)]
+    Other,
+}
+
+/// Why the hub is not found.
+#[derive(Debug, thiserror::Error)]
+enum Unfound {
+    #[error(transparent)]
+    Site(#[from] SiteError),
+    #[error("it says nothing of itself at /peers")]
+    NoPeer,
+}
+
+impl Visitor {
+    /// Keeps the connection. Ends with the node.
+    pub(super) async fn stay(self) {
+        let mut sight = self.sight.clone();
+        if !until_seen(&mut sight).await {
+            return;
+        }
+        let mut waits = Waits::new();
+        let mut news = self.node.watch();
+        loop {
+            match self.find().await {
+                Err(why) => self.tell(HubStanding::Unanswered(why.to_string().into())),
+                Ok((hub, addresses)) => match self.node.connect_any(hub, &addresses).await {
+                    Err(error) => self.tell_unreached(&error.to_string()).await,
+                    Ok(()) => {
+                        while self.node.peer(hub).is_some() {
+                            self.node.keep(hub);
+                            let name = name_of(&sight);
+                            if self.be_taken(hub, &name).await {
+                                waits.start_over();
+                            }
+                            let mut is_over = false;
+                            // A name that changes makes it another agent there.
+                            while !is_over && name_of(&sight) == name {
+                                tokio::select! {
+                                    event = news.recv() => match event {
+                                        Ok(PeerEvent::Disconnected { peer, .. }) => {
+                                            is_over = peer == hub;
+                                        }
+                                        Ok(_) => {}
+                                        Err(RecvError::Lagged(_)) => {
+                                            is_over = self.node.peer(hub).is_none();
+                                        }
+                                        Err(RecvError::Closed) => return,
+                                    },
+                                    changed = sight.changed() => if changed.is_err() { return },
+                                }
+                            }
+                        }
+                        self.tell_unreached("the connection ended").await;
+                    }
+                },
+            }
+            sleep(waits.next()).await;
+        }
+    }
+
+    /// Who the hub is among peers and where: the one entry of its list that nobody registered.
+    async fn find(&self) -> Result<(PeerId, Vec<Multiaddr>), Unfound> {
+        let body = self.site.ask(Method::GET, "/peers", String::new()).await?;
+        let listed = read_peers(&body).unwrap_or_default();
+        let own = listed.iter().find(|it| it.registered_at.is_none());
+        own.and_then(way_to).ok_or(Unfound::NoPeer)
+    }
+
+    /// Waits until the agent is one of the hub's, or it is clear that it will not be; whether the connection held so long.
+    async fn be_taken(&self, hub: PeerId, name: &str) -> bool {
+        let Some(id) = agent_id(name, self.node.peer_id()) else {
+            self.tell(HubStanding::Connected);
+            return true;
+        };
+        for _ in 0..LOOKS {
+            if self.is_taken(&id).await {
+                self.tell(HubStanding::Callable(id.to_string().into()));
+                return true;
+            }
+            sleep(LOOK).await;
+            if self.node.peer(hub).is_none() {
+                return false;
+            }
+        }
+        self.tell(HubStanding::Connected);
+        true
+    }
+
+    /// Says why there is no connection. A hub that does not want this peer only closes it, and says so over HTTP.
+    async fn tell_unreached(&self, why: &str) {
+        let path = format!("/register/{}", self.node.peer_id());
+        let told = self.site.ask(Method::GET, &path, String::new()).await;
+        self.tell(match told {
+            Err(error) if error.is_forbidden() => HubStanding::Forbidden(error.to_string().into()),
+            _ => HubStanding::Unreached(why.into()),
+        });
+    }
+
+    async fn is_taken(&self, id: &AgentId) -> bool {
+        #[derive(Deserialize)]
+        struct Agent {
+            state: AgentState,
+        }
+        let path = format!("/v1/agents/{id}");
+        let Ok(body) = self.site.ask(Method::GET, &path, String::new()).await else {
+            return false;
+        };
+        let agent: Result<Agent, _> = serde_json::from_slice(&body);
+        agent.is_ok_and(|agent| agent.state == AgentState::Online)
+    }
+
+    fn tell(&self, hub: HubStanding) {
+        self.tell.send_if_modified(|standing| {
+            let is_new = standing.hub != hub;
+            standing.hub = hub;
+            is_new
+        });
+    }
+}
+
+fn way_to(entry: &Entry) -> Option<(PeerId, Vec<Multiaddr>)> {
+    let peer = entry.peer_id.parse().ok()?;
+    let ways = entry.addresses.iter().filter_map(|it| way_to_peer(it).ok());
+    let ways = ways.filter(|(it, _)| *it == peer);
+    Some((peer, ways.map(|(_, address)| address).collect()))
+}
+
+fn name_of(sight: &watch::Receiver<Sight>) -> String {
+    let sight = sight.borrow();
+    sight
+        .last()
+        .map(|shown| shown.card.name.clone())
+        .unwrap_or_default()
+}

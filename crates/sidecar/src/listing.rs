@@ -1,0 +1,214 @@
+//! The entry in a registry: made once the agent was seen, with the peer's signature; renewed, and said anew with every
+//! change of card or addresses; taken away at the end. Registries of the original, which know no signatures, take it too.
+
+use std::{sync::Arc, time::Duration};
+
+use http::Method;
+use jackfield_peer::{
+    Multiaddr,
+    keys::{Keypair, SigningError},
+    multiaddr::Protocol,
+    node::Node,
+    proof::{Statement, sign},
+    waits::Waits,
+    wire::{
+        MAX_ADDRESSES, read_card,
+        registry::{DEFAULT_TTL, Heartbeat, Proof, Registration},
+    },
+};
+use serde::Deserialize;
+use tokio::{
+    sync::{Mutex, watch},
+    time::sleep,
+};
+
+use super::{
+    site::{Site, SiteError},
+    standing::{Listing, Standing, until_seen},
+};
+use crate::endpoint::{Shown, Sight};
+
+/// How often the entry is renewed: two renewals may be lost.
+const RENEW: Duration = Duration::from_secs(DEFAULT_TTL / 3);
+
+/// How long changes are waited for that come together, as the addresses at several relays do.
+const SETTLE: Duration = Duration::from_millis(200);
+
+/// Whoever keeps the entry.
+#[derive(Debug)]
+pub(super) struct Lister {
+    pub(super) site: Site,
+    pub(super) key: Keypair,
+    pub(super) node: Node,
+    pub(super) relays: Vec<Multiaddr>,
+    pub(super) sight: watch::Receiver<Sight>,
+    pub(super) tell: Arc<watch::Sender<Standing>>,
+    /// Held by whoever speaks with the registry; true once leave was taken. A registration that is under way and overtaken
+    /// by the leave would stay for good.
+    pub(super) has_left: Mutex<bool>,
+}
+
+/// Why there is no entry.
+#[derive(Debug, thiserror::Error)]
+enum ListError {
+    #[error(transparent)]
+    Site(#[from] SiteError),
+    #[error("the registration cannot be signed: {0}")]
+    Unsigned(#[from] SigningError),
+}
+
+#[derive(Debug, Deserialize)]
+struct Challenge {
+    challenge: String,
+}
+
+impl Lister {
+    /// Keeps the entry up to date. Ends with the node.
+    pub(super) async fn stay_listed(self: Arc<Self>) {
+        let (mut sight, mut addresses) = (self.sight.clone(), self.node.watch_addresses());
+        if !until_seen(&mut sight).await {
+            return;
+        }
+        let mut waits = Waits::new();
+        loop {
+            addresses.mark_unchanged();
+            let shown = sight.borrow_and_update().last().cloned();
+            let Some(shown) = shown else { return };
+            let has_left = self.has_left.lock().await;
+            if *has_left {
+                return;
+            }
+            let (listing, pause) = match self.list(&shown).await {
+                Ok(()) => {
+                    waits.start_over();
+                    (Listing::Listed, RENEW)
+                }
+                Err(error) => {
+                    let why = error.to_string().into();
+                    let listing = match &error {
+                        ListError::Site(it) if it.is_forbidden() => Listing::Forbidden(why),
+                        ListError::Site(it) => Listing::Failed {
+                            why,
+                            is_refused: it.is_refused(),
+                        },
+                        ListError::Unsigned(_) => Listing::Failed {
+                            why,
+                            is_refused: false,
+                        },
+                    };
+                    (listing, waits.next())
+                }
+            };
+            self.tell(listing);
+            drop(has_left);
+            tokio::select! {
+                () = sleep(pause) => {}
+                () = until_new(&mut sight, &shown) => sleep(SETTLE).await,
+                changed = addresses.changed() => {
+                    if changed.is_err() {
+                        return;
+                    }
+                    sleep(SETTLE).await;
+                }
+            }
+        }
+    }
+
+    /// Takes the entry away, if there is one.
+    pub(super) async fn leave(&self) {
+        let mut has_left = self.has_left.lock().await;
+        *has_left = true;
+        if self.tell.borrow().listing != Listing::Listed {
+            return;
+        }
+        let left = async {
+            let word = Heartbeat {
+                peer_id: self.node.peer_id().to_string(),
+                ttl: None,
+                proof: self.proof(&Statement::Remove).await?,
+            };
+            let body = word.to_json();
+            let path = self.own_path();
+            let left = self.site.ask(Method::DELETE, &path, body).await;
+            left.map_err(ListError::from)
+        };
+        match left.await {
+            Ok(_) => self.tell(Listing::None),
+            Err(error) => tracing::debug!(%error, "the registry cannot be told"),
+        }
+    }
+
+    async fn list(&self, shown: &Shown) -> Result<(), ListError> {
+        let addresses = self.addresses();
+        let statement = Statement::Register {
+            name: &shown.card.name,
+            addresses: &addresses,
+        };
+        let proof = self.proof(&statement).await?;
+        let skills = shown.card.skills.iter();
+        let registration = Registration {
+            peer_id: self.node.peer_id().to_string(),
+            agent_name: Some(shown.card.name.clone()),
+            capabilities: skills.map(|skill| skill.id.clone()).collect(),
+            // As small as peers get it: the body has a limit too.
+            card: read_card(shown.text.as_bytes()).ok(),
+            ttl: DEFAULT_TTL,
+            addresses,
+            proof,
+        };
+        let body = registration.to_json();
+        self.site.ask(Method::POST, "/register", body).await?;
+        Ok(())
+    }
+
+    /// Where it is reached: where it listens, and through its relays. A relay may want to find it registered before it
+    /// gives a place, so that the way through it is told before it leads anywhere.
+    fn addresses(&self) -> Vec<String> {
+        let peer = self.node.peer_id();
+        let mut all = self.node.addresses();
+        for relay in &self.relays {
+            let through = relay.clone().with(Protocol::P2pCircuit);
+            let through = through.with(Protocol::P2p(peer));
+            if !all.contains(&through) {
+                all.push(through);
+            }
+        }
+        let all = all.iter().map(ToString::to_string);
+        all.take(MAX_ADDRESSES).collect()
+    }
+
+    /// What proves that the peer itself says so; nothing where the registry gives no challenge.
+    async fn proof(&self, statement: &Statement<'_>) -> Result<Option<Proof>, ListError> {
+        let path = self.own_path();
+        let body = match self.site.ask(Method::GET, &path, String::new()).await {
+            Ok(body) => body,
+            Err(SiteError::Refused { .. }) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let Ok(Challenge { challenge }) = serde_json::from_slice(&body) else {
+            return Ok(None);
+        };
+        Ok(Some(sign(&self.key, &challenge, statement)?))
+    }
+
+    fn own_path(&self) -> String {
+        format!("/register/{}", self.node.peer_id())
+    }
+
+    fn tell(&self, listing: Listing) {
+        self.tell.send_if_modified(|standing| {
+            let is_new = standing.listing != listing;
+            standing.listing = listing;
+            is_new
+        });
+    }
+}
+
+/// Waits until the agent shows another card than this one.
+async fn until_new(sight: &mut watch::Receiver<Sight>, shown: &Shown) {
+    let is_new = |sight: &Sight| sight.last().is_some_and(|now| now.text != shown.text);
+    if sight.wait_for(is_new).await.is_err() {
+        // Nobody looks any more; the entry is kept as it is.
+        std::future::pending().await
+    }
+}

@@ -1,0 +1,120 @@
+//! A hub or a registry over HTTP, as the sidecar asks it.
+
+use std::{fmt, time::Duration};
+
+use http::{
+    HeaderMap, HeaderValue, Method, StatusCode,
+    header::{AUTHORIZATION, CONTENT_TYPE},
+};
+use jackfield_kit::outbound::{MAX_ANSWER, Outbound, OutboundError};
+use jackfield_peer::wire::{Answer, read_answer};
+use serde::Deserialize;
+use tokio::time::timeout;
+
+/// How long a registry may take for one request (the original's own limit).
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A registry, and what to show there.
+#[derive(Clone)]
+pub struct RegistryAt {
+    /// Its URL.
+    pub url: String,
+    /// The token, where the peer's signature is not enough.
+    pub token: Option<String>,
+}
+
+impl fmt::Debug for RegistryAt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RegistryAt")
+            .field("url", &self.url)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SiteError {
+    #[error(transparent)]
+    Unreachable(#[from] OutboundError),
+    #[error("it does not answer within {} s", PATIENCE.as_secs())]
+    Late,
+    #[error("it answers {status}: {text}")]
+    Refused { status: StatusCode, text: String },
+}
+
+impl SiteError {
+    /// Whether it wants to see a token or a better proof.
+    pub(super) fn is_refused(&self) -> bool {
+        matches!(self, Self::Refused { status, .. } if *status == StatusCode::UNAUTHORIZED)
+    }
+
+    /// Whether it does not want this peer, whatever it shows.
+    pub(super) fn is_forbidden(&self) -> bool {
+        matches!(self, Self::Refused { status, .. } if *status == StatusCode::FORBIDDEN)
+    }
+}
+
+/// Where requests go.
+#[derive(Debug)]
+pub(super) struct Site {
+    /// Without a slash at its end.
+    url: String,
+    token: Option<String>,
+    outbound: Outbound,
+}
+
+impl Site {
+    /// The site at a URL, if it can be used.
+    pub(super) fn new(at: RegistryAt, outbound: &Outbound) -> Result<Self, OutboundError> {
+        Ok(Self {
+            outbound: outbound.trusting([&*at.url])?,
+            url: at.url.trim_end_matches('/').to_owned(),
+            token: at.token,
+        })
+    }
+
+    /// Asks, and waits for all of a good answer.
+    pub(super) async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        body: String,
+    ) -> Result<Vec<u8>, SiteError> {
+        let url = format!("{}{path}", self.url);
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if let Some(token) = &self.token
+            && let Ok(mut value) = HeaderValue::from_str(&format!("Bearer {token}"))
+        {
+            value.set_sensitive(true);
+            headers.insert(AUTHORIZATION, value);
+        }
+        let asked = async {
+            let opened = self.outbound.open(method, &url, headers, body, None);
+            let opened = opened.await?;
+            let status = opened.status();
+            // A word of refusal that breaks off is none.
+            let body = opened.whole(MAX_ANSWER).await.unwrap_or_default();
+            if status.is_success() {
+                return Ok(body.to_vec());
+            }
+            let text = match read_answer(&body) {
+                Answer::Error(error) => error.text,
+                Answer::Body(_) => error_in(&body).unwrap_or_default(),
+            };
+            Err(SiteError::Refused { status, text })
+        };
+        let asked = timeout(PATIENCE, asked).await;
+        asked.map_err(|_| SiteError::Late)?
+    }
+}
+
+/// The text in `{"error": text}`, as registries say it.
+fn error_in(body: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Told {
+        error: String,
+    }
+    let told: Told = serde_json::from_slice(body).ok()?;
+    Some(told.error)
+}
