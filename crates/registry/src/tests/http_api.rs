@@ -59,8 +59,8 @@ fn station(hub: &Hub) -> Station {
         addresses: Arc::new(|| vec![format!("/ip4/127.0.0.1/tcp/7412/p2p/{STATION}")]),
         agents: Arc::new(move || {
             let owner = Principal::person(Owner::local());
-            let mut agents = hub.discover(&owner, &Wanted::default());
-            agents.retain(|view| hub.find(&owner, view.id.as_str()).is_ok());
+            let mut agents = hub.agents().discover(&owner, &Wanted::default());
+            agents.retain(|view| hub.agents().find(&owner, view.id.as_str()).is_ok());
             agents
         }),
     }
