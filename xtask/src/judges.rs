@@ -1,9 +1,10 @@
-//! Outside judges: published programs of other authors that the tests run against the hub; which ones is in [`list`].
+//! Outside judges: published third-party programs that the tests run against the hub. The modules [`list`]
+//! and [`quiet`] define the judges and the installation commands.
 //!
-//! `prepare` puts them under `judges/` in the target folder, pinned, and writes a stamp there; with the same pins it
-//! is done at once the next time. A judge that cannot be prepared (no Python, no network) is no error: the tests that
-//! need it leave it out, and the closing list of `cargo xtask test` says so with the reason. What is ready is given
-//! to the tests by environment variables.
+//! [`Judge::prepare`] installs a judge under `judges/` in the target folder, with pinned versions, and writes
+//! a stamp there; a folder with the same stamp is reused. A judge that cannot be prepared (no Python, no
+//! network) is no error: the tests that need the judge skip it, and the closing list of `cargo xtask test`
+//! gives the reason. Tests receive the paths of ready judges in environment variables.
 
 mod list;
 mod quiet;
@@ -17,38 +18,39 @@ use std::time::Duration;
 pub(crate) use list::{JUDGES, PYTHON};
 use quiet::{answers, run_quietly, version_of};
 
-/// Longest time for creating a folder of packages; a network that hangs must not hang the tests.
+/// Time limit for installing the packages of a judge; a hanging network must not hang the tests.
 const INSTALL_LIMIT: Duration = Duration::from_secs(300);
-/// Longest time for one call of the system's package manager.
+/// Time limit for one call of the system's package manager.
 const SYSTEM_LIMIT: Duration = Duration::from_secs(420);
 
-/// Packages of one language that go together: what they are and where they live.
+/// Packages of one language that belong together, with their location.
 #[derive(Debug)]
 pub(crate) struct Judge {
-    /// What the closing list shows.
+    /// Name for the closing list.
     pub(crate) name: &'static str,
     /// Exact versions: (package, version).
     pins: &'static [(&'static str, &'static str)],
-    /// The folder below `judges/`.
+    /// Folder below `judges/`.
     folder: &'static str,
-    /// What must exist in that folder, and what the variable points to.
+    /// Path in the folder that must exist; the variable points to this path.
     entry: &'static str,
-    /// The variable by which the tests find it.
+    /// Environment variable by which the tests find the judge.
     variable: &'static str,
-    /// How pins are written in this language: `websockets==17.4`, `ws@8.22.2`.
+    /// Sign between package and version in this language: `websockets==17.4`, `ws@8.22.2`.
     pin_sign: &'static str,
-    /// Whether the language itself is here; the error says what is missing.
+    /// Checks that the language is installed; the error names the missing part.
     runtime: fn() -> Result<(), String>,
-    /// The program of the language; its version is part of the stamp, because packages belong to the one that took them.
+    /// Program of the language. The program's version is part of the stamp, because packages belong to the
+    /// version that installed them.
     program: &'static str,
-    /// The Debian packages that bring the language.
+    /// Debian packages of the language.
     system_packages: &'static [&'static str],
-    /// Fills the empty folder with the packages named.
+    /// Installs the given packages into the empty folder.
     install: fn(&Path, &[String]) -> Result<(), String>,
 }
 
 impl Judge {
-    /// The judge with its pins, for people: `Python (websockets 17.4)`.
+    /// Returns the display name with the pins: `Python (websockets 17.4)`.
     pub(crate) fn title(&self) -> String {
         let pins: Vec<_> = self
             .pins
@@ -58,19 +60,19 @@ impl Judge {
         format!("{} ({})", self.name, pins.join(", "))
     }
 
-    /// The name of its variable, ready or not.
+    /// Returns the name of the environment variable, whether or not the judge is ready.
     pub(crate) fn variable_name(&self) -> &'static str {
         self.variable
     }
 
-    /// The variable for the tests, when the judge is ready.
+    /// Returns the environment variable with the value for the tests, if the judge is ready.
     pub(crate) fn variable(&self, target: &Path) -> Option<(&'static str, PathBuf)> {
         let folder = self.folder_in(target);
         self.is_ready(&folder)
             .then(|| (self.variable, folder.join(self.entry)))
     }
 
-    /// Makes the judge ready; at once when it is already. The error is the reason for people.
+    /// Installs the judge, unless ready already. The error is a reason for people.
     pub(crate) fn prepare(&self, target: &Path) -> Result<(), String> {
         let folder = self.folder_in(target);
         if self.is_ready(&folder) {
@@ -117,7 +119,7 @@ impl Judge {
     }
 }
 
-/// Written last into a judge's folder: the language and the pins that are installed there.
+/// Name of the stamp file, written last into a judge's folder: the language version and the installed pins.
 const STAMP: &str = ".jackfield-stamp";
 
 fn python_is_here() -> Result<(), String> {
@@ -147,7 +149,7 @@ fn install_python(folder: &Path, pinned: &[String]) -> Result<(), String> {
 }
 
 fn install_node(folder: &Path, pinned: &[String]) -> Result<(), String> {
-    // A manifest of its own, or npm would climb up and install into a package above.
+    // Without a manifest here, npm would climb up and install into a package above.
     fs::write(folder.join("package.json"), "{ \"private\": true }\n")
         .map_err(|error| format!("package.json cannot be written: {error}"))?;
     run_quietly(
@@ -160,7 +162,8 @@ fn install_node(folder: &Path, pinned: &[String]) -> Result<(), String> {
     )
 }
 
-/// Programs without which tests fail: those that the documentation's commands use, and our stand-ins for local agents.
+/// Installs programs without which tests fail: those in the documentation's commands, and those of our
+/// stand-ins for local agents.
 pub(crate) fn prepare_programs() -> Result<(), String> {
     for program in ["curl", "python3"] {
         if version_of(program).is_none() {
@@ -171,7 +174,7 @@ pub(crate) fn prepare_programs() -> Result<(), String> {
     Ok(())
 }
 
-/// Installs a missing language where that is ours to do: as root on a system with apt-get, as in a container.
+/// Installs missing Debian packages, but only as root on a system with apt-get, as in a container.
 fn install_system_packages(packages: &[&str]) -> Result<(), String> {
     let is_root = Command::new("id")
         .arg("-u")
@@ -186,7 +189,7 @@ fn install_system_packages(packages: &[&str]) -> Result<(), String> {
         command.env("DEBIAN_FRONTEND", "noninteractive").arg("-qq");
         command
     };
-    // Once: a network that is not there would be waited for by every judge.
+    // Update once: otherwise every judge would wait for a missing network.
     static UPDATED: OnceLock<Result<(), String>> = OnceLock::new();
     UPDATED
         .get_or_init(|| run_quietly(apt().arg("update"), SYSTEM_LIMIT))
@@ -203,7 +206,7 @@ fn install_system_packages(packages: &[&str]) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    /// A folder that goes away with the test.
+    /// A folder that is removed at the end of the test.
     struct Folder(PathBuf);
 
     impl Folder {

@@ -1,8 +1,8 @@
-//! The check that the crates know only those they may know.
+//! Check of the allowed dependencies between crates.
 //!
-//! The rules are the tables at the top. Direct edges come from the manifests (`cargo metadata`), what lies behind
-//! crates of others from `Cargo.lock`, so the check needs no network. Dev-dependencies are free: a test may use
-//! anything.
+//! The rules are the tables at the top. Direct edges come from the manifests (`cargo metadata`), edges
+//! between third-party crates from `Cargo.lock`, so the check needs no network. Dev-dependencies are free:
+//! tests may use any crate.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -24,17 +24,17 @@ const FILES: &str = "jackfield-files";
 const CONNECT: &str = "jackfield-connect";
 const STORE: &str = "jackfield-store";
 
-/// Every package below this folder is a door, except the kit.
+/// Folder of the doors. Every package below is a door, except the kit.
 const DOORS: &str = "crates/doors/";
 
-/// Crates that one package alone may use: (crate, or every crate whose name starts so; its user; why).
+/// Third-party crates reserved for one package: (crate name or prefix; the package; reason).
 const OWNED: [(&str, &str, &str); 3] = [
     ("rusqlite", STORE, "SQLite is the store's affair"),
     ("libsqlite3-sys", STORE, "SQLite is the store's affair"),
     ("libp2p", PEER, "libp2p is the peer's affair"),
 ];
 
-/// Crates of ours that a package may name only behind a feature: (package, those crates, why).
+/// Workspace crates that a package may use only as optional dependencies: (package; the crates; reason).
 const BEHIND_FEATURES: [(&str, &[&str], &str); 2] = [
     (
         SDK,
@@ -48,7 +48,7 @@ const BEHIND_FEATURES: [(&str, &[&str], &str); 2] = [
     ),
 ];
 
-/// Crates that a package may not even reach through others: (package, what it must not reach, why).
+/// Crates that a package may not depend on, even indirectly: (package; the crates; reason).
 const OUT_OF_REACH: [(&str, &[&str], &str); 4] = [
     (CORE, &["hyper", "tungstenite"], "the core has no sockets"),
     (MODEL, &["tokio"], "the nouns need no runtime"),
@@ -60,10 +60,10 @@ const OUT_OF_REACH: [(&str, &[&str], &str); 4] = [
     ),
 ];
 
-/// Who names whom, by package name; versions are not told apart.
+/// Dependencies by package name; versions are not distinguished.
 type Graph = BTreeMap<String, BTreeSet<String>>;
 
-/// Checks the workspace; the error lists every edge that breaks a rule.
+/// Checks a [`Workspace`]. The error lists every edge that breaks a rule.
 pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     let lock_file = workspace.root.join("Cargo.lock");
     let lock = if lock_file.is_file() {
@@ -94,7 +94,7 @@ fn broken_rules(packages: &[Package], lock: &str) -> Vec<String> {
     for (package, unwanted, why) in OUT_OF_REACH {
         for path in paths(&graph, package, unwanted) {
             let path = path.join(" -> ");
-            // An edge that breaks a direct rule too has been named above already.
+            // The direct rules above may have reported the same edge already.
             if !broken
                 .iter()
                 .any(|line| line.starts_with(&format!("{path}:")))
@@ -106,7 +106,7 @@ fn broken_rules(packages: &[Package], lock: &str) -> Vec<String> {
     broken
 }
 
-/// Why `package` may not name `dependency` in its manifest, if so.
+/// Returns why the manifest of `package` may not name `dependency`; `None` if allowed.
 fn wrong_edge(package: &Package, dependency: &str, packages: &[Package]) -> Option<String> {
     let is_ours = packages.iter().any(|member| member.name == dependency);
     if is_ours
@@ -128,7 +128,8 @@ fn wrong_edge(package: &Package, dependency: &str, packages: &[Package]) -> Opti
         .map(|(_, user, why)| format!("{why}, only {user} may use it"))
 }
 
-/// Which members of the workspace a package may name; `None` where there is no such rule.
+/// Returns the workspace members that a package may name, with the reason; `None` for packages without such a
+/// rule.
 fn may_know(package: &Package) -> Option<(&'static [&'static str], &'static str)> {
     match package.name.as_str() {
         MODEL | WIRE => Some((&[], "model and wire know no other crate of ours")),
@@ -176,7 +177,8 @@ fn is_of(name: &str, family: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 
-/// Members by their manifests (without dev-dependencies), everything else by the lock file.
+/// Returns the [`Graph`] of workspace members, by their manifests (without dev-dependencies), and of all
+/// other crates, by the lock file.
 fn graph(packages: &[Package], lock: &str) -> Graph {
     let mut graph = graph_from_lock(lock);
     for package in packages {
@@ -188,7 +190,7 @@ fn graph(packages: &[Package], lock: &str) -> Graph {
     graph
 }
 
-/// Reads the two things we need from the lock file's fixed form: `name = "…"` and the list `dependencies = [ … ]`.
+/// Reads the [`Graph`] from the lock file's fixed form: `name = "…"` and the list `dependencies = [ … ]`.
 fn graph_from_lock(lock: &str) -> Graph {
     let mut graph = Graph::new();
     let mut name = None;
@@ -203,7 +205,7 @@ fn graph_from_lock(lock: &str) -> Graph {
         } else if let Some(entry) = line.strip_prefix('"')
             && let Some(dependencies) = name.as_ref().and_then(|name| graph.get_mut(name))
         {
-            // `"name",`, or `"name 1.2.3",` where several versions are in use.
+            // `"name",`, or `"name 1.2.3",` if several versions are in use.
             let end = entry.find([' ', '"']).unwrap_or(entry.len());
             dependencies.insert(entry[..end].to_owned());
         }
@@ -211,7 +213,8 @@ fn graph_from_lock(lock: &str) -> Graph {
     graph
 }
 
-/// A shortest path from `start` to each reachable crate of the `unwanted` families, not going on behind one.
+/// Returns a shortest path from `start` to each reachable crate of the `unwanted` families. The search does
+/// not continue behind an unwanted crate.
 fn paths(graph: &Graph, start: &str, unwanted: &[&str]) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     let mut seen = BTreeSet::from([start]);
@@ -250,7 +253,7 @@ mod tests {
         }
     }
 
-    /// The SDK with these dependencies besides wire, some of them behind a feature.
+    /// Returns the SDK with these dependencies besides wire, some of them behind a feature.
     fn sdk(dependencies: &[&str], optional: &[&str]) -> Package {
         let all: Vec<&str> = [&[WIRE], dependencies, optional].concat();
         Package {
@@ -259,7 +262,7 @@ mod tests {
         }
     }
 
-    /// A workspace that keeps to the rules, with one package replaced.
+    /// Returns a workspace that follows the rules, with one package replaced.
     fn with(changed: Package) -> Vec<Package> {
         let mut packages = vec![
             package("crates/core", CORE, &["tokio"]),
@@ -482,7 +485,8 @@ version = "1.54.0"
 
     #[test]
     fn tests_of_a_member_may_use_what_they_like() {
-        // The lock file cannot tell dev-dependencies apart; the manifest's list, which leaves them out, decides.
+        // The lock file does not distinguish dev-dependencies; the manifest's list, which omits them,
+        // decides.
         let lock = "[[package]]\nname = \"jackfield-wire\"\ndependencies = [\n \"tokio\",\n]\n";
         let packages = with(package("crates/wire", WIRE, &["serde"]));
         assert_eq!(broken_rules(&packages, lock), [""; 0]);

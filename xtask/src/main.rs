@@ -1,8 +1,9 @@
-//! The project's own commands, run as `cargo xtask COMMAND`.
+//! Commands for contributors, run as `cargo xtask COMMAND`.
 //!
-//! `test` is the one test command, the same for a contributor and for CI; `bench` measures; `picture` draws the terminal
-//! of the README. This file reads the arguments and chooses the exit code: 0 all well, 1 something failed, 2 wrong usage.
-//! It depends on two small crates only, because everybody waits for it to compile first.
+//! `test` is the one test command, for contributors and for CI; `bench` measures; `picture` draws the
+//! terminal of the README. This file parses the arguments and chooses the exit code: 0 success, 1 failure, 2
+//! wrong usage. `xtask` depends on two small crates only, because every contributor waits for `xtask` to
+//! compile first.
 
 mod bench;
 mod count;
@@ -19,7 +20,7 @@ use std::process::ExitCode;
 use steps::Selection;
 use workspace::Workspace;
 
-/// What the arguments ask for.
+/// Parsed command line.
 #[derive(Debug, PartialEq)]
 enum Command {
     Test(Selection),
@@ -80,7 +81,8 @@ fn parse(args: &[String]) -> Result<Command, String> {
     }
 }
 
-/// Reads `--strict`, `--only STEP` and `--skip STEP`; the last two may be repeated and take lists with commas.
+/// Parses `--strict`, `--only STEP` and `--skip STEP` into a [`Selection`]; the last two may be repeated and
+/// take lists with commas.
 fn selection(args: &[String]) -> Result<Selection, String> {
     let mut selection = Selection::default();
     let mut args = args.iter();

@@ -1,14 +1,14 @@
-//! `cargo xtask picture`: plays `docs/picture.script` with the real program and draws `docs/picture.svg` anew.
+//! `cargo xtask picture`: runs `docs/picture.script` with the real program and writes `docs/picture.svg`.
 //!
-//! Recording and drawing belong to the tests of the program, which also say when the picture is out of date; this file
-//! only asks the one test to write what it saw.
+//! Recording and drawing belong to the program's tests, which also fail if the picture is out of date. This
+//! file only runs the recording test in write mode.
 
 use anyhow::Result;
 
 use crate::bench::run_to_success;
 use crate::workspace::Workspace;
 
-/// The test that records.
+/// Name of the recording test.
 const TEST: &str = "picture::the_picture_shows_what_the_program_prints";
 
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {

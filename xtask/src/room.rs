@@ -1,16 +1,17 @@
-//! How much room a disk has left, so that a full one is named as such before it fails twenty tests in odd ways.
+//! Check of free disk space, with a clear error instead of twenty odd test failures on a full disk.
 //!
-//! Asked of `df`, which every Unix has; where it cannot be asked, nothing is known and nothing is refused.
+//! Asks `df`, which every Unix has. If `df` fails, the check passes.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Result, bail};
 
-/// What the tests write at one time, at most, with some to spare: databases, and archives of 50 MB several times over.
+/// Upper bound of the bytes that tests write at one time, with some reserve: databases, and archives of 50 MB
+/// several times over.
 pub(crate) const OF_TESTS: u64 = 3 << 30;
 
-/// Refuses to go on where the disk of `folder` has less than `needed` bytes left.
+/// Fails if the disk of `folder` has less than `needed` bytes left.
 pub(crate) fn check(folder: &Path, needed: u64) -> Result<()> {
     match free(folder) {
         Some(free) if free < needed => bail!(
@@ -34,7 +35,7 @@ fn free(folder: &Path) -> Option<u64> {
     read(std::str::from_utf8(&output.stdout).ok()?)
 }
 
-/// The fourth column of the second line, in bytes; the form is POSIX's.
+/// Reads the fourth column of the second line, in bytes; POSIX defines the format.
 fn read(table: &str) -> Option<u64> {
     let kib: u64 = table
         .lines()
@@ -67,7 +68,7 @@ mod tests {
     fn a_disk_without_room_is_named_with_the_remedy() {
         let here = std::env::temp_dir();
         check(&here, 0).unwrap();
-        // Where there is no `df`, nothing is refused.
+        // Without `df`, every check passes.
         if free(&here).is_some() {
             let refused = check(&here, u64::MAX).unwrap_err().to_string();
             assert!(refused.contains("cargo clean"), "{refused}");

@@ -1,7 +1,7 @@
-//! `cargo xtask test`: the steps in order, the report at the end.
+//! `cargo xtask test`: runs the steps in order, and prints a report at the end.
 //!
-//! Each step is one function of the table `STEPS`. The first that fails ends the run; the report then still comes,
-//! and the very last line is always the count of tests, `N passed, N failed`.
+//! Each step is one function of the table [`STEPS`]. The first failed step ends the run; the report follows
+//! in any case, and the very last line is always the count of tests, `N passed, N failed`.
 
 use std::io::IsTerminal;
 use std::process::Command;
@@ -17,19 +17,19 @@ use crate::promises;
 use crate::room;
 use crate::workspace::{Workspace, shown};
 
-/// Which steps the caller wants.
+/// Steps to run.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Selection {
-    /// Only these; all when empty.
+    /// Steps to run exclusively; all steps if empty.
     pub(crate) only: Vec<String>,
-    /// Not these.
+    /// Steps to leave out.
     pub(crate) skip: Vec<String>,
-    /// What could not run is a failure.
+    /// Whether a step or judge that could not run is a failure.
     pub(crate) is_strict: bool,
 }
 
 impl Selection {
-    /// Whether it leaves no step at all.
+    /// Returns whether no step is left to run.
     pub(crate) fn is_empty(&self) -> bool {
         !names().any(|step| self.has(step))
     }
@@ -43,15 +43,15 @@ impl Selection {
 struct Step {
     name: &'static str,
     about: &'static str,
-    /// What to do when it fails, beyond reading its output.
+    /// Advice for a failed step, beyond reading the output.
     hint: &'static str,
     run: fn(&mut Run<'_>) -> Result<Verdict>,
 }
 
-/// How a step ended that did not fail.
+/// Outcome of a step that did not fail.
 enum Verdict {
     Passed,
-    /// It needs a program that is not here; the closing list tells which.
+    /// The step needs a program that is not installed; the closing list names the program.
     CouldNotRun,
 }
 
@@ -133,32 +133,32 @@ const STEPS: [Step; 12] = [
     },
 ];
 
-/// The names of all steps, in order.
+/// Returns the names of all steps, in order.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     STEPS.iter().map(|step| step.name)
 }
 
-/// Name and purpose of all steps, in order.
+/// Returns name and purpose of all steps, in order.
 pub(crate) fn descriptions() -> impl Iterator<Item = (&'static str, &'static str)> {
     STEPS.iter().map(|step| (step.name, step.about))
 }
 
-/// What the steps of one run share.
+/// State shared by the steps of one run.
 struct Run<'a> {
     workspace: &'a Workspace,
     count: Count,
-    /// The preparation of the judges, which goes on beside the steps before `set-up`.
+    /// Preparation of the judges, which runs beside the steps before `set-up`.
     preparation: Option<JoinHandle<Preparation>>,
-    /// Why a judge is not ready, by its name.
+    /// Names of judges that are not ready, with the reasons.
     unready: Vec<(&'static str, String)>,
     deny: Standing,
-    /// Whether the step ran that asks all judges.
+    /// Whether the step `tests` ran, which uses all judges.
     tests_ran: bool,
-    /// Whether the step ran that asks Python's.
+    /// Whether the step `api` ran, which uses the Python judge.
     api_ran: bool,
 }
 
-/// What became of an outside judge.
+/// Status of an outside judge.
 #[derive(Debug, Clone, PartialEq)]
 enum Standing {
     Ran,
@@ -173,7 +173,7 @@ impl Standing {
     }
 }
 
-/// Runs the chosen steps and prints the report; tells whether all is well.
+/// Runs the selected steps and prints the report. Returns whether the run succeeded.
 pub(crate) fn run(workspace: &Workspace, selection: &Selection) -> bool {
     let mut run = Run {
         workspace,
@@ -272,7 +272,7 @@ impl Run<'_> {
         Ok(Verdict::Passed)
     }
 
-    /// Runs a command that runs tests: with the judges in its environment, its results counted.
+    /// Runs a test command with the judges in the environment, and adds the results to the count.
     fn count(&mut self, mut command: Command) -> Result<Verdict> {
         let line = shown(&command);
         println!("    {line}");
@@ -293,7 +293,7 @@ impl Run<'_> {
         Ok(Verdict::Passed)
     }
 
-    /// The closing list: cargo-deny first, then the judges of the tests.
+    /// Returns the closing list: cargo-deny first, then the judges of the tests.
     fn standings(&self) -> Vec<(String, Standing)> {
         let mut standings = vec![("cargo-deny".to_owned(), self.deny.clone())];
         for judge in &JUDGES {
@@ -317,7 +317,7 @@ impl Run<'_> {
     }
 }
 
-/// The judge of the HTTP API, a program in Python.
+/// Judge of the HTTP API, a Python program.
 const API_JUDGE: &str = "crates/testkit/judges/http_api/judge.py";
 
 fn fmt(run: &mut Run<'_>) -> Result<Verdict> {
@@ -350,7 +350,7 @@ fn deny(run: &mut Run<'_>) -> Result<Verdict> {
         return Ok(Verdict::CouldNotRun);
     }
     run.deny = Standing::Ran;
-    // Without libp2p, its door is not built, and the ban names a wrapper that nothing uses.
+    // Without libp2p the p2p door is not built, and the ban names an unused wrapper.
     Run::show(run.workspace.cargo(&[
         "deny",
         "check",
@@ -404,7 +404,7 @@ fn tests(run: &mut Run<'_>) -> Result<Verdict> {
         run.workspace
             .cargo_locked(&["nextest", "run", "--workspace"])
     } else {
-        // Everything but the doctests, which have a step of their own.
+        // All tests except doctests, which have a separate step.
         run.workspace.cargo_locked(&[
             "test",
             "--workspace",
@@ -453,7 +453,7 @@ fn alone(run: &mut Run<'_>) -> Result<Verdict> {
                 .cargo_locked(&["check", "--quiet", "-p", &package.name]),
         )?;
     }
-    // The heavy door is a feature: whoever leaves it out builds none of it. So are the other two.
+    // libp2p, gRPC and the TUI are features. Builds without libp2p, and without any feature, must work.
     let without_p2p: &[&str] = &["--no-default-features", "--features", "grpc,tui"];
     for features in [without_p2p, &["--no-default-features"]] {
         let check = [&["check", "--quiet", "-p", "jackfield"], features].concat();
@@ -462,8 +462,8 @@ fn alone(run: &mut Run<'_>) -> Result<Verdict> {
     Ok(Verdict::Passed)
 }
 
-/// The count to close with. A failed step that counted no failed test is one failure, so that the last line alone
-/// never looks like success.
+/// Returns the [`Count`] for the last line. A failed step without a failed test counts as one failure, so
+/// that the last line alone never looks like success.
 fn closing_count(mut count: Count, has_failed: bool) -> Count {
     if has_failed && count.failed == 0 {
         count.failed = 1;

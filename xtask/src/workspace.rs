@@ -1,7 +1,7 @@
-//! Where the workspace lies, which packages it has, and how cargo is called in it.
+//! Location of the workspace, the packages in the workspace, and cargo commands for the workspace.
 //!
-//! Everything comes from `cargo metadata --no-deps`, which needs no network and knows about `CARGO_TARGET_DIR`,
-//! `build.target-dir` and being called from a subdirectory. Used by every other file here.
+//! All data come from `cargo metadata --no-deps`, which needs no network and respects `CARGO_TARGET_DIR`,
+//! `build.target-dir` and calls from a subdirectory. Every other file here uses [`Workspace`].
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -9,8 +9,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-/// Variables that `cargo run` sets for this program. They are not meant for the cargo commands we start: build
-/// scripts that watch one of them would run again each time.
+/// Prefixes of variables that `cargo run` sets for this program. They must not reach the cargo commands that
+/// `xtask` starts: build scripts that watch such a variable would run again each time.
 const SET_BY_CARGO_RUN: [&str; 4] = [
     "CARGO_PKG_",
     "CARGO_MANIFEST_",
@@ -18,32 +18,33 @@ const SET_BY_CARGO_RUN: [&str; 4] = [
     "CARGO_CRATE_",
 ];
 
-/// The workspace this command belongs to.
+/// Workspace that contains this command.
 #[derive(Debug)]
 pub(crate) struct Workspace {
-    /// The folder of the root `Cargo.toml`; every command runs there.
+    /// Folder of the root `Cargo.toml`; every command runs there.
     pub(crate) root: PathBuf,
-    /// Where cargo builds, absolute.
+    /// Absolute path of cargo's target folder.
     pub(crate) target: PathBuf,
-    /// The member packages.
+    /// Members of the workspace.
     pub(crate) packages: Vec<Package>,
 }
 
-/// One member of the workspace.
+/// A member of the workspace.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Package {
     pub(crate) name: String,
-    /// Its folder, relative to the root, with `/` between the parts.
+    /// Folder of the package, relative to the root, with `/` between the parts.
     pub(crate) folder: String,
     pub(crate) has_library: bool,
-    /// Package names of its normal and build dependencies, optional ones too; dev-dependencies are left out.
+    /// Package names of normal and build dependencies, including optional ones; dev-dependencies are left
+    /// out.
     pub(crate) dependencies: Vec<String>,
-    /// Those of them that only a feature brings.
+    /// Package names of optional dependencies, a subset of `dependencies`.
     pub(crate) optional: Vec<String>,
 }
 
 impl Workspace {
-    /// Asks cargo, from the folder this command was started in.
+    /// Finds the workspace by asking cargo, from the current folder.
     pub(crate) fn find() -> Result<Self> {
         let output = bare_cargo()
             .args(["metadata", "--format-version", "1", "--no-deps"])
@@ -73,18 +74,19 @@ impl Workspace {
         })
     }
 
-    /// A cargo command that runs at the root and builds where the caller builds.
+    /// Returns a cargo command that runs at the root and uses the caller's target folder.
     pub(crate) fn cargo(&self, args: &[&str]) -> Command {
         let mut command = bare_cargo();
         command.args(args).current_dir(&self.root);
         if std::env::var_os("CARGO_TARGET_DIR").is_some() {
-            // A relative one would mean another folder, now that the command runs at the root.
+            // A relative path would mean a different folder, because the command runs at the root.
             command.env("CARGO_TARGET_DIR", &self.target);
         }
         command
     }
 
-    /// The same, with `--locked` before the arguments that follow `--`, where there is a lock file to keep to.
+    /// Returns the command of [`Workspace::cargo`] with `--locked` before the first `--`, if a lock file
+    /// exists.
     pub(crate) fn cargo_locked(&self, args: &[&str]) -> Command {
         let end = args
             .iter()
@@ -97,7 +99,7 @@ impl Workspace {
         self.cargo(&all)
     }
 
-    /// Whether `cargo NAME` exists on this machine.
+    /// Returns whether `cargo NAME` exists on this machine.
     pub(crate) fn has_cargo_command(&self, name: &str) -> bool {
         self.cargo(&[name, "--version"])
             .stdin(Stdio::null())
@@ -149,7 +151,7 @@ fn bare_cargo() -> Command {
     command
 }
 
-/// The command as one would type it, without the path of the program.
+/// Returns the command line as typed, without the path of the program.
 pub(crate) fn shown(command: &Command) -> String {
     let program = Path::new(command.get_program());
     let mut line = program

@@ -1,8 +1,8 @@
-//! The address of the hub that runs with a data directory, in a file there, so that commands of the same user find a hub on
-//! another port, on another address or with TLS.
+//! Address file in the data directory of a running hub. Commands of the same user read the file to find a hub
+//! on another port, on another address or with TLS.
 //!
-//! The hub keeps the file locked while it runs. A file that nobody has locked is left over from a hub that was killed:
-//! commands name it in errors and do not connect there.
+//! The hub holds a lock on the file while running. An unlocked file is a leftover of a killed hub: commands
+//! name such a file in errors and do not connect.
 
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
@@ -13,31 +13,31 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-/// The name of the file in the data directory.
+/// Name of the address file in the data directory.
 const FILE: &str = "address";
 
-/// Where local commands reach a hub.
+/// Address under which local commands reach a hub.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Address {
-    /// The URL.
+    /// URL of the hub.
     pub url: String,
-    /// The fingerprint of the hub's CA or certificate, if it has one. The file is as private as the hub's secrets, so commands
-    /// trust it and nothing else.
+    /// Fingerprint of the hub's CA or certificate, for hubs with TLS. The file is as private as the hub's
+    /// secrets, and commands trust only this fingerprint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub certificate: Option<String>,
 }
 
-/// The file of a running hub. Dropping it removes the file.
+/// Address file of a running hub. Dropping the value removes the file.
 #[derive(Debug)]
 pub struct Published {
     path: PathBuf,
-    /// Holds the lock.
+    /// Keeps the lock.
     #[allow(dead_code, reason = "it is kept open")]
     file: File,
 }
 
 impl Published {
-    /// Writes the file, in place of what an earlier hub left.
+    /// Writes the file, and replaces a leftover of an earlier hub.
     pub fn new(data_dir: &Path, address: &Address) -> io::Result<Self> {
         let path = data_dir.join(FILE);
         Ok(Self {
@@ -46,16 +46,16 @@ impl Published {
         })
     }
 
-    /// Writes another address in place of this one; commands find one or the other at any time.
+    /// Replaces the address. The rename is atomic: commands read either the old or the new address.
     pub fn change(&mut self, address: &Address) -> io::Result<()> {
         self.file = write(&self.path, address)?;
         Ok(())
     }
 }
 
-/// Writes the file, which has its lock and its whole text before it has its name.
+/// Writes the file under a temporary name, locked and complete, and then renames the file.
 fn write(path: &Path, address: &Address) -> io::Result<File> {
-    // Only one hub at a time has the data directory.
+    // Only one hub at a time uses the data directory, hence the fixed name.
     let temp = path.with_extension("new");
     match fs::remove_file(&temp) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -79,7 +79,7 @@ impl Drop for Published {
     }
 }
 
-/// Locks the file where its file system has locks. Where it has none, a file that is left over is not recognised.
+/// Locks the file if the file system supports locks. Without locks, commands cannot recognise leftover files.
 fn lock(file: &File) -> io::Result<()> {
     match file.try_lock() {
         Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
@@ -87,25 +87,25 @@ fn lock(file: &File) -> io::Result<()> {
     }
 }
 
-/// What the file in a data directory says.
+/// Content of a data directory's address file.
 #[derive(Debug)]
 pub enum Lookup {
-    /// A hub runs.
+    /// A hub is running.
     Running(Found),
-    /// No hub runs. The last one was killed, and left its address.
+    /// No hub is running. The last hub was killed and left the file.
     LeftBehind(Address),
-    /// There may be a hub, and this user may not read its address.
+    /// A hub may be running, but this user may not read the file.
     Unreadable(io::Error),
-    /// No hub runs.
+    /// No hub is running.
     Nothing,
 }
 
-/// The address of a hub that runs.
+/// Address of a running hub.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// The address.
+    /// Address from the file.
     pub address: Address,
-    /// The number of the user who owns the file, and runs the hub.
+    /// User id of the file's owner, who runs the hub.
     pub owner: u32,
 }
 
@@ -118,7 +118,8 @@ pub fn look(data_dir: &Path) -> Lookup {
         }
         Err(_) => return Lookup::Nothing,
     };
-    // Nobody else takes this lock exclusively after the hub, so asking for it disturbs no hub that starts meanwhile.
+    // Only the hub takes the exclusive lock, and before the file gets its name, so this shared attempt
+    // disturbs no starting hub.
     let is_running = file.try_lock_shared().is_err();
     let Ok(owner) = file.metadata().map(|it| it.uid()) else {
         return Lookup::Nothing;
@@ -130,7 +131,8 @@ pub fn look(data_dir: &Path) -> Lookup {
     }
 }
 
-/// The address of the hub that runs with this data directory. Nothing if none runs, or if this user may not read it.
+/// Returns the address of the hub that runs with this data directory. `None` if no hub runs, or if this user
+/// may not read the file.
 pub fn find(data_dir: &Path) -> Option<Address> {
     match look(data_dir) {
         Lookup::Running(found) => Some(found.address),

@@ -1,4 +1,5 @@
-//! A hub put together: store, core, doors, server. `jackfield serve` runs it, and so does the testkit on port 0.
+//! Assembles and starts a hub: store, core, doors, server. `jackfield serve` calls [`start`], and the testkit
+//! does on port 0.
 
 use std::{
     io,
@@ -40,17 +41,17 @@ use crate::{
     exposure, files, signpost,
 };
 
-/// How long open connections are given once all calls have ended.
+/// Time that open connections get to close after all calls have ended.
 const LAST_WORDS: Duration = Duration::from_secs(2);
-/// The file of the first administrator's token, for hubs that trust nobody without one.
+/// Name of the secret file with the first administrator's token, for hubs that require tokens.
 pub const ADMIN_TOKEN: &str = "admin-token";
 
-/// A hub that is running.
+/// A running hub.
 #[derive(Debug)]
 pub struct Running {
-    /// The address it listens on.
+    /// Address that the hub listens on.
     pub addr: SocketAddr,
-    /// The hub itself.
+    /// Handle to the [`Hub`].
     pub hub: Hub,
     config: Config,
     store: Arc<SqliteStore>,
@@ -59,14 +60,14 @@ pub struct Running {
     p2p: Option<P2p>,
     tasks: Tasks,
     tls: Option<Tls>,
-    /// Where commands of this user find the hub, if it could be written.
+    /// Address file through which commands of this user find the hub; `None` if writing the file failed.
     published: Mutex<Option<Published>>,
     background: JoinSet<()>,
 }
 
-/// Starts a hub; it serves when this returns.
+/// Starts a hub. The hub accepts connections when this function returns.
 pub async fn start(config: &Config) -> Result<Running> {
-    // First, so that a hub that cannot listen leaves nothing in its data directory.
+    // Bind first: a hub that cannot listen leaves no files in its data directory.
     let listener = TcpListener::bind(config.listen).await.with_context(|| {
         format!(
             "cannot listen on {}; is another hub running? (--listen ADDR chooses another address)",
@@ -145,7 +146,8 @@ pub async fn start(config: &Config) -> Result<Running> {
     })
 }
 
-/// Answers requests at unknown paths, and refuses those for other hosts and of foreign web pages.
+/// Adds the answer for unknown paths to `router`, and a [`Guard`] that refuses requests for other hosts and
+/// from foreign web pages.
 fn guarded(config: &Config, addr: SocketAddr, router: Router) -> Result<Router> {
     let rules = HostRules {
         listen: vec![addr],
@@ -157,7 +159,7 @@ fn guarded(config: &Config, addr: SocketAddr, router: Router) -> Result<Router> 
     Ok(router.layer(Guard::new(rules)))
 }
 
-/// The hub's secrets: files of the data directory.
+/// Secrets of the hub, stored as files in the data directory.
 #[derive(Debug)]
 struct DataDir(PathBuf);
 
@@ -177,7 +179,8 @@ impl Secrets for DataDir {
     }
 }
 
-/// Tells commands of this user where the hub is. A hub whose address cannot be written runs all the same.
+/// Writes the address file for commands of this user. A failure is only logged; the hub runs without the
+/// file.
 fn publish(config: &Config, addr: SocketAddr, tls: Option<&Tls>) -> Option<Published> {
     let published = Published::new(&config.data_dir, &local_address(config, addr, tls));
     published
@@ -198,11 +201,13 @@ fn open_store(data_dir: &Path) -> Result<SqliteStore> {
         .with_context(|| format!("cannot open the data directory {}", data_dir.display()))
 }
 
-/// What the hub proves itself with. One that needs no token from its own user has it only if the data directory holds an
-/// administrator's token that works: commands find that token, and must be able to tell whom they show it to.
+/// Returns the key with which the hub proves its identity to commands. A hub that needs no token from its own
+/// user has a [`ProofKey`] only if the data directory holds a valid administrator token: commands send this
+/// token, and first must know that they talk to the right hub.
 async fn proof_key(hub: &Hub, config: &Config) -> Result<Option<ProofKey>> {
     let data_dir = &config.data_dir;
-    // One that cannot be read is no reason not to start where none is needed; `doctor` tells of it.
+    // An unreadable token must not prevent the start where no token is required; `doctor` reports the
+    // problem.
     if config.trusts_everyone() && !matches!(secrets::load(data_dir, ADMIN_TOKEN), Ok(Some(_))) {
         return Ok(None);
     }
@@ -212,7 +217,8 @@ async fn proof_key(hub: &Hub, config: &Config) -> Result<Option<ProofKey>> {
     Ok((works || is_needed).then(|| ProofKey::new(secret.expose())))
 }
 
-/// A hub that trusts nobody without a token needs somebody who may make some.
+/// Loads or creates the first administrator's token. A hub that requires tokens needs one administrator who
+/// can create further tokens.
 async fn first_admin(hub: &Hub, data_dir: &Path) -> Result<Secret> {
     let secret = secrets::load_or_create(data_dir, ADMIN_TOKEN)
         .with_context(|| format!("cannot read or make the secret {ADMIN_TOKEN}"))?;
@@ -232,7 +238,7 @@ async fn first_admin(hub: &Hub, data_dir: &Path) -> Result<Secret> {
 }
 
 impl Running {
-    /// The hub as a peer among peers, if it is one.
+    /// Returns the hub's libp2p node, if the hub is a peer.
     #[cfg(feature = "p2p")]
     pub fn p2p(&self) -> Option<&P2p> {
         self.p2p.as_ref()
@@ -246,7 +252,7 @@ impl Running {
         let Some(tls) = &self.tls else {
             return Ok(());
         };
-        tls.reload().context("the TLS files were not changed")?;
+        tls.reload().context("cannot reload the TLS files")?;
         let address = local_address(&self.config, self.addr, Some(tls));
         match &mut *self.published.lock() {
             Some(published) => published
@@ -256,7 +262,8 @@ impl Running {
         }
     }
 
-    /// Stops: takes no more calls, gives the open ones `grace`, tells everybody, closes.
+    /// Stops the hub: refuses new calls, gives open calls `grace` to end, notifies connected agents, and
+    /// closes.
     pub async fn stop(mut self, grace: Duration) {
         self.hub.stop(grace).await;
         *self.published.lock() = None;

@@ -1,4 +1,5 @@
-//! What the hub's callbacks need of the operator: the key that signs them, and whom the hub may talk to.
+//! Operator settings for callbacks: the key that signs callbacks, and the addresses that the hub may connect
+//! to.
 
 use anyhow::{Context, Result};
 use jackfield_kit::{
@@ -9,17 +10,18 @@ use jackfield_store::secrets;
 
 use crate::config::Config;
 
-/// The file of the key that signs callbacks.
+/// Name of the secret file with the key that signs callbacks.
 pub const CALLBACK_KEY: &str = "callback-key";
 
-/// The key that signs callbacks, made at the first start.
+/// Returns the [`CallbackKey`] that signs callbacks; creates the key at the first start.
 pub fn key(config: &Config) -> Result<CallbackKey> {
     let key = secrets::load_or_create(&config.data_dir, CALLBACK_KEY)
         .with_context(|| format!("cannot read or make the secret {CALLBACK_KEY}"))?;
     Ok(CallbackKey::new(key.expose()))
 }
 
-/// The one way out. What the operator typed is trusted wherever it leads.
+/// Returns the client for all outbound requests. Addresses from the configuration are trusted, private ones
+/// too.
 pub fn outbound(config: &Config) -> Result<Outbound> {
     let typed = config.callback_base.iter();
     let rules = OutboundRules {
@@ -29,5 +31,5 @@ pub fn outbound(config: &Config) -> Result<Outbound> {
             .cloned()
             .collect(),
     };
-    Outbound::new(&rules).context("cannot call anybody back")
+    Outbound::new(&rules).context("cannot set up outbound requests")
 }

@@ -1,5 +1,5 @@
-//! The hub's configuration: flags over environment over `jackfield.toml` over defaults. Unknown keys are errors, so
-//! that a misspelt one is not silent.
+//! Configuration of the hub. Flags override the environment, the environment overrides `jackfield.toml`, and
+//! the file overrides the defaults. Unknown keys are errors, to reveal misspelt keys.
 
 mod found;
 #[cfg(not(feature = "p2p"))]
@@ -26,83 +26,83 @@ pub use jackfield_bridge::FilesConfig;
 #[cfg(feature = "p2p")]
 pub use jackfield_p2p::Config as P2pConfig;
 
-/// Where the hub listens unless told otherwise: this machine only.
+/// Default listen address: reachable from this machine only.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:7411";
-/// The file that is read from the working directory if it is there.
+/// Configuration file that is read from the working directory, if present.
 pub const DEFAULT_FILE: &str = "jackfield.toml";
 
-/// How logs are written.
+/// Format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
 pub enum LogFormat {
-    /// Lines for people.
+    /// Human-readable lines.
     #[default]
     Text,
     /// One JSON object per line.
     Json,
 }
 
-/// The files of a certificate and its key, in PEM.
+/// Files of a certificate and its key, in PEM.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TlsFiles {
-    /// The certificate chain.
+    /// Certificate chain.
     pub cert: PathBuf,
-    /// The private key.
+    /// Private key.
     pub key: PathBuf,
 }
 
-/// What the hub is told.
+/// Settings of the hub, one field per key of `jackfield.toml`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The address to listen on.
+    /// Address to listen on.
     pub listen: SocketAddr,
-    /// Where the database and the secrets are.
+    /// Folder of the database and the secrets.
     pub data_dir: PathBuf,
-    /// The URL under which others reach the hub, where it is not the listen address. One that leads not only to this
-    /// machine makes tokens needed.
+    /// URL under which other machines reach the hub, if different from the listen address. A URL that leads
+    /// beyond this machine makes tokens required.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub public_url: Option<String>,
     /// Web origins that may use the hub from a browser.
     pub allowed_origins: Vec<String>,
-    /// Further names by which the hub may be called. One that is not this machine's own makes tokens needed.
+    /// Further host names of the hub. A name beyond this machine makes tokens required.
     pub allowed_hosts: Vec<String>,
-    /// Whether programs of this machine need a token too.
+    /// Whether local programs need a token too.
     pub require_token: bool,
-    /// Lets anybody who can connect do everything, on any address.
+    /// Allows every client that can connect to do everything, on any address.
     pub insecure: bool,
-    /// What a `callback_url` without a host is relative to.
+    /// Base URL for every `callback_url` without a host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub callback_base: Option<String>,
-    /// Origins that are shown the platform's secret when they are called back.
+    /// Origins that receive the platform's secret with callbacks.
     pub callback_trusted_origins: Vec<String>,
-    /// Lets addresses that callers and agents name lead to this machine and to private networks.
+    /// Allows URLs from callers and agents to lead to this machine and to private networks.
     pub allow_private_outbound: bool,
-    /// The secrets that let the platform in, the newest first, instead of those in the data directory. Not in the
-    /// file, which others may read.
+    /// Accepted secrets of the platform, newest first, instead of those in the data directory. Not part of
+    /// the file, because other users may read the file.
     #[serde(skip)]
     pub platform_secrets: Vec<Secret>,
-    /// What to log, in the syntax of tracing's filters.
+    /// Log filter, in the syntax of `tracing` filters.
     pub log: String,
-    /// How to log it.
+    /// Format of log lines.
     pub log_format: LogFormat,
-    /// TLS; plain HTTP without it.
+    /// TLS files; without them the hub serves plain HTTP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsFiles>,
-    /// The A2A door.
+    /// Settings of the A2A protocol.
     pub a2a: A2aConfig,
-    /// The hub as a peer among peers.
+    /// Settings of the hub as a libp2p peer.
     pub p2p: P2pConfig,
-    /// Transfers of files.
+    /// Settings of file transfers.
     pub files: FilesConfig,
-    /// The limits.
+    /// [`Limits`] of the hub.
     pub limits: Limits,
-    /// Servers that the hub dials, each an agent of the owner `local`.
+    /// Servers that the hub dials. Each is an agent of the owner `local`.
     #[serde(rename = "agent", skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<RemoteConfig>,
-    /// Teams, of the owner `local`.
+    /// Teams of the owner `local`.
     #[serde(rename = "team", skip_serializing_if = "Vec::is_empty")]
     pub teams: Vec<TeamConfig>,
 }
@@ -134,7 +134,7 @@ impl Default for Config {
     }
 }
 
-/// What flags and environment say over the file.
+/// Values from flags and environment, which override the file.
 #[derive(Debug, Clone, Default)]
 pub struct Overrides {
     /// See [`Config::listen`].
@@ -160,8 +160,8 @@ pub struct Overrides {
 }
 
 impl Config {
-    /// Reads the file (a named one must exist) and applies what was said over it. A file that was not named must be this
-    /// user's own.
+    /// Reads the file and applies `overrides`. An explicitly named file must exist. The default file must
+    /// belong to this user, else [`Untrusted`] is returned.
     pub fn load(file: Option<&Path>, overrides: Overrides) -> Result<Self> {
         let here = Path::new(DEFAULT_FILE);
         let path = file.or_else(|| here.exists().then_some(here));
@@ -181,7 +181,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Reads the text of a configuration file.
+    /// Parses the text of a configuration file.
     pub fn parse(text: &str) -> Result<Self> {
         toml::from_str(text).map_err(Into::into)
     }
@@ -220,9 +220,7 @@ impl Config {
             check_url(key, url)?;
         }
         if self.require_token && self.insecure {
-            bail!(
-                "require_token asks everybody for a token and insecure nobody; leave one of them out"
-            );
+            bail!("require_token and insecure exclude each other; remove one of them");
         }
         let mut ids = HashSet::new();
         for agent in &self.agents {
@@ -245,13 +243,13 @@ impl Config {
         let limits = &self.limits;
         if limits.pipe_low.0 >= limits.pipe_full.0 || limits.pipe_full.0 >= limits.pipe_overrun.0 {
             bail!(
-                "limits.pipe_low must be below limits.pipe_full, and that below limits.pipe_overrun"
+                "limits.pipe_low must be below limits.pipe_full, and limits.pipe_full below limits.pipe_overrun"
             );
         }
         Ok(())
     }
 
-    /// The configuration of the bridge's door.
+    /// Returns the configuration of the bridge door.
     pub(crate) fn bridge(&self) -> jackfield_bridge::Config {
         jackfield_bridge::Config {
             platform_secrets: self.platform_secrets.clone(),
@@ -261,7 +259,7 @@ impl Config {
         }
     }
 
-    /// The configuration of the A2A door.
+    /// Returns the configuration of the A2A door.
     pub(crate) fn a2a(&self) -> A2aConfig {
         A2aConfig {
             remotes: self.agents.clone(),
@@ -269,20 +267,21 @@ impl Config {
         }
     }
 
-    /// The URL under which others reach a hub that listens here.
+    /// Returns the URL under which other machines reach a hub that listens on `addr`.
     pub fn url(&self, addr: SocketAddr) -> String {
         let public = self.public_url.clone();
         public.unwrap_or_else(|| self.own_url(addr))
     }
 
-    /// The URL of the address that the hub itself listens on; a proxy in front of it may have another.
+    /// Returns the URL of the listen address itself. A proxy in front of the hub may have a different URL.
     pub fn own_url(&self, addr: SocketAddr) -> String {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         format!("{scheme}://{addr}")
     }
 
-    /// Who is the owner `local` without a token. A hub that is known by a name of others has a proxy or a tunnel before
-    /// it, and what comes through that looks as if it came from this machine.
+    /// Returns which clients count as the owner `local` without a token. A hub with a name beyond this
+    /// machine has a proxy or a tunnel in front, and forwarded requests look as if they came from this
+    /// machine.
     pub fn trust(&self) -> Trust {
         if self.insecure {
             Trust::Everybody
@@ -292,7 +291,7 @@ impl Config {
         }
     }
 
-    /// Whether whoever connects is the owner `local` without a token.
+    /// Returns whether clients without a token count as the owner `local`; see [`Config::trust`].
     pub fn trusts_everyone(&self) -> bool {
         self.trust() != Trust::Nobody
     }
@@ -305,7 +304,7 @@ impl Config {
     }
 }
 
-/// The address by which commands of this machine reach a hub that listens here.
+/// Returns the address by which commands of this machine reach a hub that listens on `addr`.
 pub fn local_addr(mut addr: SocketAddr) -> SocketAddr {
     if addr.ip().is_unspecified() {
         addr.set_ip(match addr {
@@ -316,7 +315,8 @@ pub fn local_addr(mut addr: SocketAddr) -> SocketAddr {
     addr
 }
 
-/// `$XDG_DATA_HOME/jackfield`, else `~/.local/share/jackfield`, else a folder here.
+/// Returns `$XDG_DATA_HOME/jackfield`, else `~/.local/share/jackfield`, else a folder in the working
+/// directory.
 fn default_data_dir() -> PathBuf {
     let from = |name: &str| {
         std::env::var_os(name)
@@ -456,7 +456,7 @@ mod tests {
         assert_eq!(config.agents.len(), 2, "{config:?}");
     }
 
-    /// What lines of the example say once they are no comments any more.
+    /// Parses lines of the example file after removing their comment marks.
     fn shown_by<'a>(lines: impl Iterator<Item = &'a str>) -> Config {
         let lines = lines.map(|line| line.strip_prefix("# ").unwrap_or(line));
         let shown: String = lines.map(|line| format!("{line}\n")).collect();

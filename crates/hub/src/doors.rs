@@ -1,4 +1,4 @@
-//! The doors of a hub: the one place that lists them.
+//! The list of doors of a hub. A new door is added here.
 
 use std::sync::Arc;
 
@@ -19,15 +19,15 @@ use crate::{
     ws::{self, Sockets},
 };
 
-/// What the open doors add to their hub.
+/// Routes and services of all open doors.
 pub(crate) struct Doors {
-    /// All routes.
+    /// Routes of all doors.
     pub(crate) router: Router,
-    /// What writes callbacks.
+    /// Composers of callback messages.
     pub(crate) composers: Vec<Arc<dyn Composer>>,
-    /// What reads secrets again.
+    /// Doors that read their secrets again on reload.
     pub(crate) reload: Vec<Arc<dyn Reload>>,
-    /// The hub as a peer, if it is one.
+    /// libp2p node of the hub, if the hub is a peer.
     #[cfg(feature = "p2p")]
     pub(crate) p2p: Option<P2p>,
 }
@@ -51,7 +51,8 @@ impl Doors {
             declared: declared.collect::<Result<_>>()?,
         };
         let mut joined = Joined::new(own);
-        // Connections at /ws are offered in this order; Agora takes what no other door wants.
+        // Connections at /ws are offered to the doors in this order; Agora accepts all connections that no
+        // other door claims.
         joined.add(config.bridge().open(context).await?);
         joined.add(jackfield_agora::Config.open(context).await?);
         joined.add(config.a2a().open(context).await?);
@@ -70,7 +71,7 @@ impl Doors {
     }
 }
 
-/// The parts of several doors.
+/// Merged parts of several [`Opened`] doors.
 struct Joined {
     routes: Router,
     api: OpenApi,
@@ -80,7 +81,7 @@ struct Joined {
 }
 
 impl Joined {
-    /// Begins with the door whose description heads that of the whole API.
+    /// Starts with the door whose API description becomes the head of the merged description.
     fn new(first: Opened) -> Self {
         Self {
             routes: first.routes,
@@ -101,7 +102,7 @@ impl Joined {
         door.handle
     }
 
-    /// All routes, with the address that WebSockets share and the description of the API.
+    /// Returns the merged routes, with the shared WebSocket address `/ws` and the description of the API.
     fn router(&mut self, context: &Context) -> Router {
         let sockets = Sockets {
             hub: context.hub.clone(),

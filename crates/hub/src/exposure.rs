@@ -1,8 +1,9 @@
-//! What can be told, without a request, of proxies and tunnels before a hub that asks programs of its own user for no token.
-//! What such a proxy passes on without a sign of itself looks like a program of that user. `serve` and `doctor` warn.
+//! Detects proxies and tunnels in front of a hub that asks local programs for no token. Requests that a proxy
+//! forwards without a forwarding header look like requests of the hub's own user. `serve` and `doctor` warn.
 //!
-//! It only looks: at the configuration, and at the names of this user's processes. A proxy in another container, or one that
-//! is not in the list, is not found; the hub's log has a warning at the first request that shows a sign of one.
+//! The check reads only the configuration and the names of this user's processes. Proxies in other containers
+//! and unlisted programs stay undetected; for these, the hub logs a warning at the first request with a
+//! forwarding header ([`proxy_warning`]).
 
 use std::{fs, net::SocketAddr, path::Path};
 
@@ -10,7 +11,7 @@ use jackfield_kit::auth::Trust;
 
 use crate::{config::Config, files};
 
-/// Programs that pass requests, or connections, of others on.
+/// Programs that forward requests or connections.
 const PROXIES: [&str; 16] = [
     "apache2",
     "bore",
@@ -30,28 +31,29 @@ const PROXIES: [&str; 16] = [
     "traefik",
 ];
 
-/// Where the kernel shows processes, on Linux.
+/// Folder of processes on Linux.
 const PROCESSES: &str = "/proc";
 
-/// What to do about it.
-const REMEDY: &str = "set public_url to the URL that others use, or require_token = true (serve --require-token): every request needs a token then";
+/// Advice for every [`Exposure`].
+const REMEDY: &str = "set public_url to the URL that other machines use, or require_token = true (serve --require-token); every request then needs a token";
 
-/// Somebody may come without a token who should not.
+/// A way in which remote clients could reach the hub without a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exposure {
-    /// What was found, and what it means.
+    /// Finding, with its consequence.
     pub found: String,
-    /// What to do about it.
+    /// Advice for the operator.
     pub remedy: &'static str,
 }
 
-/// What is exposed of a hub with this configuration that listens here as this user, or would.
+/// Checks a hub with this configuration that listens, or would listen, on `addr` as the current user.
 pub fn of(config: &Config, addr: SocketAddr) -> Option<Exposure> {
     let user = rustix::process::geteuid().as_raw();
     find(config, addr, || proxies(Path::new(PROCESSES), user))
 }
 
-/// What the log says at the first request that shows a sign of a proxy; nothing if the hub is set up for one.
+/// Returns the log message for the first request with a sign of a proxy; `None` if the hub is configured for
+/// a proxy.
 pub fn proxy_warning(config: &Config, addr: SocketAddr) -> Option<String> {
     if config.public_url.is_some() {
         return None;
@@ -62,12 +64,12 @@ pub fn proxy_warning(config: &Config, addr: SocketAddr) -> Option<String> {
     };
     let token = match config.trust() {
         Trust::ThisMachine => {
-            "; what the proxy passes on without a sign of itself needs no token, unless you set require_token = true"
+            "; requests that the proxy forwards without a forwarding header need no token, unless you set require_token = true"
         }
         Trust::Nobody | Trust::Everybody => "",
     };
     Some(format!(
-        "a request came through a proxy, and public_url is not set: {links}{token}. Set public_url to the URL that others use"
+        "a request came through a proxy, and public_url is not set: {links}{token}. Set public_url to the URL that other machines use"
     ))
 }
 
@@ -79,8 +81,8 @@ fn find(
     if config.trust() != Trust::ThisMachine {
         return None;
     }
-    let means = "what it passes on without a forwarding header needs no token";
-    // It is one of this machine, else tokens would be required.
+    let means = "requests that it forwards without a forwarding header need no token";
+    // The URL leads to this machine, else tokens would be required.
     let public = config.public_url.as_ref();
     if let Some(public) = public.filter(|url| port_of(url) != Some(addr.port())) {
         return Some(Exposure {
@@ -94,7 +96,7 @@ fn find(
     let Process { name, id, .. } = running.first()?;
     Some(Exposure {
         found: format!(
-            "{name} runs as the hub's user (process {id}), and tokens are not required: if it passes requests on to the hub, {means}"
+            "{name} runs as the hub's user (process {id}), and tokens are not required: if it forwards requests to the hub, {means}"
         ),
         remedy: REMEDY,
     })
@@ -117,7 +119,8 @@ struct Process {
     name: String,
 }
 
-/// The proxies that this user runs. One that lets children of other users do its work makes no connections itself.
+/// Lists the proxies that `user` runs. A proxy whose children belong to other users makes no connections
+/// itself and is left out.
 fn proxies(processes: &Path, user: u32) -> Vec<Process> {
     let entries = fs::read_dir(processes).into_iter().flatten().flatten();
     let all = entries.filter_map(|entry| read(&entry.path()));
@@ -133,7 +136,8 @@ fn proxies(processes: &Path, user: u32) -> Vec<Process> {
     own.filter(|it| !has_other_children(it)).cloned().collect()
 }
 
-/// A process, by its folder. What is no process, or has ended meanwhile, is nothing.
+/// Reads a process from its folder. Returns `None` for other folders and for processes that have ended
+/// meanwhile.
 fn read(folder: &Path) -> Option<Process> {
     let id = folder.file_name()?.to_str()?.parse().ok()?;
     let status = fs::read_to_string(folder.join("status")).ok()?;
@@ -141,7 +145,7 @@ fn read(folder: &Path) -> Option<Process> {
         let mut lines = status.lines();
         lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
     };
-    // Real, effective, saved and file system's.
+    // The fields are the real, effective, saved and file system user ids.
     let user = field("Uid")?.split_whitespace().nth(1)?;
     Some(Process {
         id,

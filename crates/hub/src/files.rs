@@ -1,4 +1,4 @@
-//! Where the hub serves the files that it makes links to, and the key that signs them.
+//! Base URL of links to files, and the key that signs the links.
 
 use std::net::SocketAddr;
 
@@ -8,23 +8,24 @@ use jackfield_store::secrets;
 
 use crate::config::Config;
 
-/// The file of the key that signs links.
+/// Name of the secret file with the key that signs links.
 pub const FILE_KEY: &str = "file-key";
 
-/// Lets the hub make links, below its public URL or else the address that it listens on.
+/// Enables the hub to make links to files, below the public URL or else below the listen address.
 pub fn serve(hub: &Hub, config: &Config, addr: SocketAddr) -> Result<()> {
     let key = secrets::load_or_create(&config.data_dir, FILE_KEY)
         .with_context(|| format!("cannot read or make the secret {FILE_KEY}"))?;
     match base(config, addr) {
         Some(base) => hub.files().serve_at(&base, FileKey::new(key.expose())),
         None => tracing::warn!(
-            "files that come as bytes are passed on as data: URLs, since this hub does not know its address; set public_url"
+            "this hub does not know its own address, so files are passed on as data: URLs instead of links; set public_url"
         ),
     }
     Ok(())
 }
 
-/// The URL of a hub that listens here. None if it listens everywhere, which is no address that others could use.
+/// Returns the URL of a hub that listens on `addr`. `None` if the hub listens on all interfaces without a
+/// public URL: other machines cannot use such an address.
 pub fn base(config: &Config, addr: SocketAddr) -> Option<String> {
     let has_address = config.public_url.is_some() || !addr.ip().is_unspecified();
     has_address.then(|| config.url(addr))

@@ -1,5 +1,5 @@
-//! A Jackfield hub as a library: its configuration ([`config`]), and its store, core, doors and server put together
-//! ([`assembly`]). The program `jackfield` runs it, and so do tests, on port 0.
+//! A Jackfield hub as a library: the configuration ([`config`]), and the assembly of store, core, doors and
+//! server ([`assembly`]). The program `jackfield` runs such a hub; tests run one on port 0.
 
 pub mod address;
 pub mod assembly;

@@ -1,5 +1,6 @@
-//! What passes between a caller of one protocol and an agent of another: the columns of all doors, joined. `jackfield show
-//! --calls` prints the rows for two agents, `docs/protocols/matrix.md` is made from the table, and tests check every cell.
+//! Table of protocol pairs: which features pass between a caller and an agent. Joins the [`Column`]s of all
+//! doors. `jackfield show --calls` prints the rows for two agents, `docs/protocols/matrix.md` is generated
+//! from the table, and tests check every cell.
 
 mod page;
 
@@ -8,7 +9,7 @@ pub use jackfield_kit::matrix::{Support, Topic};
 
 pub use self::page::page;
 
-/// The columns, in the order of the table.
+/// Columns, in the order of the table.
 pub const COLUMNS: &[&Column] = &[
     &jackfield_agora::MATRIX,
     &jackfield_bridge::MATRIX,
@@ -18,8 +19,8 @@ pub const COLUMNS: &[&Column] = &[
     &jackfield_p2p::MATRIX,
 ];
 
-/// The column of agents that came through this door. Agents of the SDK and of `connect` speak the bridge's protocol. Nothing
-/// for doors that have no agents.
+/// Returns the [`Column`] of agents that connected through `door`. Agents of the SDK and of `connect` speak
+/// the bridge's protocol. `None` for doors without agents.
 pub fn column(door: &str) -> Option<&'static Column> {
     let protocol = match door {
         "own" | "sdk" | "local" => jackfield_bridge::DOOR,

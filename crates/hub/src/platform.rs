@@ -1,4 +1,4 @@
-//! The platform's secrets, as the operator gives and replaces them.
+//! Secrets of the platform, as the operator sets and rotates them.
 
 use std::{env, fs, io, path::Path};
 
@@ -7,10 +7,11 @@ use jackfield_bridge::Secret;
 pub use jackfield_bridge::{OLD_PLATFORM_SECRET, PLATFORM_SECRET};
 use jackfield_store::secrets;
 
-/// The variables that hold the platform's secrets instead of the files: the one that counts, and the one before it.
+/// Environment variables with the platform's secrets, instead of the files: the current secret, and the
+/// previous one.
 const VARIABLES: [&str; 2] = ["JACKFIELD_PLATFORM_SECRET", "JACKFIELD_PLATFORM_SECRET_OLD"];
 
-/// The secrets that the environment names, the newest first. Not flags: those would show in `ps`.
+/// Returns the secrets from the environment, newest first. Flags would show in `ps`, so none exist.
 pub fn secrets_from_env() -> Vec<Secret> {
     VARIABLES
         .into_iter()
@@ -19,7 +20,7 @@ pub fn secrets_from_env() -> Vec<Secret> {
         .collect()
 }
 
-/// Makes a new platform secret; the one before it counts beside it.
+/// Creates a new platform [`secrets::Secret`]. The previous secret stays valid beside the new one.
 pub fn rotate(data_dir: &Path) -> Result<secrets::Secret> {
     let (newest, old) = (
         data_dir.join(PLATFORM_SECRET),
@@ -33,7 +34,7 @@ pub fn rotate(data_dir: &Path) -> Result<secrets::Secret> {
         .with_context(|| format!("cannot make the secret {PLATFORM_SECRET}"))
 }
 
-/// Lets only the newest platform secret count; false if there was no other.
+/// Revokes the previous platform secret. Returns false if none existed.
 pub fn forget_old(data_dir: &Path) -> Result<bool> {
     let old = data_dir.join(OLD_PLATFORM_SECRET);
     match fs::remove_file(&old) {

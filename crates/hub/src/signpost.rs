@@ -1,10 +1,10 @@
-//! What is said at paths that lead nowhere: what is where.
+//! Answer for unknown paths: lists the useful ones.
 
 use http::Uri;
 use jackfield_kit::api::Problem;
 use jackfield_model::{Failure, Reason};
 
-/// Answers a request for which there is no route.
+/// Answers a request for which no route exists.
 pub(crate) async fn nowhere(uri: Uri) -> Problem {
     let path = uri.path();
     let way = if path.starts_with("/ws") {
@@ -13,5 +13,9 @@ pub(crate) async fn nowhere(uri: Uri) -> Problem {
         "this is a Jackfield hub: agents connect by WebSocket at /ws, its API is at /v1 and described by /openapi.json, \
          A2A agents are at /a2a/agents/AGENT"
     };
-    Failure::new(Reason::NotFound, format!("nothing is at {path:?}; {way}")).into()
+    Failure::new(
+        Reason::NotFound,
+        format!("there is nothing at {path:?}; {way}"),
+    )
+    .into()
 }

@@ -1,5 +1,6 @@
-//! `/ws`, the WebSocket address that protocols share. The URL of a connection tells its protocol, else its first frame does. A
-//! door does not know another door, so this is decided here, and the door gets the connection with nothing read from it.
+//! `/ws`, the WebSocket address that protocols share. The URL of a connection determines the protocol, else
+//! the first frame does. Doors do not know each other, so [`Sockets`] decides, and passes the connection on
+//! unread.
 
 use std::sync::Arc;
 
@@ -17,16 +18,17 @@ use jackfield_kit::{
 };
 use jackfield_model::Failure;
 
-/// The protocols behind the one address.
+/// Protocols behind `/ws`.
 #[derive(Debug, Clone)]
 pub(crate) struct Sockets {
     pub(crate) hub: Hub,
     pub(crate) tasks: Tasks,
-    /// Asked in this order. The last one takes what no other wants.
+    /// Protocols in the order in which they may claim a connection. The last protocol accepts all remaining
+    /// connections.
     pub(crate) protocols: Arc<[Arc<dyn Socket>]>,
 }
 
-/// The route.
+/// Returns the route `/ws`.
 pub(crate) fn router(sockets: Sockets) -> Router {
     Router::new().route("/ws", get(upgrade)).with_state(sockets)
 }
@@ -42,7 +44,7 @@ async fn upgrade(
     let by_url = sockets.by_url(&url)?;
     let parts = LineParts {
         hub: sockets.hub.clone(),
-        // Until its URL or its first frame says otherwise.
+        // Provisional, until the URL or the first frame determines the protocol.
         door: sockets.protocols.last().map_or("", |last| last.door()),
         stop: sockets.tasks.stop_token().clone(),
         peer: peer.map(|Extension(peer)| peer),
@@ -56,7 +58,7 @@ async fn upgrade(
 }
 
 impl Sockets {
-    /// The protocol that a connection to this URL speaks, if the URL tells.
+    /// Returns the protocol that claims `url`, if any.
     fn by_url(&self, url: &Uri) -> Result<Option<Arc<dyn Socket>>, Failure> {
         for protocol in &*self.protocols {
             if protocol.claims_url(url)? {
@@ -66,8 +68,8 @@ impl Sockets {
         Ok(None)
     }
 
-    /// Waits until the protocol of a connection is known. Its session is a task of its own, so that an idle one does not hold
-    /// what was needed to find out.
+    /// Waits until the protocol of a connection is known, and starts the session. The session runs in a
+    /// separate task, so that idle sessions do not hold the memory of this detection.
     async fn hand_over(self, mut line: Line, url: Uri, by_url: Option<Arc<dyn Socket>>) {
         let protocol = match by_url {
             Some(protocol) => Some(protocol),

@@ -1,4 +1,4 @@
-//! The command line: what can be typed, and which file does it.
+//! Top level of the command line ([`Cli`]): all commands, parsing, and the main function.
 
 use std::{ffi::OsString, process::ExitCode, time::Duration};
 
@@ -10,7 +10,7 @@ use clap::{
 
 use crate::{client::Early, cmd, exit};
 
-/// How long threads that still look up a name or read a file may hold up the end.
+/// Time limit at exit for threads that still resolve a name or read a file.
 const LAST_THREADS: Duration = Duration::from_millis(200);
 
 /// The switchboard for AI agents: one hub through which any agent reaches any other.
@@ -31,48 +31,48 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Start a hub (this machine only until --listen says otherwise)
+    /// Start a hub, reachable from this machine only unless --listen is given
     Serve(cmd::serve::Serve),
-    /// Start a hub in a temporary folder, with an agent on every protocol, to look around
+    /// Start a temporary hub with one agent per protocol, to try things out
     Demo(cmd::demo::Demo),
-    /// Bring an agent of this machine to a hub: claude, acp, exec, http, openai, a2a
+    /// Connect an agent on this machine to a hub: claude, acp, exec, http, openai, a2a
     Connect(Box<cmd::connect::Connect>),
-    /// Agents: door, state, skills
+    /// List agents with their protocol, state and skills
     Ls(cmd::ls::Ls),
-    /// All that the hub knows of one agent
+    /// Show one agent, or one call
     Show(cmd::show::Show),
-    /// Say something to an agent; its answer is streamed
+    /// Call an agent and stream its answer
     Call(Box<cmd::call::Call>),
-    /// Go on with files of an agent that did not come whole, or list them
+    /// Resume unfinished downloads, or list them
     Fetch(Box<cmd::fetch::Fetch>),
-    /// See what agents say and do, live
+    /// Watch agents live: their calls and messages
     Watch(cmd::watch::Watch),
-    /// Calls that the hub keeps: ls, show, wait, cancel, answer, resend
+    /// Manage tasks: ls, show, wait, cancel, answer, resend
     Task(cmd::task::Task),
-    /// Teams of agents: ls, show, create, change, rm, task, say, stop, approve, deny
+    /// Manage teams: ls, show, create, change, rm, task, say, stop, approve, deny
     Team(Box<cmd::team::Team>),
-    /// Peers over libp2p: peers, card, handoff, delegate, sidecar
+    /// Use libp2p peers: peers, card, handoff, delegate, sidecar
     #[cfg(feature = "p2p")]
     P2p(Box<cmd::p2p::P2p>),
-    /// This hub as MCP server on standard input and output, for models
+    /// Run an MCP server on standard input and output that offers the hub to models
     Mcp(Box<cmd::mcp::Mcp>),
-    /// Let the hub dial an A2A server or a peer: they become agents
+    /// Add an A2A server or a libp2p peer to the hub as an agent
     Add(Box<cmd::add::Add>),
-    /// Print a command that brings an agent of another machine to the hub
+    /// Print a command that connects an agent on another machine to the hub
     Invite(cmd::invite::Invite),
-    /// Let others see and call an agent
+    /// Choose who may see and call an agent
     Share(cmd::share::Share),
-    /// Forget an agent, or a peer that is kept
+    /// Remove an agent, or a stored peer
     Rm(cmd::rm::Rm),
-    /// Who may do what: create, ls, revoke, show, rotate
+    /// Manage tokens: create, ls, revoke, show, rotate
     Token(cmd::token::Token),
-    /// Make a CA of your own and a certificate for a hub, for TLS without a public CA
+    /// Create a private CA and a certificate for a hub, for TLS without a public CA
     Cert(cmd::cert::Cert),
     /// Check or show the configuration
     Config(cmd::config::Config),
-    /// Copy the hub's database, while it runs
+    /// Back up the hub's database while the hub runs
     Backup(cmd::backup::Backup),
-    /// Look for what may be wrong, and say what to do about it
+    /// Find problems and suggest remedies
     Doctor(cmd::doctor::Doctor),
     /// Print the completions for a shell
     Completions(cmd::completions::Completions),
@@ -108,13 +108,13 @@ impl Command {
     }
 }
 
-/// Reads the command line and does what it says.
+/// Parses the command line and runs the command.
 pub(crate) fn main() -> ExitCode {
     let (cli, typed) = match read(std::env::args_os()) {
         Ok(read) => read,
         Err(error) => error.exit(),
     };
-    // Two TLS providers may be built in; choose before anybody needs one. A second choice changes nothing.
+    // Two TLS providers may be built in, so choose one before the first use. Choosing again has no effect.
     drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -131,7 +131,8 @@ pub(crate) fn main() -> ExitCode {
     result.unwrap_or_else(|error| exit::explain(&error, &typed))
 }
 
-/// Reads what was typed; also says which command it is, as `help` takes it.
+/// Parses the arguments into [`Cli`]. Also returns the names of the command and its subcommands, in the form
+/// that `help` accepts.
 fn read(args: impl Iterator<Item = OsString>) -> Result<(Cli, String), clap::Error> {
     let mut command = Cli::command();
     let matches = command.try_get_matches_from_mut(args)?;
@@ -140,16 +141,16 @@ fn read(args: impl Iterator<Item = OsString>) -> Result<(Cli, String), clap::Err
         let is_typed = matches.value_source(flag) == Some(ValueSource::CommandLine);
         if is_typed && !is_taken(flag, &words(&matches)) {
             let flag = flag.replace('_', "-");
-            let text = format!("{typed} has no use for --{flag}\n\nSee: jackfield help {typed}\n");
+            let text = format!("{typed} does not accept --{flag}\n\nSee: jackfield help {typed}\n");
             return Err(command.error(ErrorKind::UnknownArgument, text));
         }
     }
     Ok((Cli::from_arg_matches(&matches)?, typed))
 }
 
-/// Whether one of the verbs, each below the one before it, has a flag of its own.
+/// Returns whether one of the commands in the path `words` defines the flag itself.
 fn is_taken(flag: &str, words: &[&str]) -> bool {
-    // Not yet built, so that nothing was passed down.
+    // Not built yet, so no global flag was propagated to subcommands.
     let mut verb = &Cli::command();
     words.iter().any(|word| match verb.find_subcommand(word) {
         Some(found) => {
@@ -160,7 +161,7 @@ fn is_taken(flag: &str, words: &[&str]) -> bool {
     })
 }
 
-/// The verbs that were typed.
+/// Returns the names of the command and its subcommands, as typed.
 fn words(matches: &ArgMatches) -> Vec<&str> {
     let mut words = Vec::new();
     let mut matches = matches;
@@ -206,7 +207,7 @@ mod tests {
         ] {
             let error = typed(line).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::UnknownArgument, "{line}");
-            assert!(error.to_string().contains("has no use for --"), "{error}");
+            assert!(error.to_string().contains("does not accept --"), "{error}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! The flags that all clients of a hub share, and the hub they lead to.
+//! Flags that all clients of a hub share ([`Client`]), and the connection to the hub.
 
 use std::{
     os::unix::fs::PermissionsExt as _,
@@ -31,10 +31,10 @@ use crate::{
     shown::{self, Shown, Unproved},
 };
 
-/// How long a hub may take for an answer that is no stream.
+/// Time limit for a response that is not a stream.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The flags of [`Client`] where they stand before the verb, from where they come to the verb that takes them.
+/// Flags of [`Client`] that were typed before the command name. clap passes them on to the command.
 #[derive(Debug, Args)]
 #[allow(dead_code, reason = "what it reads comes to the verb")]
 pub(crate) struct Early {
@@ -48,11 +48,12 @@ pub(crate) struct Early {
     json: bool,
 }
 
-/// Which hub, as whom, and how to answer.
+/// Which hub to use, which token to send, and how to print.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Hub")]
 pub(crate) struct Client {
-    /// The hub [default: the one that runs with this user's data directory, else this user's at http://127.0.0.1:7411]
+    /// Use this hub [default: the hub of this user's data directory, else http://127.0.0.1:7411 if it is run
+    /// by this user]
     #[arg(
         long,
         env = "JACKFIELD_HUB",
@@ -61,7 +62,7 @@ pub(crate) struct Client {
         value_parser = hub_url
     )]
     hub: Option<String>,
-    /// A file with the token to show; JACKFIELD_TOKEN holds one without a file
+    /// Send the token in this file; JACKFIELD_TOKEN holds a token without a file
     #[arg(
         long,
         env = "JACKFIELD_TOKEN_FILE",
@@ -69,8 +70,8 @@ pub(crate) struct Client {
         hide_env_values = true
     )]
     token_file: Option<PathBuf>,
-    /// The hub's own CA, besides those that the system trusts: a PEM file; or sha256:HEX, the fingerprint of the only CA or
-    /// certificate to trust
+    /// Trust the hub's own CA, besides the system's: a PEM file; or sha256:HEX, the fingerprint of the only
+    /// CA or certificate to trust
     #[arg(
         long,
         env = "JACKFIELD_CA",
@@ -78,13 +79,14 @@ pub(crate) struct Client {
         hide_env_values = true
     )]
     ca: Option<String>,
-    /// Print JSON: one object, or one per line where it streams
+    /// Print JSON: one object, or one per line for streams
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 impl Client {
-    /// The hub. Nothing is asked of it yet, but to prove that it is the one with this machine's data directory.
+    /// Returns the [`Hub`]. No request is sent yet, except for the proof that the hub uses this machine's
+    /// data directory.
     pub(crate) async fn connect(&self) -> Result<Hub> {
         let data_dir = own_data_dir()?;
         match self.named() {
@@ -96,7 +98,8 @@ impl Client {
         }
     }
 
-    /// The hub at this address, which an earlier command used. Whoever means another user's hub names it again.
+    /// Returns the [`Hub`] at the address that an earlier command used. The hub of another user must be named
+    /// again with `--hub`.
     pub(crate) async fn connect_to(&self, url: &str) -> Result<Hub> {
         let data_dir = own_data_dir()?;
         if self.named().is_some() || !is_here(url) {
@@ -106,7 +109,7 @@ impl Client {
         self.checked(found, &data_dir).await
     }
 
-    /// The hub that was named, else the one that runs here with this configuration.
+    /// Returns the named [`Hub`], else the hub that runs here with this configuration.
     pub(crate) async fn connect_or_local(&self, config: &Config) -> Result<Hub> {
         match self.named() {
             Some(url) => self.at(url, &config.data_dir).await,
@@ -117,8 +120,8 @@ impl Client {
         }
     }
 
-    /// The hub that runs with this data directory; the one at `otherwise` if none does. Nobody named it, so it has to prove
-    /// itself or be this user's own.
+    /// Returns the [`Hub`] that runs with this data directory, or the hub at `otherwise` if none runs. The user
+    /// did not name the hub, so the hub must prove its identity or run as this user.
     async fn local(&self, otherwise: &str, data_dir: &Path) -> Result<Hub> {
         let found = LocalHub::find(data_dir, self.trust()?, otherwise)?;
         self.checked(found, data_dir).await
@@ -141,12 +144,12 @@ impl Client {
         )
     }
 
-    /// The hub at this address, which somebody named.
+    /// Returns the [`Hub`] at the address that the user named.
     async fn at(&self, url: &str, data_dir: &Path) -> Result<Hub> {
         let address = Address::new(url)?.with_trust(self.trust()?);
         let given = self.given()?;
         let proof = match shown::admin_token(data_dir) {
-            // One that was given is shown instead.
+            // An explicitly given token takes precedence.
             Some(token) if given.is_none() => {
                 let hub = Hub::new(address.clone())?;
                 Some(shown::prove(&hub, &token).await.map(|()| token))
@@ -156,8 +159,8 @@ impl Client {
         Self::show_token(address, data_dir, given, proof)
     }
 
-    /// The hub at this address, shown the token that was given, else the administrator's of this data directory, if the hub
-    /// has proved to be the one with it.
+    /// Returns the [`Hub`] at this address, with a token: the given token, else the administrator's token of this
+    /// data directory if the hub has proved its identity.
     fn show_token(
         address: Address,
         data_dir: &Path,
@@ -170,7 +173,8 @@ impl Client {
             return Ok(Hub::new(address.with_token(token))?);
         }
         let file = data_dir.join(ADMIN_TOKEN);
-        // Whoever may read the hub's own files is its administrator; another hub must not see that token.
+        // A user who may read the hub's own files is an administrator. A different hub must not see the
+        // token.
         let address = match proof {
             Some(Ok(token)) => {
                 shown::note(Shown::Admin { file });
@@ -188,23 +192,22 @@ impl Client {
         Ok(Hub::new(address)?)
     }
 
-    /// The token that was given, and how.
+    /// Returns the explicitly given token, with a description of the source.
     fn given(&self) -> Result<Option<(String, String)>> {
         let file = self.token_file.as_ref();
         if let Some(file) = file.filter(|file| !file.as_os_str().is_empty()) {
             let text = std::fs::read_to_string(file)
                 .with_context(|| format!("cannot read the token in {}", file.display()))
-                .map_err(|error| Stop::usage(format!("{error:#}; name a file that holds one")))?;
+                .map_err(|error| {
+                    Stop::usage(format!("{error:#}; name a file that holds a token"))
+                })?;
             let token = text.trim();
             if token.is_empty() || token.contains(char::is_whitespace) {
-                let text = format!(
-                    "{} does not hold one token and nothing else",
-                    file.display()
-                );
+                let text = format!("{} must hold one token and nothing else", file.display());
                 return Err(Stop::new(
                     Code::Usage,
                     text,
-                    "jackfield token create prints one that can be saved there",
+                    "save the output of jackfield token create there",
                 )
                 .into());
             }
@@ -225,7 +228,7 @@ impl Client {
         Ok(token.map(|token| (token.trim().to_owned(), "in JACKFIELD_TOKEN".to_owned())))
     }
 
-    /// Which certificates of the hub are trusted.
+    /// Returns which certificates of the hub are trusted, as [`Trust`].
     pub(crate) fn trust(&self) -> Result<Trust> {
         match self.ca.as_deref().filter(|ca| !ca.trim().is_empty()) {
             None => Ok(Trust::default()),
@@ -236,12 +239,12 @@ impl Client {
         }
     }
 
-    /// The hub that somebody named.
+    /// Returns the hub's URL that the user named.
     pub(crate) fn named(&self) -> Option<&str> {
         self.hub.as_deref().filter(|hub| !hub.is_empty())
     }
 
-    /// The flags to repeat in a command that somebody is told to type.
+    /// Returns the flags to repeat in a command that the user is told to type.
     pub(crate) fn flags(&self) -> String {
         let from_env = std::env::var_os("JACKFIELD_TOKEN_FILE").map(PathBuf::from);
         let token = match &self.token_file {
@@ -253,7 +256,7 @@ impl Client {
         self.hub_flags() + &token
     }
 
-    /// The same without the token: for somebody who has another.
+    /// Returns [`Client::flags`] without the token, for a different user with a different token.
     pub(crate) fn hub_flags(&self) -> String {
         let mut flags = String::new();
         let from_env = std::env::var("JACKFIELD_HUB").ok();
@@ -273,8 +276,8 @@ impl Client {
     }
 }
 
-/// Warns of a file with a token that other users of this machine can read. It is used all the same: what mounts secrets
-/// into containers often makes them so.
+/// Warns of a token file that other users of this machine can read. The token is used all the same, because
+/// mounted secrets in containers often have such a mode.
 fn warn_if_shared(file: &Path) {
     let metadata = std::fs::metadata(file)
         .ok()
@@ -287,30 +290,30 @@ fn warn_if_shared(file: &Path) {
     }
 }
 
-/// Warns, once, of a token that goes unencrypted to another machine.
+/// Warns, once, of a token that is sent unencrypted to a different machine.
 pub(crate) fn warn_if_readable(address: &Address) {
     static WARNED: AtomicBool = AtomicBool::new(false);
     if is_readable_on_the_way(address.base()) && !WARNED.swap(true, Ordering::Relaxed) {
         output::chat(&format!(
-            "warning: the token goes to {} unencrypted, so that whoever is on the way can read it; use https://",
+            "warning: the token is sent to {} unencrypted, so others on the network can read it; use https://",
             output::clean(address.base())
         ));
     }
 }
 
-/// Whether what is sent to this URL leaves the machine unencrypted.
+/// Returns whether data to this URL leave the machine unencrypted.
 fn is_readable_on_the_way(url: &str) -> bool {
     url.starts_with("http://") && !is_here(url)
 }
 
-/// Whether a URL leads to a loopback address of this machine.
+/// Returns whether a URL leads to a loopback address of this machine.
 pub(crate) fn is_here(url: &str) -> bool {
     let uri: Option<http::Uri> = url.parse().ok();
     uri.is_some_and(|uri| uri.host().is_some_and(is_loopback))
 }
 
-/// The URL of a hub as it was typed: also `HOST:PORT`, and the address that agents connect to. What is none is told
-/// when the hub is needed.
+/// Parses the URL of a hub as typed. Also accepts `HOST:PORT`, and the WebSocket address that agents connect
+/// to. An invalid URL is reported later, when the hub is needed.
 #[allow(
     clippy::unnecessary_wraps,
     reason = "a parser of arguments may refuse them"
@@ -336,13 +339,13 @@ fn hub_url(text: &str) -> Result<String, std::convert::Infallible> {
     })
 }
 
-/// The data directory of the hub that `jackfield serve` would start here.
+/// Returns the data directory of the hub that `jackfield serve` would start here.
 pub(crate) fn own_data_dir() -> Result<PathBuf, Stop> {
     let named = std::env::var_os("JACKFIELD_DATA_DIR").map(PathBuf::from);
     data_dir(named.as_ref())
 }
 
-/// The data directory of the hub that would be started here.
+/// Returns the data directory of the hub that would be started here; `named` overrides the configuration.
 pub(crate) fn data_dir(named: Option<&PathBuf>) -> Result<PathBuf, Stop> {
     let overrides = Overrides {
         data_dir: named.cloned(),
@@ -352,15 +355,15 @@ pub(crate) fn data_dir(named: Option<&PathBuf>) -> Result<PathBuf, Stop> {
     match config_file::load(file.as_ref().map(Path::new), overrides) {
         Ok(config) => Ok(config.data_dir),
         Err(error) => match error.downcast::<Stop>() {
-            // A file that is not to be believed decides nothing.
+            // An untrusted configuration file must decide nothing.
             Ok(stop) => Err(stop),
-            // The file is somebody else's trouble: `config check` tells.
+            // A broken configuration file is not this command's concern; `config check` reports the problem.
             Err(_) => Ok(named.cloned().unwrap_or_else(|| Config::default().data_dir)),
         },
     }
 }
 
-/// Asks a hub for JSON, once and not for ever.
+/// Requests JSON from a [`Hub`], with the usual time limit.
 pub(crate) async fn ask(
     hub: &Hub,
     method: Method,
@@ -370,7 +373,7 @@ pub(crate) async fn ask(
     ask_within(PATIENCE, hub, method, path, body).await
 }
 
-/// Asks a hub for JSON, where it may take its time.
+/// Requests JSON from a [`Hub`], with a time limit of `patience`.
 pub(crate) async fn ask_within(
     patience: Duration,
     hub: &Hub,
@@ -387,12 +390,12 @@ pub(crate) async fn ask_within(
     }
 }
 
-/// Asks a hub for JSON that is about something.
+/// Requests JSON from a [`Hub`]; `about` selects the advice in an error.
 pub(crate) async fn get(hub: &Hub, path: &str, about: About) -> Result<Value> {
     Ok(ask(hub, Method::GET, path, None).await.about(about)?)
 }
 
-/// An agent's id as it was typed. What cannot be one is refused before the hub is asked.
+/// Parses an [`AgentId`] as typed. An invalid id is refused before any request to the hub.
 pub(crate) fn agent_id(text: &str) -> Result<String, String> {
     AgentId::parse(text)
         .map(|id| id.to_string())

@@ -1,4 +1,4 @@
-//! The subcommands, one file each.
+//! Subcommands, one file each.
 
 pub(crate) mod add;
 pub(crate) mod backup;

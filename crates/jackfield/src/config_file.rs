@@ -1,4 +1,4 @@
-//! The hub's configuration, as commands read it.
+//! Loading of the hub's configuration by commands.
 
 use std::path::Path;
 
@@ -11,11 +11,12 @@ use crate::{
     user::name_of_user,
 };
 
-/// How to have a file read that is not trusted.
+/// Advice for a configuration file that is not trusted.
 const ON_PURPOSE: &str =
-    "name it on purpose with --config FILE or JACKFIELD_CONFIG=FILE, or run this in another folder";
+    "name it explicitly with --config FILE or JACKFIELD_CONFIG=FILE, or run this in another folder";
 
-/// Reads the configuration: a named file, else the one in the working directory if it is to be trusted, else the defaults.
+/// Loads the [`Config`]: from a named file, else from the file in the working directory if trusted, else the
+/// defaults. A refusal becomes a [`Stop`] with advice.
 pub(crate) fn load(file: Option<&Path>, overrides: Overrides) -> Result<Config> {
     Config::load(file, overrides).map_err(|error| match error.downcast::<Untrusted>() {
         Ok(refusal) => refused(&refusal).into(),

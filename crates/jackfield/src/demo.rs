@@ -1,9 +1,9 @@
-//! A newsroom for `jackfield demo`: a hub in a folder that is removed afterwards, an agent on every protocol, each at the end
-//! of a real connection, and a team of them. All of them are scripted.
+//! Hub and agents of `jackfield demo` ([`Demo`]): a newsroom. The hub's folder is removed afterwards. Each
+//! protocol has one scripted agent behind a real connection, and all form a team.
 //!
 //! - `researcher.rs` Agora, `editor.rs` the bridge, `factchecker.rs` A2A, `translator.rs` libp2p
-//! - `facts.rs` and `morse.rs` what they know, `pace.rs` how fast they speak
-//! - `life.rs` the calls that come by themselves, `greeting.rs` what is said when it is ready
+//! - `facts.rs` and `morse.rs` contents of the answers, `pace.rs` speed of the answers
+//! - `life.rs` automatic calls, `greeting.rs` the message at the start
 
 mod editor;
 mod factchecker;
@@ -41,23 +41,23 @@ use jackfield_hub::{
     config::Config,
 };
 
-/// The id of the team.
+/// Id of the team.
 const TEAM: &str = "newsroom";
 
-/// Where the agents listen that the hub dials.
+/// Listen address of agents that the hub dials.
 const ANY_PORT: &str = "127.0.0.1:0";
-/// Where the peers among them listen, the hub too.
+/// Listen address of libp2p nodes, including the hub's.
 const ANY_PEER_PORT: &str = "/ip4/127.0.0.1/tcp/0";
-/// How long the agents may take to attach. Long, since it only matters when something is wrong.
+/// Time limit for the agents to connect. Long, since the limit matters only if something is wrong.
 const ATTACHED: Duration = Duration::from_secs(20);
-/// How long open calls may go on when it stops.
+/// Time that open calls get at a stop.
 const GRACE: Duration = Duration::from_millis(500);
-/// How long the agents may take to leave.
+/// Time that agents get to disconnect.
 const LEAVE: Duration = Duration::from_millis(500);
-/// How long all of it may take: nobody waits for a demo.
+/// Time limit for the whole stop: users do not wait for a demo.
 const STOPPED: Duration = Duration::from_secs(5);
 
-/// One of those who can be called.
+/// An agent or team of the demo.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Player {
     pub(crate) id: &'static str,
@@ -65,7 +65,7 @@ pub(crate) struct Player {
     pub(crate) does: &'static str,
 }
 
-/// All of them, the team last.
+/// All agents of the demo, the team last.
 pub(crate) const CAST: &[Player] = &[
     Player {
         id: researcher::ID,
@@ -95,7 +95,7 @@ pub(crate) const CAST: &[Player] = &[
     },
 ];
 
-/// A newsroom that is open.
+/// A running demo.
 #[derive(Debug)]
 pub(crate) struct Demo {
     running: Running,
@@ -106,8 +106,8 @@ pub(crate) struct Demo {
 }
 
 impl Demo {
-    /// Opens it at the first of these addresses that is free, with everything that it keeps in this folder. All agents are
-    /// attached when this returns.
+    /// Starts the demo at the first free address of `places`, with all data in `folder`. All agents are
+    /// connected when this function returns.
     pub(crate) async fn open(places: &[SocketAddr], folder: &Path) -> Result<Self> {
         let agents = Tasks::new();
         let factchecker = factchecker::serve(&agents).await?;
@@ -131,7 +131,7 @@ impl Demo {
         Ok(demo)
     }
 
-    /// Starts the agents that dial the hub.
+    /// Starts the agents that connect to the hub.
     fn attach(&self) -> Result<()> {
         let addr = self.running.addr;
         let stop = self.agents.stop_token();
@@ -152,10 +152,10 @@ impl Demo {
         Ok(())
     }
 
-    /// Waits until everybody is there.
+    /// Waits until all agents are connected.
     async fn wait(&self) -> Result<()> {
         let hub = &self.running.hub;
-        // Watched first, so that nobody comes unseen.
+        // Subscribe first, to miss no connection.
         let mut watching = hub.taps().watch(Principal::local(), TapFilter::default());
         let all = async {
             while !missing(hub).is_empty() {
@@ -166,13 +166,13 @@ impl Demo {
             return Ok(());
         }
         bail!(
-            "{} did not attach within {} s; where HTTP_PROXY is set, NO_PROXY=127.0.0.1 keeps the proxy out of it",
+            "{} did not connect within {} s; if HTTP_PROXY is set, set NO_PROXY=127.0.0.1 too",
             missing(hub).join(", "),
             ATTACHED.as_secs()
         )
     }
 
-    /// Whoever calls the editor is asked for the press, and not only who watches: here they are the same person.
+    /// Lets callers of the editor give approvals, not only watchers: in the demo both are the same person.
     async fn let_callers_approve(&self) -> Result<()> {
         let id = AgentId::parse(editor::ID)?;
         let settings = Settings {
@@ -186,7 +186,7 @@ impl Demo {
         Ok(saved.await?)
     }
 
-    /// Lets calls come by themselves.
+    /// Starts automatic calls.
     pub(crate) fn come_to_life(&self) -> Result<()> {
         let hub = jackfield_sdk::Hub::new(self.address()?)?;
         let stop = self.life.stop_token().clone();
@@ -195,27 +195,27 @@ impl Demo {
         Ok(())
     }
 
-    /// The address that clients are given. Nothing of the environment goes into it.
+    /// Returns the [`Address`] for clients, independent of the environment.
     fn address(&self) -> Result<Address> {
         Ok(Address::new(&self.url())?)
     }
 
-    /// Where the hub listens.
+    /// Returns the address that the hub listens on.
     pub(crate) fn addr(&self) -> SocketAddr {
         self.running.addr
     }
 
-    /// The same for clients.
+    /// Returns the hub's URL for clients.
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.running.addr)
     }
 
-    /// The hub itself, for whoever watches.
+    /// Returns the [`Hub`], for watchers.
     pub(crate) fn hub(&self) -> &Hub {
         &self.running.hub
     }
 
-    /// Closes it, whatever still goes on.
+    /// Stops the demo, regardless of open calls.
     pub(crate) async fn close(self) {
         let closing = async {
             self.life.stop(Duration::ZERO).await;
@@ -230,13 +230,13 @@ impl Demo {
     }
 }
 
-/// Starts the hub at the first of these addresses that is free.
+/// Starts the hub at the first free address of `places`.
 async fn start(places: &[SocketAddr], folder: &Path, settings: &Value) -> Result<Running> {
     let mut refused = anyhow!("there is no address to listen on");
     for listen in places {
         let config = Config {
             listen: *listen,
-            // One for each attempt: what an earlier one opened may not be closed yet.
+            // One folder per attempt: an earlier attempt may not have closed its files yet.
             data_dir: folder.join(format!("hub-{}", listen.port())),
             ..serde_json::from_value(settings.clone())?
         };
@@ -248,16 +248,17 @@ async fn start(places: &[SocketAddr], folder: &Path, settings: &Value) -> Result
     Err(refused)
 }
 
-/// Whether somebody else listens there.
+/// Returns whether the address is in use.
 fn is_taken(error: &anyhow::Error) -> bool {
     let mut causes = error.chain().filter_map(|cause| cause.downcast_ref());
     causes.any(|cause: &io::Error| cause.kind() == io::ErrorKind::AddrInUse)
 }
 
-/// What the hub is told, as its configuration file would: the server that it dials, the team, the peer that it keeps.
+/// Returns the hub's settings in the format of the configuration file: the server to dial, the team, and the
+/// peer.
 fn settings(factchecker: &str, peer: Option<String>) -> Value {
     let members = CAST.iter().filter(|player| player.id != TEAM);
-    // A member is called as its agent, without the peer that it is from.
+    // A member has its agent's name, without the suffix of the peer.
     let name = |id: &'static str| id.split('@').next();
     let members = members.map(|it| json!({"name": name(it.id), "agent": it.id}));
     let mut settings = json!({
@@ -276,7 +277,7 @@ fn settings(factchecker: &str, peer: Option<String>) -> Value {
     settings
 }
 
-/// Who of the cast is not there.
+/// Returns the agents of [`CAST`] that are not connected.
 fn missing(hub: &Hub) -> Vec<&'static str> {
     let online = Wanted {
         online: true,

@@ -1,4 +1,4 @@
-//! How the program ends: the exit codes, and what to do next after each error.
+//! Exit codes of the program, and the advice that follows each error.
 
 use std::{error::Error as _, fmt, io, process::ExitCode};
 
@@ -7,24 +7,24 @@ use jackfield_sdk::Error;
 
 use crate::{client::is_here, local, shell};
 
-/// An exit code.
+/// Exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Code {
-    /// It worked.
+    /// Success.
     Ok = 0,
-    /// It did not, and no other code fits.
+    /// Failure without a more specific code.
     Failed = 1,
-    /// What was typed or configured cannot be meant.
+    /// Invalid arguments or configuration.
     Usage = 2,
-    /// The hub, the agent or the task is not there.
+    /// Hub, agent or task not found or not reachable.
     Missing = 3,
-    /// A token is needed, or this one may not.
+    /// Missing token, or insufficient rights.
     Auth = 4,
-    /// A clock ran out.
+    /// Timeout.
     Timeout = 5,
     /// The agent failed or refused.
     Agent = 6,
-    /// Somebody cancelled.
+    /// The call was cancelled.
     Cancelled = 7,
     /// Ctrl-c.
     Interrupted = 130,
@@ -36,13 +36,13 @@ impl From<Code> for ExitCode {
     }
 }
 
-/// What a command was looking for, so that the next step fits.
+/// Kind of object that a command worked on. Selects the advice in an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum About {
     Agent,
-    /// A peer that the hub keeps.
+    /// A peer stored in the hub.
     Contact,
-    /// Work for a peer, without a hub between.
+    /// A direct handoff to a peer, without a hub.
     #[cfg(feature = "p2p")]
     Handoff,
     Remote,
@@ -51,7 +51,7 @@ pub(crate) enum About {
     Token,
 }
 
-/// An end with its own code: what happened and what to do next.
+/// An error with an exit [`Code`], a text, and advice on the next step.
 #[derive(Debug)]
 pub(crate) struct Stop {
     pub(crate) code: Code,
@@ -72,7 +72,7 @@ impl fmt::Display for Stop {
 impl std::error::Error for Stop {}
 
 impl Stop {
-    /// An end with a next step.
+    /// Creates a [`Stop`] with advice.
     pub(crate) fn new(code: Code, text: impl Into<String>, next: impl Into<String>) -> Self {
         Self {
             code,
@@ -81,7 +81,7 @@ impl Stop {
         }
     }
 
-    /// Something that was typed or configured wrong; the text says what to do.
+    /// Creates a [`Stop`] for wrong usage or configuration; the text includes the advice.
     pub(crate) fn usage(text: impl fmt::Display) -> Self {
         Self {
             code: Code::Usage,
@@ -90,8 +90,8 @@ impl Stop {
         }
     }
 
-    /// The same with what was typed, or found out, in the place of the word that stands for it: AGENT, TASK. It stands
-    /// in commands.
+    /// Replaces the placeholder `word` (AGENT, TASK) in the advice by the quoted `name`. The placeholder is
+    /// part of a command.
     pub(crate) fn naming(mut self, word: &str, name: &str) -> Self {
         if !name.is_empty() {
             self.next = self.next.map(|next| next.replace(word, &shell::word(name)));
@@ -99,7 +99,7 @@ impl Stop {
         self
     }
 
-    /// What the hub said, or that it said nothing.
+    /// Converts an [`Error`] of the hub, or of the connection to the hub.
     pub(crate) fn from_hub(error: &Error, about: About) -> Self {
         let (code, next) = verdict(error, about);
         let text = match error {
@@ -108,7 +108,7 @@ impl Stop {
                 instead_of(url, format!("{error}{}", why.unwrap_or_default()))
             }
             Error::Untrusted { url, .. } => instead_of(url, error.to_string()),
-            // An agent's own code says more than its text alone.
+            // The agent's own code says more than the text alone.
             Error::Failed { code: name, .. } if code == Code::Agent => {
                 format!("the agent failed: {error} ({name})")
             }
@@ -128,7 +128,8 @@ impl Stop {
     }
 }
 
-/// What is said of a hub at `url` that is none, after the hub of this user that was there before, if one was killed.
+/// Prefixes the error text with the address of this user's killed hub, if there was one before `url` was
+/// tried.
 fn instead_of(url: &str, text: String) -> String {
     let Some(left) = local::left_behind() else {
         return text;
@@ -140,7 +141,7 @@ fn instead_of(url: &str, text: String) -> String {
     }
 }
 
-/// The innermost cause, which is the one that says something.
+/// Returns the innermost cause, which is the informative one.
 fn root(error: &Error) -> Option<String> {
     let mut cause = error.source()?;
     while let Some(deeper) = cause.source() {
@@ -149,13 +150,13 @@ fn root(error: &Error) -> Option<String> {
     Some(cause.to_string())
 }
 
-/// The exit code of an error, and the next step.
+/// Returns the exit [`Code`] of an [`Error`], and the advice.
 pub(crate) fn verdict(error: &Error, about: About) -> (Code, &'static str) {
     match error {
         Error::Address(_) => (Code::Usage, "give one with --hub URL, or set JACKFIELD_HUB"),
         Error::Unreachable { source, .. } if answers(&**source) => (
             Code::Missing,
-            "something answers there, but not as a hub does; is it https://? A hub's libp2p port is one above its own (--hub URL names a hub)",
+            "the server there does not speak HTTP; does it need https://? A hub's libp2p port is one above its HTTP port (--hub URL names a hub)",
         ),
         Error::Unreachable { source, .. } if !is_refused(&**source) => (
             Code::Missing,
@@ -169,12 +170,12 @@ pub(crate) fn verdict(error: &Error, about: About) -> (Code, &'static str) {
             Code::Missing,
             "start one with: jackfield serve (or name another with --hub URL)",
         ),
-        // The remedy names the address, and stands in the error.
+        // The remedy contains the address, and is part of the error.
         Error::Untrusted { .. } => (Code::Missing, "--hub URL names a hub"),
         Error::Tls { why, .. } => (Code::Missing, why.remedy()),
         Error::NoWebSocket { .. } => (
             Code::Missing,
-            "a proxy before the hub must pass WebSockets on, at /ws",
+            "a proxy in front of the hub must forward WebSockets at /ws",
         ),
         Error::Broken => (
             Code::Failed,
@@ -185,8 +186,8 @@ pub(crate) fn verdict(error: &Error, about: About) -> (Code, &'static str) {
             "is it a Jackfield hub of this version? jackfield doctor looks into it",
         ),
         Error::Closed { code: 4002, .. } => (Code::Auth, TOKEN),
-        Error::Closed { .. } => (Code::Failed, "jackfield ls shows who is here"),
-        Error::Cancelled => (Code::Cancelled, "call again if it was not you"),
+        Error::Closed { .. } => (Code::Failed, "jackfield ls lists the agents"),
+        Error::Cancelled => (Code::Cancelled, "call again if you did not cancel it"),
         Error::Refused { code, .. } if code == "unknown" => (
             Code::Failed,
             "is it a Jackfield hub? jackfield doctor looks into it",
@@ -194,13 +195,13 @@ pub(crate) fn verdict(error: &Error, about: About) -> (Code, &'static str) {
         Error::Failed { code, message } if code == "timeout" && message.starts_with(UNANSWERED) => {
             (
                 Code::Timeout,
-                "a call with --detach waits a day for the answer; jackfield task wait prints the command that gives it",
+                "with --detach a call waits a day for the answer; jackfield task wait then prints the command to answer",
             )
         }
-        // It was online when the call began.
+        // The agent was online when the call began.
         Error::Failed { code, .. } if code == "offline" && about == About::Agent => (
             Code::Missing,
-            "call again; with --keep or --detach a call outlives this command, and jackfield ls shows whether the agent is back",
+            "call again once jackfield ls shows the agent online; with --keep or --detach a call outlives this command",
         ),
         Error::Refused { code, .. } | Error::Failed { code, .. } => {
             of_reason(&Reason::from_name(code), about)
@@ -208,16 +209,17 @@ pub(crate) fn verdict(error: &Error, about: About) -> (Code, &'static str) {
     }
 }
 
-/// How the hub says that a question or an approval was waited for in vain.
+/// Start of the hub's message about an unanswered question or approval.
 const UNANSWERED: &str = "nobody answered";
 
-/// Whether somebody took the connection and then did not speak HTTP.
+/// Returns whether a server accepted the connection but did not speak HTTP.
 pub(crate) fn answers(error: &(dyn std::error::Error + 'static)) -> bool {
     let error = error.downcast_ref::<reqwest::Error>();
     error.is_some_and(|error| error.is_request() && !error.is_connect() && !error.is_timeout())
 }
 
-/// Whether nothing listens at the address. Anything else that keeps us from a hub does not mean that none runs.
+/// Returns whether no process listens at the address. Any other connection problem does not mean that no hub
+/// runs.
 fn is_refused(error: &(dyn std::error::Error + 'static)) -> bool {
     let mut cause = Some(error);
     while let Some(error) = cause {
@@ -230,53 +232,53 @@ fn is_refused(error: &(dyn std::error::Error + 'static)) -> bool {
     false
 }
 
-const TOKEN: &str = "an admin makes a token with: jackfield token create; show it with --token-file FILE or JACKFIELD_TOKEN";
+const TOKEN: &str = "an admin creates a token with: jackfield token create; pass it with --token-file FILE or JACKFIELD_TOKEN";
 
 fn of_reason(reason: &Reason, about: About) -> (Code, &'static str) {
     match (reason, about) {
         (Reason::NotFound, About::Agent | About::Remote) => {
-            (Code::Missing, "jackfield ls shows who is here")
+            (Code::Missing, "jackfield ls lists the agents")
         }
         #[cfg(feature = "p2p")]
         (reason, About::Handoff) => of_handoff(reason),
         (Reason::NotFound | Reason::SessionUnknown, About::Task) => {
-            (Code::Missing, "jackfield task ls shows your tasks")
+            (Code::Missing, "jackfield task ls lists your tasks")
         }
-        (Reason::NotFound, About::Team) => (Code::Missing, "jackfield team ls shows them"),
-        (Reason::NotFound, About::Token) => (Code::Missing, "jackfield token ls shows them"),
+        (Reason::NotFound, About::Team) => (Code::Missing, "jackfield team ls lists the teams"),
+        (Reason::NotFound, About::Token) => (Code::Missing, "jackfield token ls lists the tokens"),
         (Reason::NotFound, About::Contact) => (
             Code::Missing,
-            "jackfield show AGENT tells from which peer an agent is, and whether that is kept",
+            "jackfield show AGENT shows the peer of an agent, and whether the hub stores that peer",
         ),
         (Reason::SessionUnknown, _) => (Code::Missing, "call without -c and --session"),
         (Reason::Offline, About::Remote) => (
             Code::Missing,
-            "is the URL right, and does the server run? --keep adds it all the same",
+            "is the URL right, and does the server run? --keep adds it anyway",
         ),
         (Reason::Offline, About::Contact) => (
             Code::Missing,
-            "is the address right, and does the peer run? --keep keeps it all the same",
+            "is the address right, and does the peer run? --keep adds it anyway",
         ),
         (Reason::Offline, _) => (
             Code::Missing,
-            "jackfield ls shows who is online; jackfield call --wait-online 8h waits for it",
+            "jackfield ls shows which agents are online; jackfield call --wait-online 8h waits for one",
         ),
         (Reason::Stopping, _) => (
             Code::Missing,
-            "try again in a moment; jackfield task ls shows what is kept",
+            "try again in a moment; jackfield task ls lists your tasks",
         ),
         (Reason::Unauthorized, _) => (Code::Auth, TOKEN),
         (Reason::Timeout, _) => (
             Code::Timeout,
-            "give it longer with --timeout, or let it work on its own with --detach",
+            "allow more time with --timeout, or let it run in the background with --detach",
         ),
-        (Reason::Cancelled, _) => (Code::Cancelled, "call again if it was not you"),
+        (Reason::Cancelled, _) => (Code::Cancelled, "call again if you did not cancel it"),
         (Reason::Crashed | Reason::Agent(_), _) => (
             Code::Agent,
-            "jackfield watch AGENT --raw shows what it says; its own log may say why",
+            "jackfield watch AGENT --raw shows its messages; its own log may say why",
         ),
-        (Reason::Invalid, _) => (Code::Usage, "jackfield help COMMAND shows what it takes"),
-        (Reason::Unsupported, _) => (Code::Failed, "jackfield show AGENT tells what it can do"),
+        (Reason::Invalid, _) => (Code::Usage, "jackfield help COMMAND shows the usage"),
+        (Reason::Unsupported, _) => (Code::Failed, "jackfield show AGENT shows what it can do"),
         (Reason::TooLarge, _) => (Code::Failed, "send less, or a link to it"),
         (Reason::Busy | Reason::RateLimited, _) => (
             Code::Failed,
@@ -287,7 +289,7 @@ fn of_reason(reason: &Reason, about: About) -> (Code, &'static str) {
             "the agents call each other in a circle; jackfield watch shows who calls whom",
         ),
         (Reason::Conflict, About::Task) => {
-            (Code::Failed, "jackfield task show TASK tells its state")
+            (Code::Failed, "jackfield task show TASK shows its state")
         }
         (Reason::Conflict, About::Remote) => (
             Code::Failed,
@@ -295,14 +297,14 @@ fn of_reason(reason: &Reason, about: About) -> (Code, &'static str) {
         ),
         (Reason::Conflict, About::Contact) => (
             Code::Failed,
-            "jackfield p2p unblock PEER lets a peer in again; the hub's configuration file names those that always stay",
+            "jackfield p2p unblock PEER unblocks a peer; peers in the hub's configuration file are changed there",
         ),
         (Reason::Conflict, About::Team) => (
             Code::Failed,
-            "jackfield team ls shows the teams, and jackfield ls all ids that are taken",
+            "jackfield team ls lists the teams, and jackfield ls all ids in use",
         ),
-        (Reason::Conflict, _) => (Code::Failed, "jackfield ls shows how things stand"),
-        (Reason::SlowReader, _) => (Code::Failed, "read faster, or let it be kept with --detach"),
+        (Reason::Conflict, _) => (Code::Failed, "jackfield ls shows the current state"),
+        (Reason::SlowReader, _) => (Code::Failed, "read faster, or run the call with --detach"),
         (Reason::Internal, _) => (
             Code::Failed,
             "the hub's log says why; jackfield doctor looks into it",
@@ -310,7 +312,7 @@ fn of_reason(reason: &Reason, about: About) -> (Code, &'static str) {
     }
 }
 
-/// The same for work that was handed to a peer without a hub between.
+/// Returns the exit [`Code`] and the advice for a direct handoff to a peer.
 #[cfg(feature = "p2p")]
 fn of_handoff(reason: &Reason) -> (Code, &'static str) {
     match reason {
@@ -320,19 +322,25 @@ fn of_handoff(reason: &Reason) -> (Code, &'static str) {
         ),
         Reason::Offline | Reason::Stopping => (
             Code::Missing,
-            "is the address right, and does the peer run? jackfield p2p peers shows who is registered",
+            "is the address right, and does the peer run? jackfield p2p peers lists the registered peers",
         ),
         Reason::Unauthorized => (
             Code::Auth,
-            "it lets in only peers that it knows: keep a key for --key FILE, and have its operator allow your id",
+            "it accepts only peers that it knows: use a permanent key with --key FILE, and have its operator allow your peer id",
         ),
         Reason::Timeout => (
             Code::Timeout,
-            "give it longer with --timeout; what comes in one piece has the peer's own deadline",
+            "allow more time with --timeout; an answer in one piece has the peer's own deadline",
         ),
-        Reason::Cancelled => (Code::Cancelled, "hand it over again if it was not you"),
+        Reason::Cancelled => (
+            Code::Cancelled,
+            "hand it off again if you did not cancel it",
+        ),
         Reason::Crashed | Reason::Agent(_) => (Code::Agent, "the peer's own log may say why"),
-        Reason::Invalid => (Code::Usage, "jackfield p2p card PEER shows what it takes"),
+        Reason::Invalid => (
+            Code::Usage,
+            "jackfield p2p card PEER shows its methods and paths",
+        ),
         Reason::Unsupported => (Code::Failed, "jackfield p2p card PEER shows what it can do"),
         Reason::TooLarge => (Code::Failed, "send less, or a link to it"),
         Reason::Busy | Reason::RateLimited | Reason::Conflict => {
@@ -345,10 +353,10 @@ fn of_handoff(reason: &Reason) -> (Code, &'static str) {
     }
 }
 
-/// Says what went wrong and returns the code for it. A reader that went away (`| head`) is nothing wrong.
-/// `command` is what was typed, as `help` takes it.
+/// Prints the error and returns the [`ExitCode`]. A closed standard output (`| head`) is a success. `command` is
+/// the typed command, in the form that `help` accepts.
 pub(crate) fn explain(error: &anyhow::Error, command: &str) -> ExitCode {
-    // Only our own output: a broken connection to the hub is something wrong, and is wrapped in an error of its own.
+    // Only for our own output: a broken connection to the hub is a failure, and has a different error type.
     let output = error.downcast_ref::<io::Error>();
     if output.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
         return Code::Ok.into();
@@ -373,7 +381,7 @@ pub(crate) fn explain(error: &anyhow::Error, command: &str) -> ExitCode {
     stop.code.into()
 }
 
-/// Says what a result of the hub was about, so that its error names the right next step.
+/// Adds the kind of object ([`About`]) to a result of the hub, so that the error gives matching advice.
 pub(crate) trait WhatAbout<T> {
     fn about(self, about: About) -> Result<T, Stop>;
 }

@@ -1,4 +1,5 @@
-//! The program `jackfield`: its command line, one file per command. The hub that it runs is [`jackfield_hub`].
+//! The command line of the program `jackfield`, one file per command. The crate [`jackfield_hub`] is the hub
+//! that `jackfield serve` runs.
 
 pub mod cli;
 mod client;

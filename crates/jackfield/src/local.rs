@@ -1,13 +1,14 @@
-//! The hub of this machine that nobody named: where it is now, and whether whoever listens there is it.
+//! [`Discovery`] of this machine's hub, if the user named none: finds the current address, and checks which
+//! user's process listens there.
 //!
-//! Any user of the machine can listen on the hub's port while the hub is away. So on Linux a command accepts the other end
-//! of a loopback connection only from a process of
+//! Any user of the machine can listen on the hub's port while the hub is stopped. Therefore, on Linux, a
+//! command accepts the other end of a loopback connection only from a process of
 //! - the user who runs the command, or
-//! - the user whose hub has proved itself with the administrator's token of the data directory, or
+//! - the user whose hub has proved its identity with the administrator's token of the data directory, or
 //! - the owner of the file `address` in a data directory that was named.
 //!
-//! Root is no exception: port forwarders of root serve everybody. On other systems the kernel does not tell, and whoever
-//! listens on a loopback address is accepted.
+//! Root is no exception: root's port forwarders serve all users. On other systems the kernel does not reveal
+//! the user, and every listener on a loopback address is accepted.
 
 use std::{
     os::unix::fs::MetadataExt as _,
@@ -29,31 +30,31 @@ use crate::{
     shown::{self, Unproved},
 };
 
-/// The hub of a data directory.
+/// Hub of a data directory.
 #[derive(Debug)]
 pub(crate) struct LocalHub {
     data_dir: PathBuf,
-    /// Which certificates are trusted where the hub's own file names none.
+    /// [`Trust`] in certificates, if the hub's address file names none.
     trust: Trust,
-    /// Whether it is looked for again after a cut.
+    /// Whether to look up the address again after a lost connection.
     is_followed: bool,
-    /// Where it was found last.
+    /// Last known URL of the hub.
     url: Mutex<String>,
-    /// The users whose processes are accepted.
+    /// Users whose processes are accepted.
     users: Mutex<Vec<u32>>,
 }
 
-/// The address that a hub left which did not stop by itself, for the error of a command that finds no hub. A command talks
-/// to one hub.
+/// Address that a killed hub left behind, for the error of a command that finds no hub. A command talks to
+/// one hub only.
 static LEFT: Mutex<Option<String>> = Mutex::new(None);
 
-/// The address of the hub that was killed, if this command looked for it.
+/// Returns the address of the killed hub, if this command found such an address.
 pub(crate) fn left_behind() -> Option<String> {
     LEFT.lock().clone()
 }
 
 impl LocalHub {
-    /// The hub at this address, wherever the hub of the data directory is.
+    /// Returns the [`LocalHub`] at `url`, regardless of the address file in the data directory.
     pub(crate) fn at(
         data_dir: &Path,
         trust: Trust,
@@ -75,7 +76,7 @@ impl LocalHub {
         }
     }
 
-    /// Looks for the hub that runs with this data directory, else takes the address `otherwise`.
+    /// Looks for the hub that runs with this data directory, else uses the address `otherwise`.
     pub(crate) fn find(
         data_dir: &Path,
         trust: Trust,
@@ -105,7 +106,7 @@ impl LocalHub {
         Ok((Arc::new(local), address))
     }
 
-    /// The address that a running hub published.
+    /// Returns the [`Address`] that a running hub published.
     fn accept(&self, found: &address::Found) -> Result<Address, jackfield_sdk::Error> {
         self.accept_user(found.owner);
         let trust = match &found.address.certificate {
@@ -120,13 +121,13 @@ impl LocalHub {
         Ok(Address::new(&found.address.url)?.with_trust(trust))
     }
 
-    /// The administrator's token of the data directory.
+    /// Returns the administrator's token of the data directory.
     pub(crate) fn admin_token(&self) -> Option<String> {
         shown::admin_token(&self.data_dir).filter(|_| is_believed(&self.data_dir))
     }
 
-    /// Lets whoever listens at the address prove to be the hub of the data directory. The user who runs it is accepted from
-    /// then on.
+    /// Asks the listener at `address` to prove that it is the hub of the data directory. On success, the
+    /// listener's user is accepted from then on.
     pub(crate) async fn prove(&self, address: &Address, token: &str) -> Result<(), Unproved> {
         let witness = Arc::new(Witness::default());
         let address = address.clone().with_discovery(witness.clone());
@@ -145,8 +146,8 @@ impl LocalHub {
         }
     }
 
-    /// Connects once, and says who listens there if that is not accepted. For addresses with TLS: what a stranger makes of
-    /// a handshake must not be told as advice.
+    /// Connects once, and fails if the listener's user is not accepted. Only for addresses with TLS:
+    /// otherwise the error of a handshake with a stranger would lead to wrong advice.
     pub(crate) async fn precheck(&self, address: &Address) -> Result<(), jackfield_sdk::Error> {
         if !is_here(address.base()) {
             return Ok(());
@@ -172,7 +173,8 @@ impl LocalHub {
             return None;
         };
         let address = self.accept(&found).ok()?;
-        // A token goes to the new address. Where its connections are not checked, the hub has to prove itself anew.
+        // A token goes to the new address. If connections there are not checked, the hub must prove its
+        // identity again.
         let is_checked = cfg!(target_os = "linux") && is_here(address.base());
         if *self.url.lock() != address.base()
             && let Some(token) = self.admin_token()
@@ -206,7 +208,7 @@ impl LocalHub {
     }
 }
 
-/// Looks for the hub that runs with a data directory, if what the directory says is to be believed.
+/// Looks for the hub that runs with a data directory, if the directory is trusted.
 fn look(data_dir: &Path) -> Lookup {
     match is_believed(data_dir) {
         true => address::look(data_dir),
@@ -214,12 +216,13 @@ fn look(data_dir: &Path) -> Lookup {
     }
 }
 
-/// Whether a data directory was named, by a flag, a variable or a configuration file, or is this user's own. The default one
-/// may be another's: where there is no home, it is a folder in the working directory.
+/// Returns whether a data directory was named by a flag, a variable or a configuration file, or belongs to
+/// this user. The default directory may belong to a different user: without a home, the default is a folder
+/// in the working directory.
 fn is_believed(data_dir: &Path) -> bool {
     let user = rustix::process::geteuid().as_raw();
     let owner = || std::fs::metadata(data_dir).map(|it| it.uid());
-    // What cannot be looked at is told of.
+    // An unreadable directory counts as trusted here, so that the problem is reported later.
     data_dir != Config::default().data_dir || owner().map_or(true, |owner| owner == user)
 }
 
@@ -235,14 +238,14 @@ impl Discovery for LocalHub {
         Box::pin(self.moved())
     }
 
-    /// Looks at the very connection that is going to be used, once it has been accepted. Looking at the listener, or at
-    /// another connection before, would leave a moment in which somebody else could take the port. Nobody else can get hold
-    /// of an accepted socket unless its process hands it over.
+    /// Checks the very connection that will be used, after the peer has accepted it. A check of the listener,
+    /// or of an earlier connection, would leave a moment for a different process to take the port. An
+    /// accepted socket stays with its process unless the process hands the socket over.
     #[cfg(target_os = "linux")]
     fn check(&self, ends: Ends) -> Discovered<'_, Result<(), Untrusted>> {
         Box::pin(async move {
-            // Another address of this machine stands in the hub's own file only, and may be that of another machine if
-            // the data directory is shared over a network.
+            // A non-loopback address can only come from the hub's own file, and may belong to a different
+            // machine if the data directory is shared over a network.
             if !ends.peer.ip().to_canonical().is_loopback() {
                 return Ok(());
             }
@@ -259,8 +262,8 @@ impl Discovery for LocalHub {
     }
 }
 
-/// Accepts everybody, and remembers who it was. For the question by which a hub proves itself, which tells a stranger
-/// nothing.
+/// Accepts every peer, and records the user. For the proof request only, which reveals no secret to a
+/// stranger.
 #[derive(Debug, Default)]
 struct Witness(Mutex<Option<u32>>);
 
@@ -286,7 +289,7 @@ impl Discovery for Witness {
     }
 }
 
-/// Who holds the other end of a connection.
+/// Lookup of the user at the other end of a connection.
 #[cfg(target_os = "linux")]
 mod peer {
     use std::time::Duration;
@@ -295,14 +298,15 @@ mod peer {
     use jackfield_sdk::Ends;
     use tokio::time::{Instant, sleep};
 
-    /// How long a process may take to accept a connection. A hub does it at once, also when it is busy.
+    /// Time limit for a process to accept a connection. A hub accepts at once, even if busy.
     const ACCEPTED_WITHIN: Duration = Duration::from_secs(2);
-    /// The first pause between two looks; each is twice as long as the one before.
+    /// First pause between two lookups; each pause is twice as long as the one before.
     const FIRST_PAUSE: Duration = Duration::from_millis(1);
-    /// The longest pause.
+    /// Longest pause between two lookups.
     const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
-    /// The user whose process has accepted the connection. The kernel reports nobody until then, and no event tells when.
+    /// Returns the user whose process has accepted the connection. The kernel reports no user before, and no
+    /// event signals the change.
     pub(super) async fn wait_for_user(ends: Ends) -> Option<u32> {
         let until = Instant::now() + ACCEPTED_WITHIN;
         let mut pause = FIRST_PAUSE;

@@ -1,4 +1,4 @@
-//! The `jackfield` program; everything is in the library beside it.
+//! The `jackfield` program. All code is in the library beside this file.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,5 @@
-//! What the commands print: data on standard output, everything else on standard error. Tables and colours on a
-//! terminal, plain text with tabs to a pipe, JSON when asked. What agents say never steers the terminal.
+//! Output of the commands: data to standard output, messages to standard error. Tables and colours on a
+//! terminal, tab-separated text to a pipe, JSON on request. Text from agents never controls the terminal.
 
 use std::{
     io::{self, IsTerminal, Write},
@@ -13,30 +13,30 @@ use comfy_table::{
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// Whether colours may be used on a stream.
+/// Colour support of an output stream; see [`Style::stdout`] and [`Style::stderr`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Style {
     coloured: bool,
 }
 
-/// The colours that agents get; readable on light and dark.
+/// Colours of agents; readable on light and dark backgrounds.
 const AGENT_COLOURS: [&str; 6] = ["36", "33", "35", "32", "34", "31"];
 
-/// A table is not squeezed into less than this.
+/// Minimum width in columns to which a table is fitted.
 const NARROW: u16 = 40;
 
 impl Style {
-    /// Of standard output.
+    /// Returns the style of standard output.
     pub(crate) fn stdout() -> Self {
         Self::of(io::stdout().is_terminal())
     }
 
-    /// Of standard error.
+    /// Returns the style of standard error.
     pub(crate) fn stderr() -> Self {
         Self::of(io::stderr().is_terminal())
     }
 
-    /// Without any colours.
+    /// Returns a [`Style`] without colours.
     #[cfg(test)]
     pub(crate) fn plain() -> Self {
         Self { coloured: false }
@@ -50,7 +50,7 @@ impl Style {
         }
     }
 
-    /// Whether colours may be used.
+    /// Returns whether colours may be used.
     pub(crate) fn is_coloured(self) -> bool {
         self.coloured
     }
@@ -63,32 +63,32 @@ impl Style {
         }
     }
 
-    /// In the background.
+    /// Formats secondary text.
     pub(crate) fn dim(self, text: &str) -> String {
         self.paint("2", text)
     }
 
-    /// In the foreground.
+    /// Formats emphasised text.
     pub(crate) fn bold(self, text: &str) -> String {
         self.paint("1", text)
     }
 
-    /// Good.
+    /// Formats a success.
     pub(crate) fn green(self, text: &str) -> String {
         self.paint("32", text)
     }
 
-    /// Doubtful.
+    /// Formats a warning.
     pub(crate) fn yellow(self, text: &str) -> String {
         self.paint("33", text)
     }
 
-    /// Bad.
+    /// Formats a failure.
     pub(crate) fn red(self, text: &str) -> String {
         self.paint("31", text)
     }
 
-    /// In the colour of an agent, always the same one.
+    /// Formats text in the colour of an agent; the colour depends only on the id.
     pub(crate) fn agent(self, id: &str, text: &str) -> String {
         let sum = id.bytes().fold(0usize, |sum, byte| {
             sum.wrapping_mul(31).wrapping_add(byte.into())
@@ -97,34 +97,35 @@ impl Style {
     }
 }
 
-/// Text of somebody else on one line: what would steer the terminal or end the line becomes a space.
+/// Cleans foreign text for one line: control characters, including line ends, become spaces.
 pub(crate) fn clean(text: &str) -> String {
     text.chars()
         .map(|c| if steers(c) { ' ' } else { c })
         .collect()
 }
 
-/// Text of somebody else on its own lines: what would steer the terminal is left out.
+/// Cleans foreign text of several lines: removes control characters, except tabs and line ends.
 pub(crate) fn clean_lines(text: &str) -> String {
     text.chars()
         .filter(|c| matches!(c, '\n' | '\t') || !steers(*c))
         .collect()
 }
 
-/// Control characters, and those that turn the direction of what follows.
+/// Returns whether a character controls the terminal: control characters, and those that change the text
+/// direction.
 fn steers(c: char) -> bool {
     c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Whether there is work to do besides what is printed.
+/// Whether the command goes on after its standard output was closed.
 static OUTLIVES_READER: AtomicBool = AtomicBool::new(false);
 
-/// From here on a reader of standard output that goes away (`| head`) ends nothing: the rest is printed to nobody.
+/// From now on, a closed standard output (`| head`) does not end the command: further output is discarded.
 pub(crate) fn outlive_reader() {
     OUTLIVES_READER.store(true, Ordering::Relaxed);
 }
 
-/// Writes to standard output, at once.
+/// Writes to standard output, and flushes.
 pub(crate) fn write(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
@@ -144,24 +145,24 @@ pub(crate) fn line(text: &str) -> io::Result<()> {
     write(&format!("{text}\n"))
 }
 
-/// One JSON object on one line.
+/// Writes a JSON value on one line.
 pub(crate) fn json(value: &Value) -> io::Result<()> {
     line(&value.to_string())
 }
 
-/// A line of chatter. Nobody may be listening.
+/// Prints a message line to standard error. A write error is ignored.
 pub(crate) fn chat(text: &str) {
     writeln!(io::stderr().lock(), "{text}").ok();
 }
 
-/// Chatter without an end of line.
+/// Prints to standard error like [`chat`], without a line end.
 pub(crate) fn murmur(text: &str) {
     let mut err = io::stderr().lock();
     err.write_all(text.as_bytes()).ok();
     err.flush().ok();
 }
 
-/// Rows under a header.
+/// A table: rows under a header.
 #[derive(Debug)]
 pub(crate) struct Table {
     header: Vec<&'static str>,
@@ -169,7 +170,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// A table without rows.
+    /// Creates a [`Table`] without rows.
     pub(crate) fn new(header: impl IntoIterator<Item = &'static str>) -> Self {
         Self {
             header: header.into_iter().collect(),
@@ -177,13 +178,13 @@ impl Table {
         }
     }
 
-    /// One more row; its text may be somebody else's.
+    /// Adds a row; the cells may contain foreign text.
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.rows
             .push(cells.into_iter().map(|cell| clean(&cell)).collect());
     }
 
-    /// A table on a terminal; lines of values with tabs between them, and no header, elsewhere.
+    /// Prints a table on a terminal; elsewhere prints tab-separated values without a header.
     pub(crate) fn print(&self) -> Result<()> {
         if self.rows.is_empty() {
             return Ok(());
@@ -197,7 +198,7 @@ impl Table {
         drawing
             .load_style(presets::NOTHING)
             .set_content_arrangement(ContentArrangement::Dynamic);
-        // A terminal that does not know its width breaks lines itself.
+        // A terminal with unknown width wraps lines itself.
         if drawing.width().is_none_or(|width| width < NARROW) {
             drawing.set_content_arrangement(ContentArrangement::Disabled);
         }
@@ -218,7 +219,7 @@ impl Table {
         for column in drawing.column_iter_mut() {
             column.set_padding((0, 2));
         }
-        // An id is there to be copied: the others make room for it.
+        // Users copy ids, so the first column is never wrapped; other columns shrink instead.
         if let Some(ids) = drawing.column_mut(0) {
             ids.set_constraint(ColumnConstraint::ContentWidth);
         }
@@ -226,7 +227,7 @@ impl Table {
     }
 }
 
-/// Words for states have their colour wherever they stand.
+/// Returns the [`Color`] of a state's name.
 fn colour(state: &str) -> Option<Color> {
     match state {
         "online" | "completed" => Some(Color::Green),
@@ -239,7 +240,7 @@ fn colour(state: &str) -> Option<Color> {
     }
 }
 
-/// Names and values of one thing, aligned on a terminal, with a tab between them elsewhere.
+/// Prints names and values, aligned on a terminal, separated by a tab elsewhere.
 pub(crate) fn facts(facts: &[(&str, String)]) -> Result<()> {
     let is_terminal = io::stdout().is_terminal();
     let width = facts.iter().map(|(name, _)| name.len()).max().unwrap_or(0) + 2;
@@ -255,7 +256,7 @@ pub(crate) fn facts(facts: &[(&str, String)]) -> Result<()> {
     Ok(())
 }
 
-/// The time in a field, to the second; nothing if there is none.
+/// Returns the time in a field, to the second; empty if the field has no time.
 pub(crate) fn time(value: &Value, key: &str) -> String {
     match text(value, key).parse::<Timestamp>() {
         Ok(at) => at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
@@ -263,12 +264,12 @@ pub(crate) fn time(value: &Value, key: &str) -> String {
     }
 }
 
-/// The items of a field, or none.
+/// Returns the items of an array field; empty if absent.
 pub(crate) fn items<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value[key].as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// The text of a field, or nothing.
+/// Returns the text of a field; empty if absent.
 pub(crate) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Questions to the person at the terminal.
+//! Prompts for the user at the terminal.
 
 use std::io::{self, BufRead, IsTerminal};
 
@@ -6,18 +6,18 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::output;
 
-/// Whether there is a person to ask: they can read what we ask, and we can read what they type.
+/// Returns whether a user can be prompted: standard input and standard error are a terminal.
 pub(crate) fn somebody_is_there() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Asks for yes or no; anything but yes is no.
+/// Asks a yes-or-no question; every answer but yes means no.
 pub(crate) fn confirm(question: &str) -> bool {
     output::murmur(&format!("{question} [y/N] "));
     is_yes(&read_line().unwrap_or_default())
 }
 
-/// Whether the text means yes.
+/// Returns whether the text means yes.
 pub(crate) fn is_yes(text: &str) -> bool {
     matches!(text.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }
@@ -30,16 +30,18 @@ fn read_line() -> Option<String> {
     }
 }
 
-/// A line that is still to be typed; nothing at the end of the input. A thread of its own waits for it, since a read
-/// of a terminal can be neither polled nor given up: the runtime would wait for it at the end, the process does not.
+/// Reads the next line; `None` at the end of the input. A separate thread waits for the line, because a read
+/// of a terminal can be neither polled nor cancelled: at exit the runtime would wait for a blocking task, the
+/// process does not wait for a thread.
 pub(crate) fn line() -> oneshot::Receiver<Option<String>> {
     let (send, receive) = oneshot::channel();
     std::thread::spawn(move || send.send(read_line()));
     receive
 }
 
-/// All lines that are typed from now on; ends with the input. For whoever asks more than once and may not want the answer
-/// any more: a thread that waits for one line would take the next one, too.
+/// Reads all further lines, unlike [`line`]; the channel closes at the end of the input. For callers that
+/// prompt several times and may drop a prompt: a thread waiting for a single line would swallow the next
+/// answer.
 pub(crate) fn lines() -> mpsc::Receiver<String> {
     let (send, receive) = mpsc::channel(1);
     std::thread::spawn(move || {

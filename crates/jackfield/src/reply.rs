@@ -1,5 +1,5 @@
-//! A reply as it comes: its text to standard output, what goes on besides to standard error, its questions to the
-//! person at the terminal. `call` and `task wait` read this way.
+//! Reading of a reply: text goes to standard output, tool calls and status to standard error, and questions
+//! to the user at the terminal. `call` and `task wait` use [`Reading`].
 
 pub(crate) mod asks;
 mod page;
@@ -22,41 +22,41 @@ use crate::{
     transfers::handed::Handed,
 };
 
-/// How to read a reply.
+/// Settings for reading a reply.
 #[derive(Debug)]
 pub(crate) struct Reading<'a> {
     pub(crate) hub: &'a Hub,
-    /// One JSON object per line for each event, instead of the text.
+    /// Prints one JSON object per line for each event, instead of the text.
     pub(crate) json: bool,
-    /// Shows thinking, tools and status even where nobody looks.
+    /// Shows thinking, tools and status even if standard error is no terminal.
     pub(crate) verbose: bool,
-    /// Reads from the log of a task, whose questions may be answered long ago.
+    /// Reads from the log of a task, whose questions may already be answered.
     pub(crate) from_log: bool,
-    /// The flags to repeat in a command that somebody is told to type.
+    /// Flags to repeat in a command that the user is told to type.
     pub(crate) flags: String,
-    /// Whether the call goes on when nobody reads it any more.
+    /// Whether the call continues without a reader.
     pub(crate) goes_on: bool,
-    /// Who takes the files that come with it, if somebody does.
+    /// [`Handed`] collects the reply's files, if they are to be saved.
     pub(crate) handed: Option<&'a Handed>,
 }
 
-/// How the reading ended.
+/// Result of [`Reading::read`].
 #[derive(Debug)]
 pub(crate) enum Outcome {
     /// The agent is done.
     Done(Done),
     /// The call failed or was cancelled.
     Failed(Error),
-    /// The hub has nothing more, not even an end.
+    /// The stream ended without a final event.
     Nothing,
-    /// The connection to the hub was lost, and the hub did not come back in time.
+    /// The connection to the hub was lost, and the hub did not return in time.
     Lost(Stop),
     /// Ctrl-c.
     Interrupted,
 }
 
 impl Reading<'_> {
-    /// Reads until the end.
+    /// Reads until the end of the reply, and returns the [`Outcome`].
     pub(crate) async fn read(&self, stream: &mut CallStream) -> Result<Outcome> {
         stream.on_reconnect(tell_reconnect);
         let mut interrupt = signal(SignalKind::interrupt())?;
@@ -67,7 +67,7 @@ impl Reading<'_> {
             tokio::select! {
                 raw = stream.next_raw() => match raw {
                     Err(error) => match stream.started().task.as_deref() {
-                        // The hub keeps the call, so that it can be found again.
+                        // The hub stores the call as a task, which can be read again.
                         Some(task) if is_connection_lost(&error) => {
                             page.end()?;
                             return Ok(Outcome::Lost(self.lost(task, &error)));
@@ -95,15 +95,15 @@ impl Reading<'_> {
         Ok(outcome)
     }
 
-    /// The hub did not come back in time.
+    /// Builds the [`Stop`] for a hub that did not return in time.
     fn lost(&self, task: &str, error: &Error) -> Stop {
         let Stop { code, text, .. } = Stop::from_hub(error, About::Task);
         let text = format!("gave up: {text}; the call is task {}", output::clean(task));
         let wait = shell::command("task wait", &[task], "", &self.flags);
         let next = match self.goes_on {
-            true => format!("once the hub runs, go on with: {wait}"),
+            true => format!("once the hub runs, resume with: {wait}"),
             false => format!(
-                "once the hub runs, go on with: {wait} (the hub cancels the call if nobody reads it for 30 s; with --keep it does not)"
+                "once the hub runs, resume with: {wait} (without --keep, the hub cancels a call that is not read for 30 s)"
             ),
         };
         Stop::new(code, text, next)
@@ -129,7 +129,7 @@ impl Reading<'_> {
         }
         match event {
             Event::Ask(ask) => {
-                // As the hub lists the open questions of a call.
+                // In the form in which the hub lists open questions.
                 let ask = json!(ask);
                 if !self.json && (!self.from_log || self.is_open(stream, &ask).await?) {
                     page.make_room()?;
@@ -156,7 +156,7 @@ impl Reading<'_> {
         Ok(None)
     }
 
-    /// How a file of the answer is got, to stand after its name.
+    /// Returns how to get a file of the answer, as a suffix for the file's name.
     fn how_to_save(&self) -> &'static str {
         match self.handed {
             Some(_) => "",
@@ -165,21 +165,21 @@ impl Reading<'_> {
         }
     }
 
-    /// The call as it stands.
+    /// Requests the current state of the call.
     async fn call(&self, stream: &CallStream) -> Result<Value> {
         let path = format!("/v1/calls/{}", encode(&stream.started().id));
         client::get(self.hub, &path, About::Task).await
     }
 
-    /// Whether a question of the log still waits for us.
+    /// Returns whether a question from the log is still open.
     async fn is_open(&self, stream: &CallStream, ask: &Value) -> Result<bool> {
         let call = self.call(stream).await?;
         let mut open = output::items(&call, "asks").iter();
         Ok(open.any(|open| open["id"] == ask["id"]))
     }
 
-    /// Puts a question to the person at the terminal. Where there is none, an approval of a live call is waited for, since
-    /// somebody may give it elsewhere; a question for words is only ours to answer.
+    /// Asks the user at the terminal. Without a terminal, an approval of a live call may still be given
+    /// elsewhere, so the reading goes on; a question for text can only be answered here, and is an error.
     fn put(&self, ask: &Value, stream: &CallStream, asks: &mut Asks) -> Result<()> {
         if asks.ask(ask.clone()) {
             return Ok(());
@@ -191,7 +191,8 @@ impl Reading<'_> {
         Err(self.nobody_to_ask(stream, ask).into())
     }
 
-    /// The call waits for approvals: those that are ours to give are asked here, of the others it is said whose they are.
+    /// Handles approvals that the call waits for: asks the user for those that this user may give, and names
+    /// the owner of the rest.
     async fn approvals(&self, stream: &CallStream, asks: &mut Asks) -> Result<()> {
         let call = self.call(stream).await?;
         let ours = output::items(&call, "asks");
@@ -214,28 +215,29 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// The command that answers a question.
+    /// Returns the command that answers a question.
     fn how(&self, stream: &CallStream, ask: &Value) -> String {
         asks::command(named(stream), ask, &self.flags)
     }
 
-    /// Nobody is at the terminal: say how somebody can answer. A call that only we read is over then.
+    /// Builds the [`Stop`] for a question without a terminal, with the command that answers. A call without
+    /// other readers is cancelled.
     fn nobody_to_ask(&self, stream: &CallStream, ask: &Value) -> Stop {
         let task = stream.started().task.as_ref().filter(|_| self.goes_on);
         let Some(task) = task else {
-            let next = "nobody is here to answer, so the call is cancelled; call from a terminal, or with --detach: \
-                        jackfield task wait then prints the jackfield task answer that is needed";
+            let next = "there is no terminal to answer at, so the call is cancelled; call from a terminal, or with --detach: \
+                        jackfield task wait then prints the jackfield task answer command to use";
             return Stop::new(Code::Cancelled, asked(ask), next);
         };
         let how = self.how(stream, ask);
         let wait = shell::command("task wait", &[task], "", &self.flags);
-        let next = format!("{how}\nthen go on with: {wait}");
+        let next = format!("{how}\nthen continue with: {wait}");
         Stop::new(Code::Failed, asked(ask), next)
     }
 
-    /// Ctrl-d: whoever is at the terminal says nothing.
+    /// Builds the [`Stop`] for Ctrl-d instead of an answer.
     fn not_answered(&self, stream: &CallStream, ask: &Value) -> Stop {
-        // The question's line is still open.
+        // The cursor is still on the question's line.
         output::chat("");
         let text = "no answer was given";
         match self.goes_on {
@@ -255,7 +257,7 @@ impl Reading<'_> {
         let path = format!("/v1/calls/{}/answer", encode(&stream.started().id));
         let body = asks::answer_body(ask, &line);
         match client::ask(self.hub, Method::POST, &path, Some(&body)).await {
-            // Somebody else was faster, or the call is over, which the stream tells.
+            // Another client answered first, or the call is over, which the stream reports.
             Err(Error::Refused { code, message, .. })
                 if code == "conflict" || code == "not_found" =>
             {
@@ -267,18 +269,18 @@ impl Reading<'_> {
     }
 }
 
-/// Tells the person at the terminal why nothing comes.
+/// Tells the user that the connection was lost or resumed.
 fn tell_reconnect(news: Reconnect) {
     output::chat(&match news {
         Reconnect::Lost { retry_for } => format!(
             "the connection to the hub was lost; trying again for {} s",
             retry_for.as_secs_f64().round()
         ),
-        Reconnect::Resumed => "connected to the hub again".to_owned(),
+        Reconnect::Resumed => "reconnected to the hub".to_owned(),
     });
 }
 
-/// Whether there is no way to the hub, as against an answer of the hub.
+/// Returns whether the [`Error`] means that the hub could not be reached, as opposed to an error response of the hub.
 fn is_connection_lost(error: &Error) -> bool {
     matches!(
         error,
@@ -286,37 +288,37 @@ fn is_connection_lost(error: &Error) -> bool {
     )
 }
 
-/// Whether a status says that an approval is waited for. The hub is asked for which, so that an agent that says the same
-/// of itself does no harm.
+/// Returns whether a status reports a pending approval. The hub is then asked for the approval, so an agent
+/// that sends the same text does no harm.
 fn waits_for_owner(chunk: &Chunk) -> bool {
     chunk.kind == ChunkKind::Status && chunk.text.starts_with(WAITS_FOR_OWNER)
 }
 
-/// The id by which somebody else finds the call.
+/// Returns the id by which other users find the call.
 fn named(stream: &CallStream) -> &str {
     let started = stream.started();
     started.task.as_deref().unwrap_or(&started.id)
 }
 
-/// What the agent asks, as a sentence.
+/// Returns the agent's question as a sentence.
 fn asked(ask: &Value) -> String {
     format!("the agent asks: {}", asks::wanted(ask))
 }
 
-/// The exit code of a reply, or the error to end with; `agent` is who was called, if it is known.
+/// Returns the exit [`Code`] of a reply, or the error to end with; `agent` is the called agent, if known.
 pub(crate) fn code(outcome: Outcome, agent: &str, agent_next: &str) -> Result<Code> {
     let named = |stop: Stop| stop.naming("AGENT", agent);
     match outcome {
         Outcome::Done(done) if done.state == DoneState::Rejected => Err(named(Stop::new(
             Code::Agent,
             "the agent refused to do it",
-            "its answer may say why; jackfield show AGENT tells what it can do",
+            "its answer may say why; jackfield show AGENT shows what it can do",
         ))
         .into()),
         Outcome::Done(done) => {
             if done.state == DoneState::InputRequired {
                 let what = match done.needs_auth {
-                    true => "the agent needs you to sign in; then go on with",
+                    true => "the agent needs you to sign in; then continue with",
                     false => "the agent waits for your answer",
                 };
                 output::chat(&format!("{what}: {agent_next}"));
@@ -326,8 +328,8 @@ pub(crate) fn code(outcome: Outcome, agent: &str, agent_next: &str) -> Result<Co
         Outcome::Failed(error) => Err(named(Stop::from_hub(&error, About::Agent)).into()),
         Outcome::Nothing => Err(Stop::new(
             Code::Failed,
-            "the stream ended without an end",
-            "jackfield task ls shows what is kept",
+            "the stream ended before the answer was complete",
+            "jackfield task ls lists your tasks",
         )
         .into()),
         Outcome::Lost(stop) => Err(stop.into()),

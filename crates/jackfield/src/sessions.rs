@@ -1,4 +1,4 @@
-//! The last conversation with each agent of each hub, for `call --continue`: one small file each, under
+//! Last conversation with each agent of each hub, for `call --continue`. Each is one small file, under
 //! `$XDG_STATE_HOME/jackfield` or `~/.local/state/jackfield`.
 
 use std::{
@@ -10,7 +10,7 @@ use std::{
 
 use jackfield_sdk::encode;
 
-/// Where this user's programs keep what should outlive them.
+/// Returns the folder for state files of this user.
 pub(crate) fn state_folder() -> Option<PathBuf> {
     let from = |name: &str| {
         std::env::var_os(name)
@@ -25,19 +25,19 @@ fn folder() -> Option<PathBuf> {
     Some(state_folder()?.join("sessions"))
 }
 
-/// Where it is kept. Both names are safe in a path: the hub's is encoded, an agent id has no slash and begins with a
-/// letter or digit.
+/// Returns the file for an agent. Both names are safe in a path: the hub's URL is encoded, and an agent id
+/// has no slash and begins with a letter or digit.
 fn file(folder: &Path, hub: &str, agent: &str) -> PathBuf {
     folder.join(encode(hub)).join(agent)
 }
 
-/// The last conversation with an agent.
+/// Returns the id of the last conversation with an agent.
 pub(crate) fn last(hub: &str, agent: &str) -> Option<String> {
     let text = fs::read_to_string(file(&folder()?, hub, agent)).ok()?;
     Some(text.trim().to_owned()).filter(|session| !session.is_empty())
 }
 
-/// Notes the last conversation with an agent.
+/// Stores the id of the last conversation with an agent, for [`last`].
 pub(crate) fn remember(hub: &str, agent: &str, session: &str) -> io::Result<()> {
     match folder() {
         Some(folder) => save(&file(&folder, hub, agent), session),
@@ -52,7 +52,7 @@ fn save(file: &Path, session: &str) -> io::Result<()> {
             .mode(0o700)
             .create(folder)?;
     }
-    // Under another name first, so that a call at the same time reads one of the two.
+    // Write to a temporary name first: a concurrent call reads either the old or the new id.
     let new = file.with_file_name(format!(".new-{}", std::process::id()));
     fs::write(&new, format!("{session}\n"))?;
     fs::rename(&new, file)

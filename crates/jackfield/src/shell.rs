@@ -1,18 +1,18 @@
-//! Commands that people are told to type. What stands in them may be a stranger's, and whoever copies a line into a shell
-//! must run no other command than the one that is meant.
+//! Shell commands in messages to the user. Parts of a command may come from strangers; a user who copies the
+//! line into a shell must run only the intended command.
 
 use crate::output::clean;
 
-/// What every shell takes as it is.
+/// Characters that every shell takes literally, besides letters and digits.
 const PLAIN: &str = "._:@/-=%+,";
 
-/// A word as a shell takes it, and as a terminal can show it.
+/// Quotes a word for a shell, and removes characters that a terminal would interpret.
 ///
-/// A backslash and an apostrophe stand outside of the apostrophes: inside, not all shells read them alike.
+/// A backslash and an apostrophe stand outside of the apostrophes: inside, shells differ.
 pub(crate) fn word(text: &str) -> String {
     let text = clean(text);
     let is_plain = |c: char| c.is_ascii_alphanumeric() || PLAIN.contains(c);
-    // Some shells look for a program, or a job, by such a beginning.
+    // Some shells look up a program, or a job, by such a prefix.
     if !text.is_empty() && text.chars().all(is_plain) && !text.starts_with(['=', '%']) {
         return text;
     }
@@ -26,9 +26,10 @@ pub(crate) fn word(text: &str) -> String {
     word + "'"
 }
 
-/// A command of ours: what it is called, the words of others that it is about, what else is typed, and our own flags.
+/// Builds a `jackfield` command: the name, `words` from strangers (quoted by [`word`]), further arguments,
+/// and our own flags.
 ///
-/// No word of others becomes an option: where one looks like it, the options come first.
+/// No stranger's word becomes an option: if a word starts with `-`, the options come first.
 pub(crate) fn command(name: &str, words: &[&str], rest: &str, flags: &str) -> String {
     let about: Vec<_> = words.iter().map(|text| word(text)).collect();
     let (about, space) = (about.join(" "), if rest.is_empty() { "" } else { " " });

@@ -1,5 +1,5 @@
-//! Which token this program showed the hub, for what it says when it is refused, and the proof that the hub gives before
-//! it is shown the administrator's.
+//! Records which token this program sent to the hub, for the advice after a refusal. Also checks the proof
+//! that a hub must give before receiving the administrator's token.
 
 use std::{
     path::{Path, PathBuf},
@@ -15,108 +15,108 @@ use jackfield_hub::assembly::ADMIN_TOKEN;
 
 use crate::shell;
 
-/// How long the hub may take to prove itself.
+/// Time limit for the hub's proof, see [`prove`].
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Which token was shown.
+/// Token that was sent to the hub.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Shown {
-    /// One that was given, and where it is from.
+    /// An explicitly given token, with its source.
     Given(String),
-    /// The agent's own, which `connect` keeps in this file.
+    /// The agent's own token, which `connect` saved in this file.
     Saved { file: PathBuf },
-    /// The administrator's, from this file.
+    /// The administrator's token, from this file.
     Admin { file: PathBuf },
-    /// None, although this file holds the administrator's: why not.
+    /// No token, although this file holds the administrator's token, with the reason.
     Withheld { file: PathBuf, why: Unproved },
-    /// None, and this file is not there or cannot be read.
+    /// No token; this file is missing or unreadable.
     Nothing { file: PathBuf },
 }
 
-/// Why the administrator's token was not shown.
+/// Reason for not sending the administrator's token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unproved {
-    /// Nobody answered, or not as a hub does.
+    /// No response, or not one of a hub.
     NoAnswer,
-    /// It is another hub, or needs no token.
+    /// A different hub, or a hub that needs no token.
     Other,
-    /// It is the hub, and what was connected to is not: something between them passes requests on, unencrypted.
+    /// The right hub, but behind a proxy that forwards requests unencrypted.
     Between,
 }
 
-/// What was shown last. A command talks to one hub.
+/// Last recorded token. A command talks to one hub only.
 static LAST: Mutex<Option<Shown>> = Mutex::new(None);
 
-/// Remembers what was shown.
+/// Records which token was sent; see [`which`] and [`explain`].
 pub(crate) fn note(shown: Shown) {
     *LAST.lock() = Some(shown);
 }
 
-/// Whether the administrator's token was shown.
+/// Returns whether the administrator's token was sent.
 pub(crate) fn is_admins() -> bool {
     matches!(*LAST.lock(), Some(Shown::Admin { .. }))
 }
 
-/// The administrator's token of a data directory, if this user may read it.
+/// Returns the administrator's token of a data directory, if this user may read the file.
 pub(crate) fn admin_token(data_dir: &Path) -> Option<String> {
     let text = std::fs::read_to_string(data_dir.join(ADMIN_TOKEN)).ok()?;
     Some(text.trim().to_owned()).filter(|token| !token.is_empty())
 }
 
-/// Which token was shown, for somebody whose token is not valid any more. Nothing if none was.
+/// Describes the sent token, for a user whose token is no longer valid. `None` if no token was sent.
 pub(crate) fn which() -> Option<String> {
     match LAST.lock().as_ref()? {
-        Shown::Given(from) => Some(format!("the token shown is the one {from}")),
+        Shown::Given(from) => Some(format!("the token sent is the one {from}")),
         Shown::Saved { file } => Some(format!(
-            "the token shown is the one that connect saved in {}",
+            "the token sent is the one that connect saved in {}",
             file.display()
         )),
         Shown::Admin { file } => Some(format!(
-            "the token shown is the admin's in {}",
+            "the token sent is the administrator's in {}",
             file.display()
         )),
         Shown::Withheld { .. } | Shown::Nothing { .. } => None,
     }
 }
 
-/// Which token was shown and what to do, for somebody who was refused.
+/// Describes the sent token and the next step, for a user who was refused.
 pub(crate) fn explain() -> Option<String> {
     LAST.lock().as_ref().map(Shown::explain)
 }
 
 impl Shown {
     fn explain(&self) -> String {
-        const MAKE: &str = "an admin makes one with: jackfield token create";
+        const MAKE: &str = "an admin creates one with: jackfield token create";
         const SHOW: &str = "with --token-file FILE or JACKFIELD_TOKEN";
         match self {
             Self::Given(from) => format!(
-                "the token shown is the one {from}; show one that may do this {SHOW} ({MAKE})"
+                "the token sent is the one {from}; pass one that may do this {SHOW} ({MAKE})"
             ),
             Self::Saved { file } => format!(
-                "the token shown is the one that connect saved in {}; show another {SHOW} ({MAKE})",
+                "the token sent is the one that connect saved in {}; pass another {SHOW} ({MAKE})",
                 file.display()
             ),
             Self::Admin { file } => format!(
-                "the token shown is the admin's in {}; if it was revoked, stop the hub, remove that file and start the hub: it makes another",
+                "the token sent is the administrator's in {}; if it was revoked, stop the hub, remove that file and start the hub: it creates a new one",
                 file.display()
             ),
             Self::Withheld { file, why } => {
                 let why = match why {
-                    Unproved::NoAnswer => "the hub did not answer when asked to prove itself",
-                    Unproved::Other => "the hub did not prove that it has that data directory",
+                    Unproved::NoAnswer => "the hub did not answer when asked to prove its identity",
+                    Unproved::Other => "the hub did not prove that it uses that data directory",
                     Unproved::Between => {
-                        "it would pass through something that could keep it; use https, or the hub's own address (--hub)"
+                        "it would pass unencrypted through a proxy, which could keep it; use https, or the hub's own address (--hub)"
                     }
                 };
                 format!(
-                    "no token was shown: not the admin's in {}, because {why}\nshow another {SHOW} ({MAKE})",
+                    "no token was sent: not the administrator's in {}, because {why}\npass another {SHOW} ({MAKE})",
                     file.display()
                 )
             }
             Self::Nothing { file } => {
                 let dir = file.parent().unwrap_or(file).to_string_lossy();
                 format!(
-                    "no token was shown: none was given, and there is no admin's in {}\non the hub's machine, as its user, JACKFIELD_DATA_DIR=DIR finds the admin's; elsewhere show one {SHOW} ({MAKE})",
+                    "no token was sent: none was given, and there is no administrator's token in {}\non the hub's machine, as its user, JACKFIELD_DATA_DIR=DIR finds it; elsewhere pass one {SHOW} ({MAKE})",
                     shell::word(&dir)
                 )
             }
@@ -124,7 +124,8 @@ impl Shown {
     }
 }
 
-/// Lets the hub prove that it has the administrator's token, and that nobody in between could take it.
+/// Asks the [`Hub`] to prove that it holds the administrator's token, and that no proxy in between could take the
+/// token.
 pub(crate) async fn prove(hub: &Hub, token: &str) -> Result<(), Unproved> {
     let nonce = uuid::Uuid::new_v4().simple().to_string();
     let asked = hub.builder(Method::GET, &format!("/v1/prove?nonce={nonce}"));
@@ -146,7 +147,7 @@ fn judge(
     remote: Option<std::net::SocketAddr>,
 ) -> Result<(), Unproved> {
     let key = ProofKey::new(token);
-    // Who passes a question on has another socket than the hub.
+    // A proxy that forwards the question has a different socket address.
     let socket = remote.map(|remote| key.at_socket(nonce, remote));
     if socket.is_some() && socket == proof.socket {
         return Ok(());
@@ -155,7 +156,7 @@ fn judge(
     if by_url.is_none() || by_url != proof.public_url {
         return Err(Unproved::Other);
     }
-    // A certificate was checked: nobody else can pass for this URL.
+    // The certificate was checked: only the hub can answer for this URL.
     if url.starts_with("https://") {
         Ok(())
     } else {
@@ -185,7 +186,7 @@ mod tests {
         let (here, there) = ("127.0.0.1:7411", "127.0.0.1:9");
         let direct = proof("secret", here, None);
         assert_eq!(judge(&direct, "http://localhost:7411", here), Ok(()));
-        // Somebody on another port, or on the other loopback address, passes the question on.
+        // A relay on a different port, or on the other loopback address, forwards the question.
         for relay in [there, "[::1]:7411"] {
             let judged = judge(&direct, "http://localhost:7411", relay);
             assert_eq!(judged, Err(Unproved::Other), "{relay}");

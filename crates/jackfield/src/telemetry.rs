@@ -1,4 +1,4 @@
-//! Logs: to standard error, as lines for people or as JSON for machines.
+//! Logging to standard error, as readable lines or as JSON.
 
 use anyhow::{Context, Result};
 use tracing_subscriber::{EnvFilter, fmt};
@@ -7,12 +7,13 @@ use jackfield_hub::config::LogFormat;
 
 use crate::output::Style;
 
-/// Starts logging. `filter` is in the syntax of tracing's filters, such as `info` or `jackfield_agora=debug`.
+/// Starts logging in this [`LogFormat`]. `filter` has the syntax of `tracing` filters, such as `info` or
+/// `jackfield_agora=debug`.
 pub(crate) fn start(filter: &str, format: LogFormat) -> Result<()> {
-    // What libp2p tells at the level of news is for its own developers, and rmcp's tells what peers say; whoever wants it
-    // names it after this.
+    // libp2p's info messages are for libp2p developers, and rmcp logs message contents. The user's filter
+    // comes later and can enable both.
     let filter = EnvFilter::try_new(format!("libp2p_swarm=warn,rmcp=error,{filter}"))
-        .with_context(|| format!("log {filter:?} is not a log filter"))?;
+        .with_context(|| format!("log {filter:?} is not a log filter; use a level such as info, or a filter of tracing"))?;
     let builder = fmt()
         .with_env_filter(filter)
         .with_ansi(Style::stderr().is_coloured())

@@ -1,4 +1,5 @@
-//! Archives between this program and an agent, both ways: from peer to peer, or through the hub, gone on with after a cut.
+//! File transfers between this program and an agent, in both directions: directly between the peers or
+//! through the hub, resumed after a lost connection.
 
 pub(crate) mod client_id;
 pub(crate) mod deliver;
@@ -14,20 +15,20 @@ use clap::ValueEnum;
 
 pub(crate) use self::tell::Tell;
 
-/// Which way archives go.
+/// Route of a file transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum Via {
-    /// From peer to peer, and through the hub if there is no direct way
+    /// Use a direct connection, and the hub if none is possible
     #[default]
     Auto,
-    /// From peer to peer only
+    /// Use a direct connection only
     Direct,
-    /// Through the hub only
+    /// Use the hub only
     Hub,
 }
 
 impl Via {
-    /// What is tried, as it is told.
+    /// Returns the name of the route ([`Via`]) that is tried first, for messages.
     fn tried(self) -> &'static str {
         match self {
             Self::Auto | Self::Direct => "direct",

@@ -1,17 +1,17 @@
-//! Users of this machine, as people know them.
+//! Names of this machine's users, for messages.
 
 use crate::output;
 
-/// The user with this number, to stand in a sentence.
+/// Returns the user with this id as part of a sentence.
 pub(crate) fn name_of_user(number: u32) -> String {
     let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
     match name_in(&users, number) {
         Some(name) => format!("the user {}", output::clean(name)),
-        None => format!("the user with the number {number}"),
+        None => format!("the user with the id {number}"),
     }
 }
 
-/// The name of a user in the text of `/etc/passwd`.
+/// Finds the name of a user in the text of `/etc/passwd`.
 fn name_in(users: &str, number: u32) -> Option<&str> {
     users.lines().find_map(|line| {
         let mut fields = line.split(':');

@@ -1,11 +1,11 @@
-//! Which judges there are, each with its pins. Adding a judge is adding it here; adding a package is adding a pin.
+//! List of the judges with their pins. A new [`Judge`] or a new package pin is added here.
 
 use super::{Judge, install_node, install_python, node_is_here, python_is_here};
 
-/// Python's.
+/// Python packages: a WebSocket client, a proxy, and the judge of the HTTP API.
 pub(crate) const PYTHON: Judge = Judge {
     name: "Python",
-    // Schemathesis makes up its test cases with hypothesis: another version of that makes up others.
+    // Schemathesis generates test cases with hypothesis, whose version changes the generated cases.
     pins: &[
         ("websockets", "17.4"),
         ("proxy.py", "2.4.10"),
@@ -35,8 +35,8 @@ const NODE: Judge = Judge {
     install: install_node,
 };
 
-/// The A2A clients and servers of the protocol's own project, and Agno's. Each version of each has a folder of its own:
-/// two versions of one package do not live in one.
+/// A2A clients and servers of the A2A project, and Agno's. Each version has a separate folder, because one
+/// folder cannot hold two versions of a package.
 const A2A_PYTHON_1: Judge = Judge {
     name: "A2A 1.0 in Python",
     pins: &[
@@ -63,7 +63,7 @@ const A2A_PYTHON_03: Judge = Judge {
         ("fastapi", "0.162.4"),
         ("httpx", "0.28.1"),
         ("pyjwt", "2.15.1"),
-        // Agno's server does not load without it.
+        // Agno's server does not load without this package.
         ("python-multipart", "0.0.33"),
         ("sse-starlette", "3.7.0"),
         ("uvicorn", "0.54.0"),
@@ -118,7 +118,7 @@ const A2A_LANGGRAPH: Judge = Judge {
     ..PYTHON
 };
 
-/// libp2p as others wrote it: the peers of the p2p door.
+/// Other implementations of libp2p: peers of the p2p door.
 const P2P_PYTHON: Judge = Judge {
     name: "libp2p in Python",
     pins: &[
@@ -149,7 +149,7 @@ const P2P_NODE: Judge = Judge {
     ..NODE
 };
 
-/// WebRTC as others wrote it: the peers that files go to. The second is what the bridge's published client uses.
+/// Other implementations of WebRTC: peers that files go to. The bridge's published client uses the second.
 const RTC_PYTHON: Judge = Judge {
     name: "WebRTC in Python",
     pins: &[("aiortc", "1.16.0")],
@@ -166,7 +166,8 @@ const RTC_NODE: Judge = Judge {
     ..NODE
 };
 
-/// The clients of MCP's own project, both editions: the first begins with a handshake, the second may do without.
+/// Clients of the MCP project, both editions: the first starts with a handshake, the second may omit the
+/// handshake.
 const MCP_PYTHON_1: Judge = Judge {
     name: "MCP 1 in Python",
     pins: &[("mcp", "1.30.0")],

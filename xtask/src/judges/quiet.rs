@@ -1,13 +1,13 @@
-//! Commands that show nothing while they run, take no longer than they may, and say in one line why they failed.
+//! Runs commands without showing their output, with a time limit, and with a one-line reason for a failure.
 
 use std::io::Read;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How often a running command is looked at.
+/// Interval for checking a running command.
 const POLL: Duration = Duration::from_millis(50);
 
-/// Whether a program starts and is content.
+/// Checks whether a program starts and succeeds.
 pub(super) fn answers(program: &str, args: &[&str]) -> Result<(), ()> {
     let status = Command::new(program)
         .args(args)
@@ -21,7 +21,7 @@ pub(super) fn answers(program: &str, args: &[&str]) -> Result<(), ()> {
     }
 }
 
-/// What a program says to `--version`, in one line; nothing if it is not here.
+/// Returns the first line of a program's `--version`; `None` if the program is not installed.
 pub(super) fn version_of(program: &str) -> Option<String> {
     let output = Command::new(program)
         .arg("--version")
@@ -36,7 +36,7 @@ pub(super) fn version_of(program: &str) -> Option<String> {
         .then(|| text.lines().next().unwrap_or_default().to_owned())
 }
 
-/// Runs a command without showing its output, and ends it when `limit` has passed.
+/// Runs a command without showing the output, and kills the command after `limit`.
 pub(super) fn run_quietly(command: &mut Command, limit: Duration) -> Result<(), String> {
     let name = crate::workspace::shown(command);
     let name: Vec<_> = name
@@ -81,7 +81,7 @@ pub(super) fn run_quietly(command: &mut Command, limit: Duration) -> Result<(), 
     Err(format!("`{name}` failed: {complaint}"))
 }
 
-/// The line that tells most: the first that calls itself an error, else the last.
+/// Returns the most useful line: the first line with the word error, else the last line.
 fn telling_line(text: &str) -> Option<&str> {
     let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
     lines()

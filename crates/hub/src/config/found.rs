@@ -1,5 +1,6 @@
-//! The configuration file that nobody named. It decides which hub commands talk to and where secrets are, and it lies in a
-//! folder that may be anybody's, such as `/tmp`. So it counts only if nobody but this user and root can have written it.
+//! Check of the default configuration file, which was not named explicitly. The file decides which hub
+//! commands talk to and where secrets are, and may lie in a folder that every user can write, such as `/tmp`.
+//! Therefore the file is used only if nobody but this user and root can have written it.
 
 use std::{
     fs::{File, Metadata},
@@ -8,29 +9,29 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Why a configuration file that nobody named is not read.
+/// Reason not to read the default configuration file.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Untrusted {
-    /// The file is another user's.
-    #[error("{} in this folder belongs to the user with the number {owner}, so it is not read", path.display())]
+    /// The file belongs to another user.
+    #[error("{} in this folder belongs to the user with the id {owner}, so it is not read", path.display())]
     Foreign {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The number of its owner.
+        /// User id of the file's owner.
         owner: u32,
     },
     /// Other users can write the file.
     #[error("other users can write {} in this folder, so it is not read", path.display())]
     Writable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
 }
 
-/// Reads the file if it is to be believed.
+/// Reads the file, unless [`Untrusted`].
 pub(super) fn read(path: &Path) -> Result<io::Result<String>, Untrusted> {
     let mut text = String::new();
-    // Looked at when it is open: nobody can put another in its place meanwhile.
+    // The metadata are read from the open file, so that no other user can replace the file in between.
     let opened = File::open(path).and_then(|file| Ok((file.metadata()?, file)));
     let (metadata, mut file) = match opened {
         Ok(opened) => opened,
@@ -43,7 +44,7 @@ pub(super) fn read(path: &Path) -> Result<io::Result<String>, Untrusted> {
     Ok(file.read_to_string(&mut text).map(|_| text))
 }
 
-/// Who can write a file.
+/// Owner, group and mode of a file: the users who can write the file.
 #[derive(Debug, Clone, Copy)]
 struct Writers {
     owner: u32,
@@ -60,15 +61,15 @@ impl Writers {
         }
     }
 
-    /// Whether others than the owner can write it. A group with the owner's own number is the owner's alone, where each user
-    /// has one.
+    /// Returns whether users besides the owner can write the file. A group whose id equals the owner's id
+    /// contains only the owner, on systems with one group per user.
     fn has_others(self) -> bool {
         let by_group = self.mode & 0o020 != 0 && self.group != self.owner;
         by_group || self.mode & 0o002 != 0
     }
 }
 
-/// Why `user` does not read the file.
+/// Returns why `user` must not read the file.
 fn refusal(path: &Path, user: u32, writers: &Writers) -> Option<Untrusted> {
     let (path, owner) = (path.to_owned(), writers.owner);
     if owner != user && owner != 0 {

@@ -1,9 +1,9 @@
-//! `[p2p]` of a program that was built without libp2p: it may say that the hub is no peer, and nothing else.
+//! `[p2p]` of a program built without libp2p. Only settings that disable libp2p are accepted.
 
 use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 
-/// `[p2p]`. Settings of a program with libp2p are read, so that one file serves both programs.
+/// `[p2p]`. All settings are parsed, so that one file serves programs with and without libp2p.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct P2pConfig {
     #[serde(default)]
@@ -19,7 +19,7 @@ impl P2pConfig {
         if is_wanted {
             bail!(
                 "[p2p] needs a jackfield that was built with the feature p2p, and this one was not; \
-                 take [p2p] out, or say enabled = false in it"
+                 remove [p2p], or set enabled = false in it"
             );
         }
         Ok(())

@@ -1,50 +1,50 @@
-//! `[[team]]`: a team that the hub has from its start.
+//! `[[team]]`: a team that exists from the start of the hub.
 
 use jackfield_model::AgentId;
 use jackfield_team::team::{Member, MemberOf, TeamSpec};
 use serde::{Deserialize, Serialize};
 
-/// A team that the hub has from its start.
+/// A team that exists from the start of the hub.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TeamConfig {
-    /// Its id.
+    /// Id of the team.
     pub id: AgentId,
-    /// A name for people; the id without it.
+    /// Display name; the id by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What it is for.
+    /// Purpose of the team.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The name of the member that calls of the team go to.
+    /// Name of the member that receives calls of the team.
     pub coordinator: String,
-    /// Its members.
+    /// Members of the team.
     pub members: Vec<MemberConfig>,
 }
 
-/// A member of a team: an agent, or another team.
+/// A member of a team: an agent, or a nested team.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemberConfig {
-    /// Its name in this team.
+    /// Name of the member in this team.
     pub name: String,
-    /// The agent that it is.
+    /// Agent behind the member.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentId>,
-    /// The team that it is.
+    /// Team behind the member.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub team: Option<AgentId>,
 }
 
 impl TeamConfig {
-    /// The team, unless a member is neither an agent nor a team, or both.
+    /// Returns the team. Fails if a member names neither an agent nor a team, or both.
     pub(crate) fn team(&self) -> anyhow::Result<(AgentId, TeamSpec)> {
         let member = |member: &MemberConfig| {
             let of = match (&member.agent, &member.team) {
                 (Some(agent), None) => MemberOf::Agent(agent.clone()),
                 (None, Some(team)) => MemberOf::Team(team.clone()),
                 _ => anyhow::bail!(
-                    "member {} of [[team]] {} needs one of agent and team",
+                    "member {} of [[team]] {} needs exactly one of agent and team",
                     member.name,
                     self.id
                 ),

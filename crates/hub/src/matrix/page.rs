@@ -1,4 +1,4 @@
-//! The table as a page of the documentation.
+//! Page of the documentation with the table of protocol pairs.
 
 use jackfield_kit::matrix::Column;
 
@@ -8,18 +8,18 @@ const HEAD: &str = "\
 # Every pair of protocols
 
 What passes when a caller of one protocol calls an agent of another, and as what. This page is made from the file `matrix.rs` of
-each door, and every cell of it is a test (`crates/testkit/tests/it/matrix`). `jackfield show --calls A B` prints the rows
+each protocol, and every cell of it is a test (`crates/testkit/tests/it/matrix`). `jackfield show --calls A B` prints the rows
 for two agents of a hub.
 
 A call joins a caller and an agent. What passes is the lesser of what the agent's protocol can say and what the caller's can
-receive. A question of the agent is one for words. The agent's owner gives approvals: callers are told that the agent waits for one, unless
+receive. A question of the agent asks for text. The agent's owner gives approvals: callers are told that the agent waits for one, unless
 the agent lets callers approve (`approvals_to_caller`). The hub relays frames between two Agora agents. It does not join two peers: they
 meet without a hub.
 
 `●` full, `◐` converted into something less, `○` unsupported: something else happens.
 ";
 
-/// The page `docs/protocols/matrix.md`.
+/// Returns the page `docs/protocols/matrix.md`.
 pub fn page() -> String {
     let sections = [
         HEAD.to_owned(),
@@ -27,16 +27,15 @@ pub fn page() -> String {
         columns("What callers receive", |column, topic| {
             (column.caller)(topic)
         }),
-        columns(
-            "What agents say, and what they are told",
-            |column, topic| (column.agent)(topic),
-        ),
+        columns("What agents send and receive", |column, topic| {
+            (column.agent)(topic)
+        }),
         exceptions(),
     ];
     sections.join("\n")
 }
 
-/// A table for each caller, with a column for each agent.
+/// Returns a table for each caller, with a column for each agent.
 fn pairs() -> String {
     let tables = COLUMNS.iter().map(|caller| {
         let title = format!("{} calls", caller.protocol);
@@ -52,7 +51,7 @@ fn columns(title: &str, of: fn(&Column, Topic) -> Support) -> String {
     format!("## {title}\n\n{table}")
 }
 
-/// The pairs that get something else than the lesser of two columns. Topics with the same text share a row.
+/// Returns the pairs that differ from the lesser of their two columns. Topics with the same text share a row.
 fn exceptions() -> String {
     let mut rows: Vec<([&str; 2], Support, Vec<&str>)> = Vec::new();
     for (caller, agent) in COLUMNS
@@ -82,7 +81,7 @@ fn exceptions() -> String {
     format!("## Exceptions\n\n{}", lines.concat())
 }
 
-/// A row for each topic, a column for each protocol.
+/// Returns a table with a row for each [`Topic`] and a column for each protocol.
 fn table(corner: &str, cell: impl Fn(&Column, Topic) -> String) -> String {
     let header = COLUMNS.iter().map(|column| column.protocol.to_owned());
     let mut lines = vec![

@@ -1,4 +1,4 @@
-//! `jackfield add`: lets the hub dial an A2A server, or keep a connection with a peer (`add/peer.rs`).
+//! `jackfield add`: adds an A2A server or a libp2p peer (`add/peer.rs`) to the hub.
 
 mod peer;
 
@@ -24,35 +24,36 @@ use crate::{
     shell,
 };
 
-/// How long the hub may take: the card is looked for in several places, and so are the keys that sign it.
+/// Time limit for the hub: the card is searched in several places, and so are the keys of its signature.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Let the hub dial an A2A server, by its URL: it becomes an agent that everybody here can call. Secrets are read by the
-/// hub, from its own environment or files, each time they are shown. Or let it keep a connection with a libp2p peer, by a
-/// multiaddr that ends in /p2p/ID: the peer's agents are agents of the hub as long as it is there. That the hub calls a peer
-/// does not let the peer call the hub: p2p.allowed in its configuration does. Only an admin may.
+/// Add an A2A server to the hub, by its URL: the server becomes an agent that every user of the hub can call.
+/// The hub reads secrets from its own environment or files, each time they are sent. Or add a libp2p peer, by
+/// a multiaddr that ends in /p2p/ID: the peer's agents are agents of the hub while connected. The hub may
+/// then call the peer, not the peer the hub; p2p.allowed in the hub's configuration allows that. Needs an
+/// admin token.
 #[derive(Debug, Args)]
 #[command(
-    after_long_help = "A peer is dialled by a multiaddr that ends in /p2p/ID: a host, tcp or udp and quic-v1, perhaps a relay. The hub keeps the\nconnection, after restarts too, and the peer's agents are agents of the hub as long as it is there. That lets the hub\ncall the peer, not the peer the hub: p2p.allowed does. Of the options only --keep is for peers; jackfield rm /p2p/ID\nends it.\n\nExamples:\n  jackfield add https://agents.example.com/travel\n  jackfield add /dns4/hub.example.com/tcp/7412/p2p/12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN\n  jackfield add http://127.0.0.1:9000 --as books --bearer-env BOOKS_TOKEN\n  jackfield add https://agents.example.com --header X-Api-Key=env:API_KEY"
+    after_long_help = "A peer's address is a multiaddr that ends in /p2p/ID: a host, tcp or udp and quic-v1, perhaps a relay. The hub keeps the\nconnection, after restarts too, and the peer's agents are agents of the hub while it is connected. The hub may then call\nthe peer; p2p.allowed lets the peer call the hub. Of the options only --keep is for peers; jackfield rm /p2p/ID removes\nthe peer.\n\nExamples:\n  jackfield add https://agents.example.com/travel\n  jackfield add /dns4/hub.example.com/tcp/7412/p2p/12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN\n  jackfield add http://127.0.0.1:9000 --as books --bearer-env BOOKS_TOKEN\n  jackfield add https://agents.example.com --header X-Api-Key=env:API_KEY"
 )]
 pub(crate) struct Add {
-    /// The server, the agent there, or its card; or the address of a peer
+    /// Add the A2A server at this URL (of the server, its agent or its card), or the peer at this address
     #[arg(value_name = "URL|MULTIADDR")]
     target: String,
-    /// The agent's id on the hub [default: made of the name on the card]
+    /// Give the agent this id on the hub [default: made from the name on the card]
     #[arg(long = "as", value_name = "ID", value_parser = client::agent_id)]
     id: Option<String>,
-    /// Show the bearer token in this variable of the hub's environment
+    /// Send the bearer token in this variable of the hub's environment
     #[arg(long, value_name = "VAR", conflicts_with_all = ["bearer_file", "oauth_token_url"])]
     bearer_env: Option<String>,
-    /// Show the bearer token in this file on the hub's machine
+    /// Send the bearer token in this file on the hub's machine
     #[arg(long, value_name = "FILE", conflicts_with = "oauth_token_url")]
     bearer_file: Option<PathBuf>,
-    /// Show a header whose value is in the hub's environment (NAME=env:VAR) or in a file there (NAME=file:PATH); may be
-    /// repeated
+    /// Send a header whose value is in the hub's environment (NAME=env:VAR) or in a file there
+    /// (NAME=file:PATH); may be repeated
     #[arg(long, value_name = "NAME=SOURCE", value_parser = header)]
     header: Vec<(String, Source)>,
-    /// Show a bearer token fetched here, with client credentials of OAuth 2.0
+    /// Fetch a bearer token at this URL, with OAuth 2.0 client credentials
     #[arg(
         long,
         value_name = "URL",
@@ -60,16 +61,16 @@ pub(crate) struct Add {
         requires = "oauth_client_secret"
     )]
     oauth_token_url: Option<String>,
-    /// The client's id: env:VAR or file:PATH
+    /// Use this client id for OAuth: env:VAR or file:PATH
     #[arg(long, value_name = "SOURCE", value_parser = source, requires = "oauth_token_url")]
     oauth_client_id: Option<Source>,
-    /// The client's secret: env:VAR or file:PATH
+    /// Use this client secret for OAuth: env:VAR or file:PATH
     #[arg(long, value_name = "SOURCE", value_parser = source, requires = "oauth_token_url")]
     oauth_client_secret: Option<Source>,
-    /// What the token is for
+    /// Request this OAuth scope
     #[arg(long, value_name = "SCOPE", requires = "oauth_token_url")]
     oauth_scope: Option<String>,
-    /// How long it may stay silent on a call, such as 90s or 10m
+    /// Fail a call after this long without any data from the server, such as 90s or 10m
     #[arg(long, value_name = "TIME")]
     timeout: Option<Span>,
     /// Add it even if it cannot be reached now
@@ -124,13 +125,13 @@ impl Add {
             }
             _ => {
                 let show = shell::command("show", &[&id], "", &flags);
-                format!("it is tried again and again; {show} tells how it stands")
+                format!("the hub keeps retrying; {show} shows its state")
             }
         });
         Ok(Code::Ok.into())
     }
 
-    /// The server, if it is added already and nothing is said of it this time but where it is.
+    /// Returns the server if it was added before and the command has no further options.
     async fn same(&self, hub: &Hub, body: &Value) -> Result<Option<Value>> {
         let bare = json!({ "url": self.target, "auth": Auth::default(), "keep": self.keep });
         if *body != bare {
@@ -143,9 +144,9 @@ impl Add {
         Ok(same.next().cloned())
     }
 
-    /// Whoever is not found as an A2A server may be an agent of another kind.
+    /// Adds advice to an error: the address may belong to a different kind of agent.
     async fn hint(&self, mut stop: Stop) -> Stop {
-        // The hub knows the server, and has said what to type.
+        // The hub recognised the server, and its message contains the right command.
         if stop.text.contains("type jackfield add ") {
             stop.next = None;
             return stop;
@@ -202,20 +203,20 @@ impl Add {
     }
 }
 
-/// A file by its whole name: the hub runs in another folder.
+/// Returns an absolute path, because the hub runs in a different folder.
 fn file(path: &Path) -> Result<Source, String> {
     let whole = std::path::absolute(path);
     let whole = whole.map_err(|error| format!("{}: {error}", path.display()))?;
     Ok(Source::File(whole))
 }
 
-/// Where a secret is, as it was typed.
+/// Parses the location of a secret.
 fn source(text: &str) -> Result<Source, String> {
     let (kind, rest) = text.split_once(':').unwrap_or_default();
     match kind.to_ascii_lowercase().as_str() {
         "env" if !rest.is_empty() => Ok(Source::Env(rest.to_owned())),
         "file" if !rest.is_empty() => file(Path::new(rest)),
-        // Not repeated: it may be the secret itself.
+        // The text is not repeated, because it may be the secret itself.
         _ => Err("write env:VAR or file:PATH; the secret itself does not belong here".to_owned()),
     }
 }

@@ -1,4 +1,4 @@
-//! `jackfield backup`: a copy of the database, whether a hub runs on it or not.
+//! `jackfield backup`: copies the database, with or without a running hub.
 
 use std::{
     path::{Path, PathBuf},
@@ -17,19 +17,19 @@ use crate::{
     output, prompt,
 };
 
-/// How often the progress is shown.
+/// Interval of progress output.
 const SHOWN_EVERY: Duration = Duration::from_millis(500);
 
-/// Copy the hub's database to a new file; the hub may be running.
+/// Back up the hub's database to a new file; the hub may be running.
 #[derive(Debug, Args)]
 #[command(
     after_long_help = "To restore: stop the hub, put the copy in the place of jackfield.db in its data directory, \
                        and start it again. The secrets beside it are not in the copy.\n\nExample:\n  jackfield backup hub-monday.db"
 )]
 pub(crate) struct Backup {
-    /// The file to make; it must not exist
+    /// Write to this file, which must not exist
     file: PathBuf,
-    /// The hub's data directory [default: as for serve]
+    /// Back up the hub with this data directory [default: as for serve]
     #[arg(long, env = "JACKFIELD_DATA_DIR", value_name = "DIR")]
     data_dir: Option<PathBuf>,
     /// Print JSON
@@ -47,7 +47,7 @@ impl Backup {
         let mut beat = tokio::time::interval(SHOWN_EVERY);
         let copied = loop {
             tokio::select! {
-                copied = &mut copying => break copied.context("the copy was broken off")?,
+                copied = &mut copying => break copied.context("the copy was interrupted")?,
                 _ = beat.tick(), if is_watched => show_progress(&self.file),
             }
         };
@@ -59,13 +59,13 @@ impl Backup {
         if self.json {
             output::json(&json!({ "file": self.file, "bytes": bytes }))?;
         } else {
-            output::chat(&format!("{} has {}", self.file.display(), size(bytes)));
+            output::chat(&format!("wrote {} ({})", self.file.display(), size(bytes)));
         }
         Ok(Code::Ok.into())
     }
 }
 
-/// The errors of the store say what to do themselves.
+/// Converts a [`BackupError`] of the store, whose text includes the advice.
 fn refused(error: &BackupError) -> Stop {
     let code = match error {
         BackupError::Exists(_) => Code::Usage,
@@ -78,7 +78,7 @@ fn refused(error: &BackupError) -> Stop {
     }
 }
 
-/// The copy grows under a temporary name beside its own.
+/// Prints the size of the temporary file beside the target, which grows during the copy.
 fn show_progress(file: &Path) {
     let mut name = file.file_name().unwrap_or_default().to_owned();
     name.push(format!(".partial-{}", std::process::id()));
@@ -86,7 +86,7 @@ fn show_progress(file: &Path) {
     output::murmur(&format!("\rcopying: {} so far\u{1b}[K", size(bytes)));
 }
 
-/// A size for people.
+/// Formats a size for people.
 pub(super) fn size(bytes: u64) -> String {
     match bytes {
         0..1024 => format!("{bytes} B"),

@@ -1,4 +1,4 @@
-//! `jackfield call`: says something to an agent and prints its answer as it comes.
+//! `jackfield call`: calls an agent and streams the answer.
 
 pub(super) mod files;
 pub(super) mod message;
@@ -22,46 +22,46 @@ use crate::{
     sessions, shell,
 };
 
-/// How long the hub is given to take a cancel before we leave anyway.
+/// Time limit for the hub to accept a cancellation at exit.
 const LAST_WORD: Duration = Duration::from_secs(5);
 
-/// Say something to an agent; its answer is streamed to standard output.
+/// Call an agent and stream its answer to standard output.
 #[derive(Debug, Args)]
 #[command(
-    after_long_help = "Ctrl-c cancels the call. Where the agent can resume its work (connect, the SDK) or is an A2A server, the call survives a lost connection and a \
-                       restart of the hub. Exit codes: 1 failed, 2 usage, 3 offline or not found, 4 no right to, 5 timeout, \
-                       6 the agent failed, 7 cancelled (by somebody else, or since nobody is here to answer it), 130 ctrl-c.\n\nExamples:\n  jackfield call echo \"hello\"\n  git diff | jackfield call reviewer -f style.md\n  \
+    after_long_help = "Ctrl-c cancels the call. If the agent can resume its work (connect, the SDK) or is an A2A server, the call survives a lost connection and a \
+                       restart of the hub. Exit codes: 1 failed, 2 usage, 3 offline or not found, 4 not allowed, 5 timeout, \
+                       6 the agent failed, 7 cancelled (by another user, or because a question could not be answered here), 130 ctrl-c.\n\nExamples:\n  jackfield call echo \"hello\"\n  git diff | jackfield call reviewer -f style.md\n  \
                        jackfield call laptop \"run the tests\" --wait-online 8h --detach\n  \
                        jackfield call laptop \"draw the plots\" --upload data --with-files --out plots"
 )]
 pub(crate) struct Call {
-    /// The agent's id
+    /// Call the agent with this id
     #[arg(value_parser = client::agent_id)]
     agent: String,
-    /// What to say; - or nothing reads it from standard input
+    /// Send this text; - or no text reads standard input
     text: Option<String>,
-    /// Go on with the last conversation with this agent
+    /// Continue the last conversation with this agent
     #[arg(long = "continue", short = 'c', conflicts_with = "session")]
     go_on: bool,
-    /// Go on with this conversation
+    /// Continue this conversation
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// The skill that is meant, by its id, where the agent has several
+    /// Use the skill with this id, for agents with several skills
     #[arg(long, value_name = "ID")]
     skill: Option<String>,
-    /// Send a file along; may be repeated
+    /// Attach a file; may be repeated
     #[arg(long = "file", short = 'f', value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Keep the call whatever happens to this command; jackfield task ls finds it again
+    /// Keep the call running if this command ends; jackfield task ls lists it
     #[arg(long)]
     keep: bool,
-    /// Leave the call to the hub and print the id of its task
+    /// Start the call, print its task id and return
     #[arg(long)]
     detach: bool,
-    /// Let it wait so long for the agent to come online, such as 8h
+    /// Wait up to this time for the agent to come online, such as 8h
     #[arg(long, value_name = "TIME")]
     wait_online: Option<Span>,
-    /// How long it may take, such as 30s
+    /// End the call after this time, such as 30s
     #[arg(long, value_name = "TIME")]
     timeout: Option<Span>,
     /// Show thinking, tools and status on standard error even if it is no terminal
@@ -114,7 +114,7 @@ impl Call {
         }
         let outcome = match reading.read(&mut stream).await {
             Err(error) => {
-                // Nobody reads a call any more that was kept only to be read.
+                // The hub stored the call only for this reader, who is gone.
                 if stream.is_kept() && !self.is_kept() {
                     tokio::time::timeout(LAST_WORD, stream.cancel()).await.ok();
                 }
@@ -142,12 +142,12 @@ impl Call {
         .into())
     }
 
-    /// Whether the call goes on without this command.
+    /// Returns whether the call continues without this command.
     fn is_kept(&self) -> bool {
         self.keep || self.wait_online.is_some()
     }
 
-    /// Tells the person at the terminal that nothing comes because the agent is away.
+    /// Tells the user that the call waits because the agent is offline.
     async fn say_that_it_waits(&self, hub: &Hub) {
         let path = format!("/v1/agents/{}", encode(&self.agent));
         let agent = client::ask(hub, Method::GET, &path, None).await;
@@ -204,7 +204,7 @@ impl Call {
         let last = sessions::last(hub.address().base(), &self.agent);
         if last.is_none() {
             output::chat(&format!(
-                "no conversation with {} is known here; this begins one",
+                "no earlier conversation with {} is known here; starting a new one",
                 self.agent
             ));
         }
@@ -214,7 +214,7 @@ impl Call {
     fn remember(&self, hub: &Hub, session: &str) {
         if let Err(error) = sessions::remember(hub.address().base(), &self.agent, session) {
             output::chat(&format!(
-                "--continue will not know this conversation: {error}"
+                "cannot store this conversation for --continue: {error}"
             ));
         }
     }
@@ -240,7 +240,7 @@ impl Call {
     }
 }
 
-/// The first event of a call, as the hub says it.
+/// Returns the first event of a call ([`Started`]), in the hub's format.
 fn opened(started: &Started) -> serde_json::Value {
     let mut opened = json!({"type": "call", "id": started.id, "session": started.session});
     if let Some(task) = &started.task {
@@ -249,7 +249,8 @@ fn opened(started: &Started) -> serde_json::Value {
     opened
 }
 
-/// Cancels a call, kept or not. A live one is cancelled by leaving anyway; a kept one only if the hub hears it.
+/// Cancels a call by its [`CallStream`]. A live call is cancelled by disconnecting anyway; a durable call
+/// only if the hub receives the request.
 async fn cancel(stream: CallStream) {
     let is_kept = stream.is_kept();
     let told = tokio::time::timeout(LAST_WORD, stream.cancel()).await;

@@ -1,4 +1,4 @@
-//! `jackfield cert`: a CA of one's own, and a certificate of it for the hub.
+//! `jackfield cert`: creates a private CA, and a certificate for the hub.
 
 use std::{
     fs::{DirBuilder, OpenOptions},
@@ -24,28 +24,28 @@ use crate::{
     output, shell,
 };
 
-/// What the CA calls itself. Its certificate can be told from others of this name by its key.
+/// Common name of the CA. CAs of the same name differ by their keys.
 const CA_NAME: &str = "Jackfield CA";
-/// How long the CA is valid, in days: longer than the hub's certificates, so that clients need nothing new for long.
+/// Validity of the CA in days: longer than the hub's certificates, so that clients rarely need a new CA.
 const CA_DAYS: i64 = 3650;
-/// How long a certificate is valid if nobody says: as long as the strictest clients accept of private CAs.
+/// Default validity of a certificate in days: the maximum that the strictest clients accept from private CAs.
 const DAYS: u16 = 825;
-/// Names that lead to the hub on its own machine, where its commands run.
+/// Names of the hub on its own machine, for local commands.
 const HERE: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
-/// Make a CA of your own and a certificate for a hub, for TLS without a public CA.
+/// Create a private CA and a certificate for a hub, for TLS without a public CA.
 #[derive(Debug, Args)]
 #[command(
-    after_long_help = "Makes ca.pem and ca-key.pem (the CA and its key), cert.pem and key.pem (the hub's certificate, the CA \
-                       along with it, and its key). Nothing is overwritten. To renew the certificate, remove cert.pem and \
-                       key.pem and run it again: the CA stays, and clients need nothing new.\n\nExample:\n  jackfield cert \
+    after_long_help = "Creates ca.pem and ca-key.pem (the CA and its key), cert.pem and key.pem (the hub's certificate with \
+                       the CA, and its key). Nothing is overwritten. To renew the certificate, remove cert.pem and \
+                       key.pem and run this again: the CA stays, and clients need no change.\n\nExample:\n  jackfield cert \
                        hub.lan 192.168.1.10 --dir tls"
 )]
 pub(crate) struct Cert {
-    /// The names and addresses under which the hub is reached, besides localhost [default: this machine's name]
+    /// Certify these names and addresses of the hub, besides localhost [default: this machine's name]
     #[arg(value_name = "NAME")]
     names: Vec<String>,
-    /// The folder for the files [default: this one]
+    /// Write the files to this folder [default: this one]
     #[arg(
         long,
         value_name = "DIR",
@@ -53,7 +53,7 @@ pub(crate) struct Cert {
         hide_default_value = true
     )]
     dir: PathBuf,
-    /// How many days the certificate is valid
+    /// Make the certificate valid for this many days
     #[arg(long, value_name = "N", default_value_t = DAYS, value_parser = clap::value_parser!(u16).range(1..=3650))]
     days: u16,
     /// Print JSON
@@ -61,7 +61,7 @@ pub(crate) struct Cert {
     json: bool,
 }
 
-/// Where the files are.
+/// Paths of the files.
 struct Files {
     ca: PathBuf,
     ca_key: PathBuf,
@@ -79,7 +79,7 @@ impl Files {
         }
     }
 
-    /// Refuses what would overwrite something. True if there is a CA already.
+    /// Checks that no file would be overwritten. Returns whether a CA exists already.
     fn check(&self) -> Result<bool, Stop> {
         if let Some(taken) = [&self.cert, &self.key].into_iter().find(|it| it.exists()) {
             return Err(Stop::new(
@@ -98,8 +98,8 @@ impl Files {
                 };
                 Err(Stop::new(
                     Code::Usage,
-                    format!("{} is there without {}", there.display(), gone.display()),
-                    "bring the other file back, or name another folder with --dir DIR",
+                    format!("{} exists without {}", there.display(), gone.display()),
+                    "restore the other file, or name another folder with --dir DIR",
                 ))
             }
         }
@@ -119,14 +119,14 @@ impl Cert {
             .recursive(true)
             .mode(0o700)
             .create(&dir)
-            .with_context(|| format!("cannot make the folder {}", dir.display()))?;
+            .with_context(|| format!("cannot create the folder {}", dir.display()))?;
         let (ca, issuer) = match has_ca {
             true => read_ca(&files, today)?,
             false => make_ca(&files, today)?,
         };
         let key = KeyPair::generate()?;
         let certificate = leaf.signed_by(&key, &issuer)?;
-        // The CA goes along, so that clients can know it by its fingerprint.
+        // The CA is appended, so that clients can check its fingerprint.
         write(&files.cert, &format!("{}{ca}", certificate.pem()))?;
         write(&files.key, &key.serialize_pem())?;
         let ca = CertificateDer::from_pem_slice(ca.as_bytes())
@@ -134,7 +134,7 @@ impl Cert {
         self.tell(&files, &names, Fingerprint::of(&ca), expires)
     }
 
-    /// The names that the certificate is for.
+    /// Returns the names for the certificate.
     fn names(&self) -> Vec<String> {
         let mut names = self.names.clone();
         if names.is_empty() {
@@ -197,19 +197,19 @@ impl Cert {
         output::chat(&format!(
             "\nclients need the CA's file or its fingerprint (JACKFIELD_CA holds either; jackfield invite passes the fingerprint on):\n  \
              jackfield ls --hub {hub} --ca {file}\n  jackfield ls --hub {hub} --ca {ca}\n\n\
-             Keep {} to yourself: whoever has it can be any hub to these clients.",
+             Keep {} secret: anyone who has it can impersonate any hub to these clients.",
             files.ca_key.display()
         ));
         Ok(Code::Ok.into())
     }
 }
 
-/// The day so many days from this one.
+/// Returns the [`Date`] `days` after `from`.
 fn day(from: Date, days: i64) -> Result<Date> {
     Ok(from.checked_add(Span::new().days(days))?)
 }
 
-/// From when to when a certificate is valid. Clocks of clients may be behind by some hours.
+/// Sets the validity of a certificate. Clocks of clients may be some hours behind.
 fn valid(params: &mut CertificateParams, today: Date, until: Date) -> Result<()> {
     let time = |date: Date| {
         let part = |number: i8| number.unsigned_abs();
@@ -231,7 +231,7 @@ fn ca_params(today: Date) -> Result<CertificateParams> {
 
 fn leaf(names: &[String], today: Date, until: Date) -> Result<CertificateParams> {
     let is_name = |name: &String| {
-        // One star stands for one label, and for nothing in an address.
+        // A star stands for one label, and is not allowed in an address.
         let name = name.strip_prefix("*.").unwrap_or(name);
         ServerName::try_from(name).is_ok()
     };
@@ -251,7 +251,7 @@ fn leaf(names: &[String], today: Date, until: Date) -> Result<CertificateParams>
     Ok(params)
 }
 
-/// A new CA: its certificate as PEM, and what signs with it.
+/// Creates a CA. Returns the certificate as PEM, and the [`Issuer`].
 fn make_ca(files: &Files, today: Date) -> Result<(String, Issuer<'static, KeyPair>)> {
     let (params, key) = (ca_params(today)?, KeyPair::generate()?);
     let pem = params.self_signed(&key)?.pem();
@@ -260,7 +260,7 @@ fn make_ca(files: &Files, today: Date) -> Result<(String, Issuer<'static, KeyPai
     Ok((pem, Issuer::new(params, key)))
 }
 
-/// The CA that was made before. Who signs is told by its name and its key, which are the same every time.
+/// Reads the existing CA. Name and key identify the issuer, and both are the same every time.
 fn read_ca(files: &Files, today: Date) -> Result<(String, Issuer<'static, KeyPair>)> {
     let read = |path: &Path| {
         std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
@@ -270,7 +270,7 @@ fn read_ca(files: &Files, today: Date) -> Result<(String, Issuer<'static, KeyPai
     Ok((read(&files.ca)?, Issuer::new(ca_params(today)?, key)))
 }
 
-/// Makes a file that only its owner can read.
+/// Writes a new file that only the owner can read.
 fn write(path: &Path, text: &str) -> Result<()> {
     let write = || -> io::Result<()> {
         let mut options = OpenOptions::new();

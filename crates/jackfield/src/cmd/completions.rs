@@ -1,4 +1,4 @@
-//! `jackfield completions`: what a shell needs to complete our commands.
+//! `jackfield completions`: prints completion scripts for shells.
 
 use std::process::ExitCode;
 
@@ -14,7 +14,7 @@ use crate::{cli::Cli, exit::Code, output};
     after_long_help = "Example:\n  jackfield completions bash > ~/.local/share/bash-completion/completions/jackfield"
 )]
 pub(crate) struct Completions {
-    /// The shell
+    /// Print for this shell
     shell: Shell,
 }
 

@@ -1,4 +1,5 @@
-//! `jackfield config`: is the file right, and what follows from it, the flags and the environment.
+//! `jackfield config`: checks the configuration file, or shows the settings that result from file, flags and
+//! environment.
 
 use std::{
     path::{Path, PathBuf},
@@ -26,12 +27,12 @@ pub(crate) struct Config {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Say whether a configuration file is right
+    /// Check a configuration file
     #[command(
         after_long_help = "Example:\n  jackfield config check /etc/jackfield.toml && systemctl restart jackfield"
     )]
     Check {
-        /// The file [default: jackfield.toml in this folder]
+        /// Check this file [default: jackfield.toml in this folder]
         file: Option<PathBuf>,
     },
     /// Print the configuration that `serve` would use, with all defaults
@@ -45,7 +46,8 @@ impl Config {
             What::Check { file } => check(file.as_deref())?,
             What::Show(settings) => {
                 let config = settings.load()?;
-                // Secrets are in files of their own, but for the credentials of ICE servers, which do not show.
+                // Secrets are in separate files, except the credentials of ICE servers, which are not
+                // printed.
                 output::write(&toml::to_string(&config)?)?;
             }
         }
@@ -56,7 +58,7 @@ impl Config {
 fn check(file: Option<&Path>) -> Result<()> {
     if file.is_none() && !Path::new(DEFAULT_FILE).exists() {
         output::line(&format!(
-            "ok: there is no {DEFAULT_FILE} here; the defaults hold"
+            "ok: there is no {DEFAULT_FILE} here; the defaults apply"
         ))?;
         return Ok(());
     }
@@ -66,14 +68,14 @@ fn check(file: Option<&Path>) -> Result<()> {
     Ok(())
 }
 
-/// Loads the configuration; an error names file, key and remedy.
+/// Loads the [`HubConfig`]. The error names file, key and remedy.
 pub(super) fn load(file: Option<&Path>, overrides: Overrides) -> Result<HubConfig, Stop> {
     config_file::load(file, overrides).map_err(|error| match error.downcast::<Stop>() {
         Ok(stop) => stop,
         Err(error) => Stop::new(
             Code::Usage,
             format!("{error:#}").trim_end(),
-            "change or remove what is named; jackfield.example.toml shows all keys with their defaults",
+            "correct or remove the named key; jackfield.example.toml shows all keys with their defaults",
         ),
     })
 }

@@ -1,4 +1,4 @@
-//! `jackfield connect`: brings an agent of this machine to a hub, and works for it until it is told to stop.
+//! `jackfield connect`: connects an agent on this machine to a hub, and serves calls until stopped.
 
 mod chatter;
 mod desk;
@@ -38,58 +38,58 @@ use crate::{
     telemetry,
 };
 
-/// What the agent calls the server through which it can call others.
+/// Name of the MCP server through which the agent can call other agents.
 const MCP: &str = "jackfield";
 
-/// What is said where a shell reads the words of callers.
-const COMMANDS: &str = "warning: the shell reads {prompt} as commands, so that whoever calls this agent can run any command here; \
+/// Warning for a shell command that contains the caller's text.
+const COMMANDS: &str = "warning: the shell interprets {prompt} as commands, so every caller of this agent can run any command here; \
                         pass it as an argument: sh -c '… \"$1\" …' sh '{prompt}'";
 
-/// Bring an agent of this machine to a hub, and work for it until ctrl-c.
+/// Connect an agent on this machine to a hub, and serve calls until ctrl-c.
 #[derive(Debug, Args)]
 #[command(
     subcommand_value_name = "KIND",
     subcommand_help_heading = "Kinds of agents",
     after_long_help = "The first line on standard output is `connected as ID`, once the hub has confirmed it. If the hub cannot be \
-                       reached, it is tried until it can. Ctrl-c says goodbye and ends what was started; ctrl-c again does it at \
-                       once.\n\nExit codes: 1 another connection took over the id, 2 what was typed cannot be meant, 3 the program \
+                       reached, connect retries until it can. Ctrl-c disconnects and ends the started programs; ctrl-c again does so at \
+                       once.\n\nExit codes: 1 another connection took over the id, 2 invalid arguments, 3 the program \
                        or the server does not exist, 4 the token is refused or revoked.\n\nExamples:\n  jackfield connect --as \
                        laptop claude\n  jackfield connect acp gemini --acp\n  jackfield connect --as grep exec grep -n \
                        -- '{prompt}' notes.txt\n  jackfield connect openai http://127.0.0.1:11434\n  jackfield connect --setup \
                        https://hub.example/invite/TICKET claude"
 )]
 pub(crate) struct Connect {
-    /// The agent's id [default: its kind or program, and this machine's name]
+    /// Use this agent id [default: the kind or program, and this machine's name]
     #[arg(long = "as", value_name = "ID", value_parser = client::agent_id)]
     id: Option<String>,
-    /// A name for people
+    /// Set a display name
     #[arg(long)]
     name: Option<String>,
-    /// What it is for
+    /// Describe the agent's purpose
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
-    /// Something it can do; may be repeated
+    /// Announce a skill; may be repeated
     #[arg(long = "skill", value_name = "SKILL")]
     skills: Vec<String>,
-    /// The folder it works in [default: this one]
+    /// Run the agent in this folder [default: this one]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// Let it use all of its tools without asking anybody
+    /// Allow the agent to use all of its tools without approval
     #[arg(long)]
     trust: bool,
-    /// How many messages this machine works on at once, over all that is connected here
+    /// Work on at most this many messages at once, over all agents connected here
     #[arg(long, value_name = "N", default_value_t = Limits::default().active, value_parser = at_least_one)]
     max: usize,
-    /// A variable of the environment to pass on to it; may be repeated
+    /// Pass this environment variable to the agent; may be repeated
     #[arg(long = "env", value_name = "NAME")]
     env: Vec<String>,
-    /// Do not let it call other agents of the hub
+    /// Do not offer the hub's other agents to this agent
     #[arg(long)]
     no_mcp: bool,
-    /// Fetch files for it from private addresses too
+    /// Fetch files for the agent from private addresses too
     #[arg(long)]
     allow_private: bool,
-    /// The URL of an invite: it names the hub and the agent, whatever else is named, and works once
+    /// Use this invite, which names the hub and the agent and works once; overrides --hub
     #[arg(long, value_name = "URL", conflicts_with_all = ["id", "token_file"])]
     setup: Option<String>,
     #[command(flatten)]
@@ -100,22 +100,22 @@ pub(crate) struct Connect {
 
 fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {
-        Ok(0) | Err(_) => Err("must be a number from 1".to_owned()),
+        Ok(0) | Err(_) => Err("must be a number of at least 1".to_owned()),
         Ok(number) => Ok(number),
     }
 }
 
 impl Connect {
     pub(crate) async fn run(self) -> Result<ExitCode> {
-        // What recovers by itself, such as a conversation that could not be written down.
+        // Log problems that recover by themselves, such as a conversation that could not be stored.
         telemetry::start("warn", LogFormat::Text)?;
         let state = sessions::state_folder().ok_or_else(|| {
-            Stop::usage("there is no folder for what must be kept; set HOME or XDG_STATE_HOME")
+            Stop::usage("there is no folder for state files; set HOME or XDG_STATE_HOME")
         })?;
         let state = state.join("connect");
         if let Some((program, flag)) = self.kind.misplaced() {
             output::chat(&format!(
-                "note: {flag} goes to {program}, since it stands after it; our own flags come before the kind of agent"
+                "note: {flag} is passed to {program}, because it comes after it; flags for jackfield come before the kind of agent"
             ));
         }
         if self.kind.lets_callers_command() {
@@ -123,7 +123,7 @@ impl Connect {
         }
         let dir = self.folder()?;
         let (mut driver, mut reaper) = self.driver(&dir, &state).await?;
-        // After the check: an invite works only once.
+        // Resolve the hub after the driver's check: an invite works only once.
         let tokens = Tokens::new(state.join("tokens"));
         let (id, mut address) = self.who_and_where(&tokens).await?;
         let chatter = Arc::new(Chatter::new(&id, address.base(), self.client.json));
@@ -147,7 +147,7 @@ impl Connect {
                     &id,
                     driver.kind(),
                 )
-                .context("cannot use the folder of the conversations")?,
+                .context("cannot use the folder of conversations")?,
                 desk: desk.clone(),
                 is_trusted: self.trust,
                 mcp: self.mcp()?,
@@ -164,13 +164,14 @@ impl Connect {
             let Some(again) = self.with_token(&error, &address, &tokens).await else {
                 return Err(ended(&error, &id, &Hub::new(address)?).await.into());
             };
-            output::chat("the hub needs a token now; connecting with one that is this agent's");
+            output::chat("the hub needs a token now; connecting with this agent's token");
             address = again;
             (driver, reaper) = self.driver(&dir, &state).await?;
         }
     }
 
-    /// What drives the agent, and who ends the processes that it starts. The program or server is there.
+    /// Creates the [`Driver`] of the agent, and the [`Reaper`] that ends its processes. Checks that the
+    /// program or server exists.
     async fn driver(&self, dir: &Path, state: &Path) -> Result<(Arc<dyn Driver>, Reaper)> {
         let reaper = Reaper::new();
         let driver = self.kind.driver(&Surroundings {
@@ -185,8 +186,9 @@ impl Connect {
         Ok((driver, reaper))
     }
 
-    /// The hub with a token, if it was shown none and refused that, and there is one on this machine by now: a hub that is
-    /// started with a `public_url` for the first time makes an administrator's token, which commands find.
+    /// Returns the hub's [`Address`] with a token, if the hub refused a connection without a token and this
+    /// machine has a token by now. A hub that starts with a `public_url` for the first time creates an
+    /// administrator's token, which commands find.
     async fn with_token(
         &self,
         error: &Error,
@@ -202,7 +204,7 @@ impl Connect {
         again.token().is_some().then_some(again)
     }
 
-    /// The folder that the agent works in.
+    /// Returns the folder that the agent works in.
     fn folder(&self) -> Result<PathBuf> {
         let dir = self.dir.as_deref().unwrap_or(Path::new("."));
         let found = dir.canonicalize().ok().filter(|dir| dir.is_dir());
@@ -214,7 +216,7 @@ impl Connect {
         })?)
     }
 
-    /// The agent's id, and the hub with the token to show it.
+    /// Returns the agent's id, and the hub's [`Address`] with the token to send.
     async fn who_and_where(&self, tokens: &Tokens) -> Result<(String, Address)> {
         if let Some(url) = &self.setup {
             let setup = setup::fetch(url, &self.client.trust()?).await;
@@ -223,14 +225,14 @@ impl Connect {
                 .map_err(|error| Stop::usage(format!("the invite names no agent: {error}")))?;
             tokens
                 .keep(&setup.address, &id)
-                .context("cannot keep the token of the invite")?;
+                .context("cannot store the token of the invite")?;
             shown::note(Shown::Saved {
                 file: tokens.path(&setup.address, &id),
             });
             client::warn_if_readable(&setup.address);
             if let Some(misnamed) = &setup.misnamed {
                 output::chat(&format!(
-                    "note: the hub's public_url is {}, which cannot be reached from here ({}); connecting to {}, where the invite led",
+                    "note: the hub's public_url is {}, which cannot be reached from here ({}); connecting to {}, the address of the invite",
                     output::clean(&misnamed.url),
                     output::clean(&misnamed.why),
                     setup.address.base()
@@ -262,13 +264,13 @@ impl Connect {
         if !shown::is_admins() {
             return Ok((id, address));
         }
-        // Who connects again and again shows its token each time, to whoever listens there: not the administrator's, if the
-        // hub makes one for the agent alone.
+        // Each reconnect sends the token to whichever process listens at the address. Therefore not the
+        // administrator's token, if the hub makes a token for this agent alone.
         match address_of_agent(&hub, tokens, &id).await {
             Ok(address) => {
                 tokens
                     .keep(&address, &id)
-                    .context("cannot keep the token of the agent")?;
+                    .context("cannot store the token of the agent")?;
                 shown::note(Shown::Saved {
                     file: tokens.path(&address, &id),
                 });
@@ -279,7 +281,7 @@ impl Connect {
         }
     }
 
-    /// What the hub is told of the agent: what was typed, else what it says itself.
+    /// Returns the [`Agent`] with its profile for the hub: typed values, else the agent's own.
     fn agent(&self, id: &str, driver: &dyn Driver) -> Agent {
         let itself = driver.introduction();
         let mut agent = Agent::new(id);
@@ -300,7 +302,7 @@ impl Connect {
             .fold(agent, |agent, skill| agent.skill(skill.as_str()))
     }
 
-    /// This program, as the server through which the agent can call others.
+    /// Returns this program as the [`McpServer`] through which the agent can call other agents.
     fn mcp(&self) -> Result<Option<McpServer>> {
         if self.no_mcp {
             return Ok(None);
@@ -313,7 +315,7 @@ impl Connect {
         }))
     }
 
-    /// The flags to repeat in a command that somebody is told to type.
+    /// Returns the flags to repeat in a command that the user is told to type.
     fn flags(&self, address: &Address) -> String {
         match &self.setup {
             Some(_) => {
@@ -328,10 +330,10 @@ impl Connect {
     }
 }
 
-/// What was typed after `connect`, without the invite and the hub, as a shell takes it.
+/// Returns the typed arguments after `connect`, without the invite and the hub, quoted for a shell.
 fn without_setup(typed: impl Iterator<Item = String>) -> String {
     let typed: Vec<_> = typed.skip_while(|word| word != "connect").skip(1).collect();
-    // What follows the kind of the agent is not ours.
+    // Arguments after the kind belong to the agent's program.
     let kind = typed.iter().position(|word| Kind::has_subcommand(word));
     let (ours, its) = typed.split_at(kind.unwrap_or(typed.len()));
     let mut rest = String::new();
@@ -347,13 +349,13 @@ fn without_setup(typed: impl Iterator<Item = String>) -> String {
         .fold(rest, |rest, word| format!("{rest} {}", shell::word(word)))
 }
 
-/// Works until ctrl-c or SIGTERM; at the second one nobody waits any longer.
+/// Serves calls until ctrl-c or SIGTERM; a second signal stops immediately.
 async fn run(connect: jackfield_connect::Connect, reaper: &Reaper) -> Result<Code, Error> {
     let stop = CancellationToken::new();
     let mut signals = Signals::listen();
     let twice = async {
         signals.next().await;
-        output::chat("leaving; once more ctrl-c leaves at once");
+        output::chat("disconnecting; press ctrl-c again to stop at once");
         stop.cancel();
         signals.next().await;
     };
@@ -366,7 +368,7 @@ async fn run(connect: jackfield_connect::Connect, reaper: &Reaper) -> Result<Cod
     }
 }
 
-/// What tells a program to stop. Where it cannot be heard, nothing does.
+/// Signals that stop the program. A signal that cannot be registered is ignored.
 struct Signals {
     interrupt: Option<Signal>,
     terminate: Option<Signal>,
@@ -394,7 +396,7 @@ impl Signals {
     }
 }
 
-/// The agent cannot work: its program or server is not there, or does not let us in.
+/// Builds the [`Stop`] for an agent whose program or server is missing, or refuses us.
 fn missing(failure: &Failure) -> Stop {
     let code = match failure.code.as_str() {
         "auth_failed" | "agent_unauthorized" | "model_unauthorized" => Code::Auth,
@@ -414,7 +416,7 @@ fn refused(error: &SetupError) -> Stop {
         SetupError::Gone => (Code::Auth, None),
         SetupError::Unreachable { .. } | SetupError::Broken { .. } => (Code::Missing, None),
         SetupError::Tls { why, .. } => (Code::Missing, Some(why.remedy().to_owned())),
-        // As for an agent that attaches without an invite.
+        // As for an agent that connects without an invite.
         SetupError::NoSocket { why, .. } => {
             let stop = Stop::from_hub(why, About::Agent);
             (stop.code, stop.next)
@@ -428,7 +430,8 @@ fn refused(error: &SetupError) -> Stop {
     }
 }
 
-/// The hub ended it for good. Why it does not take a token it says where it is asked who that is.
+/// Builds the [`Stop`] after the hub ended the connection permanently. For a refused token, asks the hub for the
+/// reason.
 async fn ended(error: &Error, id: &str, hub: &Hub) -> Stop {
     let invite = format!(
         "ask for an invite (at the hub: jackfield invite {}) and connect with --setup URL",
@@ -460,7 +463,7 @@ async fn ended(error: &Error, id: &str, hub: &Hub) -> Stop {
                     ..
                 }) => Stop::new(
                     Code::Auth,
-                    output::clean_lines(&format!("{id} is not let in: {message}")),
+                    output::clean_lines(&format!("{id} is refused: {message}")),
                     invite,
                 ),
                 _ => Stop::from_hub(error, About::Agent),
@@ -468,8 +471,8 @@ async fn ended(error: &Error, id: &str, hub: &Hub) -> Stop {
         }
         Error::Closed { code: 4001, .. } => Stop::new(
             Code::Failed,
-            format!("another connection is {id} now"),
-            "only one can be; connect this one with --as ID under another id",
+            format!("another connection has taken over the id {id}"),
+            "only one connection can have an id; --as ID connects this one under another id",
         ),
         error => Stop::from_hub(error, About::Agent),
     }

@@ -1,4 +1,4 @@
-//! `jackfield demo`: a hub in a temporary folder with an agent on every protocol, until ctrl-c or SIGTERM.
+//! `jackfield demo`: runs a hub in a temporary folder with one agent per protocol, until ctrl-c or SIGTERM.
 
 use std::{
     env,
@@ -29,30 +29,30 @@ use crate::{
     telemetry,
 };
 
-/// Start a hub in a temporary folder, with a scripted agent on every protocol and a team of them.
+/// Start a hub in a temporary folder, with a scripted agent per protocol and a team of them.
 ///
-/// Nothing of yours is used or written, and nothing leaves this machine. It says what to try, shows who calls, and is gone when
-/// it stops.
+/// The demo uses and writes none of your files, and sends nothing to other machines. It prints what to try,
+/// shows incoming calls, and removes everything when it stops.
 #[derive(Debug, Args)]
 #[command(
     after_long_help = "Examples:\n  jackfield demo\n  jackfield demo --quiet --port 0 --json"
 )]
 pub(crate) struct Demo {
-    /// The port to listen on, 0 for any [default: 7411, or any if that is taken]
+    /// Listen on this port, 0 for any [default: 7411, or any if that is in use]
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
-    /// Nobody calls by themselves; without it the team is asked something every 20 seconds
+    /// Make no calls; without this flag the demo calls the team every 20 seconds
     #[arg(long, short)]
     quiet: bool,
-    /// Print one JSON object when it is ready, and nothing else
+    /// Print one JSON object when the demo is ready, and nothing else
     #[arg(long)]
     json: bool,
-    /// What to log: error, warn, info, debug, trace, or a filter [default: error]
+    /// Log at this level (error, warn, info, debug, trace) or with this filter [default: error]
     #[arg(long, value_name = "FILTER")]
     log: Option<String>,
 }
 
-/// What ends it.
+/// Signals that end the demo.
 struct Signals {
     interrupt: Signal,
     terminate: Signal,
@@ -69,7 +69,7 @@ impl Signals {
         })
     }
 
-    /// Waits for one, and says how a program ends that gives up there.
+    /// Waits for a signal, and returns the exit [`Code`] for a program that stops at this point.
     async fn any(&mut self) -> Code {
         tokio::select! {
             _ = self.interrupt.recv() => Code::Interrupted,
@@ -82,22 +82,22 @@ impl Signals {
 impl Demo {
     pub(crate) async fn run(self) -> Result<ExitCode> {
         telemetry::start(self.log.as_deref().unwrap_or("error"), LogFormat::Text)?;
-        // Heard from here on, so that the folder is removed whenever it is told to stop.
+        // Listen for signals from here on, so that every stop removes the folder.
         let mut signals = Signals::new()?;
         let folder = tempfile::Builder::new().prefix("jackfield-demo-").tempdir();
         let folder =
-            folder.context("cannot make a temporary folder; TMPDIR names another place")?;
+            folder.context("cannot create a temporary folder; set TMPDIR to another place")?;
         let places = self.places()?;
         let newsroom = tokio::select! {
             opened = Newsroom::open(&places, folder.path()) => opened?,
             code = signals.any() => return Ok(code.into()),
         };
         let named = env::var("JACKFIELD_HUB").ok().filter(|url| !url.is_empty());
-        // A hub of this user's own comes before the demo, wherever that is.
+        // Commands find this user's own hub before the demo, wherever that hub listens.
         let found = || address::find(&client::own_data_dir().ok()?).map(|own| own.url);
         let named = named.or_else(found);
         let moved = (self.port.is_none() && newsroom.addr() != usual())
-            .then(|| format!("({} is taken, so it took another port)", usual()));
+            .then(|| format!("({} is in use, so the demo uses another port)", usual()));
         let greeting = Greeting::new(&newsroom.url(), moved, named.as_deref());
         if self.json {
             greeting.print_json();
@@ -112,7 +112,7 @@ impl Demo {
             _ = signals.any() => {}
         }
         if std::io::stderr().is_terminal() {
-            output::chat("stopping; once more ctrl-c stops at once");
+            output::chat("stopping; press ctrl-c again to stop at once");
         }
         let code = tokio::select! {
             () = newsroom.close() => Code::Ok,
@@ -124,23 +124,23 @@ impl Demo {
         Ok(code.into())
     }
 
-    /// Where to listen: the first of these that is free.
+    /// Returns the [`SocketAddr`]s to try, in order.
     fn places(&self) -> Result<Vec<SocketAddr>, Stop> {
         let Some(port) = self.port else {
             return Ok(vec![usual(), at(0)]);
         };
-        // Told here, where it is known how it was asked for.
+        // Check the port here, where the error can name the flag.
         TcpListener::bind(at(port)).map_err(|error| {
             Stop::new(
                 Code::Failed,
                 format!("cannot listen on {}: {error}", at(port)),
-                "--port 0 takes any port that is free",
+                "--port 0 uses any free port",
             )
         })?;
         Ok(vec![at(port)])
     }
 
-    /// Shows who calls, one line each. Never ends by itself.
+    /// Prints one [`line`] for each incoming call. Never returns.
     async fn show_calls(&self, newsroom: &Newsroom) {
         let hub = newsroom.hub();
         let mut watching = hub.taps().watch(Principal::local(), TapFilter::default());
@@ -149,24 +149,24 @@ impl Demo {
             if let Some(line) = line(&seen)
                 && !self.json
             {
-                // Nobody may be reading.
+                // A closed stdout is no error.
                 output::line(&line).ok();
             }
         }
     }
 }
 
-/// A port of this machine.
+/// Returns the address of a port on this machine.
 fn at(port: u16) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, port))
 }
 
-/// Where clients look for a hub.
+/// Returns the [`SocketAddr`] at which clients look for a hub.
 fn usual() -> SocketAddr {
     DEFAULT_LISTEN.parse().unwrap_or_else(|_| at(0))
 }
 
-/// The line of a call from outside. What the agents say to each other is for `watch`.
+/// Returns the line for a call from outside the demo. `watch` shows the calls between the agents.
 fn line(seen: &Seen) -> Option<String> {
     let Sight::Started {
         caller,
@@ -184,7 +184,7 @@ fn line(seen: &Seen) -> Option<String> {
     let at = style.dim(&at.strftime("%H:%M:%S").to_string());
     let (caller, agent) = (output::clean(caller), seen.agent.as_str());
     let agent = style.agent(agent, agent);
-    // By the hub's own API, as `jackfield call` does, needs no word.
+    // Calls by the hub's own API, as of `jackfield call`, are the normal case and not labelled.
     let by = match *door {
         "own" => String::new(),
         door => format!(" by {door}"),

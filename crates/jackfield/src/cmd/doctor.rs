@@ -1,4 +1,4 @@
-//! `jackfield doctor`: looks for what may be wrong with a hub, and says what to do about it. Changes nothing.
+//! `jackfield doctor`: finds problems of a hub and suggests remedies. Changes nothing.
 
 mod access;
 mod checks;
@@ -19,24 +19,24 @@ use crate::{
     output::{self, Style},
 };
 
-/// Look for what may be wrong with a hub, and say what to do about it.
+/// Find problems of a hub and suggest remedies.
 #[derive(Debug, Args)]
 #[command(
-    after_long_help = "Looks at the configuration, the data directory, the database, the secrets, the address, the file limit and the \
+    after_long_help = "Checks the configuration, the data directory, the database, the secrets, the address, the file limit and the \
                        clock. Exit code 1 if anything fails.\n\nExample:\n  jackfield doctor --data-dir /var/lib/jackfield"
 )]
 pub(crate) struct Doctor {
-    /// The configuration file [default: jackfield.toml in this folder, if there is one]
+    /// Check this configuration file [default: jackfield.toml in this folder, if present]
     #[arg(long, env = "JACKFIELD_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
-    /// The hub's data directory [default: as for serve]
+    /// Check this data directory [default: as for serve]
     #[arg(long, env = "JACKFIELD_DATA_DIR", value_name = "DIR")]
     data_dir: Option<PathBuf>,
     #[command(flatten)]
     client: Client,
 }
 
-/// How a check went.
+/// Result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Verdict {
@@ -45,7 +45,7 @@ enum Verdict {
     Fail,
 }
 
-/// One check: what was looked at, what was found, what to do about it.
+/// A check with its subject, result and remedy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 struct Finding {
     check: &'static str,
@@ -89,7 +89,7 @@ impl Doctor {
         };
         let (config, first) = checks::configuration(self.config.as_deref(), overrides);
         let mut findings = vec![first];
-        // A broken file must not hide the rest.
+        // A broken file must not hide the other findings.
         let config = config.unwrap_or_else(|| Config {
             data_dir: self
                 .data_dir

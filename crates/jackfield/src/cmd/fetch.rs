@@ -1,4 +1,4 @@
-//! `jackfield fetch`: goes on with files whose fetching was cut, or lists them.
+//! `jackfield fetch`: resumes unfinished downloads, or lists them.
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -20,29 +20,29 @@ use crate::{
     },
 };
 
-/// Go on with files that did not come whole, or list them.
+/// Resume unfinished downloads, or list them.
 #[derive(Debug, Args)]
 #[command(
-    after_long_help = "An agent keeps what it offered for an hour, and so does the hub know of it; then call it again: what came \
-                       is not fetched twice.\n\nExamples:\n  jackfield fetch\n  jackfield fetch 3f0c… --out results\n  \
+    after_long_help = "Agent and hub keep an offer for one hour. After that, call the agent again: data that arrived \
+                       before are not downloaded twice.\n\nExamples:\n  jackfield fetch\n  jackfield fetch 3f0c… --out results\n  \
                        jackfield fetch --forget --all"
 )]
 pub(crate) struct Fetch {
-    /// The transfer, as the list and the error have it; nothing lists them
+    /// Resume this transfer, by its id in the list or in the error; without an id, list all
     transfer: Option<String>,
-    /// Where the files go, if not where they were to go
+    /// Write the files to this folder instead of the original one
     #[arg(long, value_name = "DIR", requires = "transfer")]
     out: Option<PathBuf>,
-    /// Replace files that are there already
+    /// Replace existing files
     #[arg(long, requires = "transfer")]
     overwrite: bool,
-    /// Which way files go
+    /// Transfer by this route
     #[arg(long, value_enum, default_value_t, value_name = "WAY")]
     via: Via,
-    /// Forget the transfer, and what has come of it
+    /// Delete the transfer and its partial data
     #[arg(long, conflicts_with_all = ["out", "overwrite"])]
     forget: bool,
-    /// All that wait here
+    /// Delete all unfinished transfers
     #[arg(long, requires = "forget", conflicts_with = "transfer")]
     all: bool,
     #[command(flatten)]
@@ -70,7 +70,7 @@ impl Fetch {
     async fn forget(&self, orders: &Orders, which: &[Order]) -> Result<Code> {
         for order in which {
             let forgotten = orders.forget(order).await;
-            forgotten.context("cannot remove what has come")?;
+            forgotten.context("cannot remove the partial download")?;
         }
         let ids: Vec<_> = which.iter().map(|it| &it.offer.transfer_id).collect();
         match self.client.json {
@@ -110,7 +110,7 @@ impl Fetch {
         } in all
         {
             let received = Part::received_in(&orders.parts(), &offer).await;
-            let received = received.context("cannot read what has come")?;
+            let received = received.context("cannot read the partial download")?;
             let out = out.display().to_string();
             listed.push(json!({
                 "transfer": offer.transfer_id, "hub": hub, "agent": agent, "received": received,
@@ -129,7 +129,7 @@ impl Fetch {
             return Ok(Code::Ok);
         }
         if listed.is_empty() {
-            output::chat("nothing waits to be fetched");
+            output::chat("there are no unfinished downloads");
         }
         table.print()?;
         Ok(Code::Ok)
@@ -137,16 +137,20 @@ impl Fetch {
 }
 
 fn all(orders: &Orders) -> Result<Vec<Order>> {
-    orders.all().context("cannot read what is kept")
+    orders
+        .all()
+        .context("cannot read the list of unfinished downloads")
 }
 
 fn find(orders: &Orders, transfer: &str) -> Result<Order> {
-    let found = orders.find(transfer).context("cannot read what is kept")?;
+    let found = orders
+        .find(transfer)
+        .context("cannot read the list of unfinished downloads")?;
     let missing = || {
         Stop::new(
             Code::Missing,
-            format!("no transfer {transfer} waits here"),
-            "jackfield fetch lists those that do; jackfield call AGENT TEXT --with-files fetches new ones",
+            format!("there is no unfinished transfer {transfer}"),
+            "jackfield fetch lists the unfinished ones; jackfield call AGENT TEXT --with-files starts a new one",
         )
     };
     Ok(found.ok_or_else(missing)?)

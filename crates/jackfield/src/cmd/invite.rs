@@ -1,4 +1,4 @@
-//! `jackfield invite`: one line that brings an agent of another machine to the hub.
+//! `jackfield invite`: prints a command that connects an agent on another machine to the hub.
 
 use std::{process::ExitCode, time::Duration};
 
@@ -18,29 +18,29 @@ use crate::{
     shell,
 };
 
-/// How long the address of an invite is tried before nothing is said about it.
+/// Time limit for testing the address of an invite; no warning if the time is over.
 const GLANCE: Duration = Duration::from_secs(3);
 
-/// Print a command that brings an agent of another machine to this hub, once and within 15 minutes.
+/// Print a command that connects an agent on another machine to this hub, once and within 15 minutes.
 #[derive(Debug, Args)]
 #[command(
     after_long_help = "Examples:\n  jackfield invite my-laptop\n  jackfield invite my-model --type openai"
 )]
 pub(crate) struct Invite {
-    /// The id that the agent gets; nobody else's
+    /// Give the agent this id, which no other owner may have
     #[arg(value_parser = client::agent_id)]
     agent: String,
-    /// What kind of agent it is to be
+    /// Print the command for this kind of agent
     #[arg(long = "type", value_name = "TYPE", default_value = "claude")]
     kind: Kind,
-    /// Whose the agent will be, if its id is new: only admins invite for others [default: you]
+    /// Make this owner the agent's owner, if its id is new; only admins may name another [default: you]
     #[arg(long, value_name = "NAME")]
     owner: Option<String>,
     #[command(flatten)]
     client: Client,
 }
 
-/// A kind of agent that `connect` knows.
+/// A kind of agent that `connect` supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Kind {
     Claude,
@@ -52,7 +52,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// Its name, and the word that whoever copies the line has to replace.
+    /// Returns the name of the kind, and the placeholder that the user must replace.
     fn words(self) -> (&'static str, Option<&'static str>) {
         match self {
             Self::Claude => ("claude", None),
@@ -77,7 +77,7 @@ impl Invite {
         let mut invite = answer.map_err(|error| refused(&error))?;
         let url = text(&invite, "url").to_owned();
         if !url.starts_with("http") || !is_plain_url(&url) {
-            let what = "the hub's invite is no plain URL";
+            let what = "the hub's invite is not a plain URL";
             return Err(Stop::new(Code::Failed, what, "set public_url at the hub").into());
         }
         let trust = hub_trust(&invite, &url, &hub).await;
@@ -85,7 +85,7 @@ impl Invite {
         let ca = ca.map_or_else(String::new, |ca| format!(" --ca {}", shell::word(ca)));
         let besides = replaced.map_or_else(String::new, |word| format!(" {word}"));
         let command = format!("jackfield connect{ca} --setup {url} {kind}{besides}");
-        // The published client of the bridge starts nothing else.
+        // The bridge's published client starts only Claude.
         let bridge = (self.kind == Kind::Claude).then(|| {
             let ca = if ca.is_empty() {
                 ""
@@ -103,32 +103,38 @@ impl Invite {
         output::line(&command)?;
         match replaced {
             Some(COMMAND) => {
-                output::chat("There, replace COMMAND by the command that the agent is to run.");
+                output::chat(
+                    "On that machine, replace COMMAND by the command that runs the agent.",
+                );
             }
-            Some(URL) => output::chat("There, replace URL by the address of the agent's server."),
+            Some(URL) => {
+                output::chat("On that machine, replace URL by the address of the agent's server.")
+            }
             _ => {}
         }
         if let Some(bridge) = bridge {
             output::chat(&format!("or with the client of Agent Mesh: {bridge}"));
         }
-        output::chat("It works once and for 15 minutes; whoever has it can be this agent.");
+        output::chat(
+            "It works once, within 15 minutes. Anyone who has it can connect as this agent.",
+        );
         output::chat(&self.whose(&invite, &hub).await);
         if let Some(note) = trust.note {
             output::chat(&note);
         }
         if client::is_here(&url) {
             output::chat(
-                "It leads to this machine only; set public_url for agents of others, from when on every request needs a token.",
+                "It works on this machine only; for agents on other machines set public_url (every request then needs a token).",
             );
         } else if let Some(why) = unreachable(&url, &hub).await {
             output::chat(&format!(
-                "warning: {why}; if that is so on the other machine too, set public_url at the hub to an address that works there"
+                "warning: {why}; if the other machine cannot reach it either, set public_url at the hub to an address that works there"
             ));
         }
         Ok(Code::Ok.into())
     }
 
-    /// Whose the agent will be, and how an admin makes it somebody else's.
+    /// Returns a sentence with the future owner, and how an admin chooses a different owner.
     async fn whose(&self, invite: &Value, hub: &Hub) -> String {
         let owner = output::clean(text(invite, "owner"));
         let whose = format!("Owner of {}: {owner}", self.agent);
@@ -144,7 +150,7 @@ impl Invite {
     }
 }
 
-/// Why the hub made no invite, and what to do.
+/// Converts an [`Error`] of the hub, with advice.
 fn refused(error: &Error) -> Stop {
     let mut stop = Stop::from_hub(error, About::Agent);
     if error.code() == Some("unsupported") {
@@ -156,7 +162,7 @@ fn refused(error: &Error) -> Stop {
     stop
 }
 
-/// Why nobody can connect to the hub at the address of an invite, as far as can be told from here within a moment.
+/// Returns why the hub cannot be reached at the address of an invite, as seen from here within a short time.
 async fn unreachable(url: &str, hub: &Hub) -> Option<String> {
     let base = url.split("/invite/").next().unwrap_or(url);
     let at = Address::new(base).ok()?;
@@ -169,16 +175,16 @@ async fn unreachable(url: &str, hub: &Hub) -> Option<String> {
     }
 }
 
-/// How the invited machine knows the hub's certificate.
+/// Trust in the hub's certificate on the invited machine.
 #[derive(Debug, Default)]
 struct HubTrust {
-    /// What it is to say after `--ca`.
+    /// Value for the flag `--ca`.
     ca: Option<String>,
-    /// What has to be done besides.
+    /// Instruction for the user.
     note: Option<String>,
 }
 
-/// What the hub says of its own certificate, or what we were told ourselves.
+/// Returns the [`HubTrust`] from the hub's statement about its certificate, else from our own flags.
 async fn hub_trust(invite: &Value, url: &str, hub: &Hub) -> HubTrust {
     if !url.starts_with("https://") {
         return HubTrust::default();
@@ -205,8 +211,8 @@ async fn hub_trust(invite: &Value, url: &str, hub: &Hub) -> HubTrust {
     }
 }
 
-/// Whether who answers at the invite's URL shows another certificate than this: a proxy with one of its own stands before
-/// the hub. One that cannot be reached from here shows nothing.
+/// Returns whether the server at the invite's URL has a different certificate: a proxy with its own
+/// certificate stands in front of the hub. False for a server that cannot be reached from here.
 async fn shows_another(url: &str, pin: Fingerprint) -> bool {
     let base = url.split("/invite/").next().unwrap_or(url);
     let Ok(at) = Address::new(base) else {

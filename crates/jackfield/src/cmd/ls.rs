@@ -1,4 +1,4 @@
-//! `jackfield ls`: who is here.
+//! `jackfield ls`: lists agents.
 
 use std::{
     io::{self, IsTerminal},
@@ -18,14 +18,14 @@ use crate::{
     shell,
 };
 
-/// The agents that you may see.
+/// List the agents that you may see.
 #[derive(Debug, Args)]
 #[command(after_long_help = "Example:\n  jackfield ls --online --skill translate")]
 pub(crate) struct Ls {
-    /// Only those with this skill; may be repeated
+    /// List only agents with this skill; may be repeated
     #[arg(long, value_name = "SKILL")]
     skill: Vec<String>,
-    /// Only those that are online
+    /// List only agents that are online
     #[arg(long)]
     online: bool,
     #[command(flatten)]
@@ -62,36 +62,36 @@ impl Ls {
 
     async fn nobody(&self, hub: &Hub) {
         if self.online || !self.skill.is_empty() {
-            output::chat("no agent is like that; jackfield ls shows all of them");
+            output::chat("no matching agents; jackfield ls lists all of them");
             return;
         }
-        // Only an admin sees all agents. A hub that does not say who we are is told as it was.
+        // Only an admin sees all agents. If the hub does not tell who we are, print the general advice.
         let me = client::ask(hub, Method::GET, "/v1/whoami", None).await;
         let me = me.ok().filter(|me| me["admin"] == false);
         if let Some(owner) = me.as_ref().map(|me| text(me, "owner")) {
             let (owner, typed) = (output::clean(owner), shell::word(owner));
             output::chat(&format!(
-                "{owner} has no agent, and none is shared with {owner}. jackfield connect brings an agent of this machine;\n\
+                "{owner} has no agent, and none is shared with {owner}. jackfield connect connects an agent on this machine;\n\
                  the owner of another agent shares it with: jackfield share AGENT --with {typed}"
             ));
             return;
         }
         let socket = hub.address().base().replacen("http", "ws", 1);
         output::chat(&format!(
-            "nobody is here yet. jackfield connect brings an agent of this machine, jackfield p2p sidecar one behind HTTP,\n\
-             jackfield add an A2A server or a peer; or connect an agent to {socket}/ws (Agora protocol),\n\
+            "there are no agents yet. jackfield connect connects an agent on this machine, jackfield p2p sidecar one behind HTTP,\n\
+             jackfield add adds an A2A server or a peer; or connect an agent to {socket}/ws (Agora protocol),\n\
              or in Rust: jackfield_sdk::Agent::new(\"me\").on_message(…).run()"
         ));
     }
 }
 
 fn table(agents: &[Value]) -> Table {
-    // One owner is the usual case and needs no column; programs get the same columns always.
+    // A single owner is the usual case and needs no column. Programs always get the same columns.
     let has_owners = !io::stdout().is_terminal()
         || agents
             .windows(2)
             .any(|pair| pair[0]["owner"] != pair[1]["owner"]);
-    let mut header = vec!["id", "name", "door", "state", "skills", "calls"];
+    let mut header = vec!["id", "name", "protocol", "state", "skills", "calls"];
     if has_owners {
         header.push("owner");
     }
@@ -113,7 +113,7 @@ fn table(agents: &[Value]) -> Table {
     table
 }
 
-/// The ids of an agent's skills.
+/// Returns the ids of an agent's skills.
 pub(super) fn skills(agent: &Value) -> String {
     let skills = agent["skills"]
         .as_array()

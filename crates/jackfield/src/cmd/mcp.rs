@@ -1,5 +1,6 @@
-//! `jackfield mcp`: the hub's MCP door for programs that start their MCP servers as a process. What comes on standard
-//! input goes to the hub, what the hub says goes to standard output, and nothing else ever does.
+//! `jackfield mcp`: the hub's MCP server for programs that start MCP servers as a process. Forwards messages
+//! from standard input to the hub, and from the hub to standard output. Nothing else is ever written to
+//! standard output.
 
 mod message;
 mod pump;
@@ -17,15 +18,15 @@ use crate::{
     exit::{Code, Stop},
 };
 
-/// This hub as MCP server on standard input and output: find_agents, call_agent, task, cancel.
+/// Run an MCP server on standard input and output that offers the hub: find_agents, call_agent, task, cancel.
 #[derive(Debug, Args)]
 #[command(
     after_long_help = "For a program that takes MCP servers, such as Claude Code:\n  \
                        claude mcp add jackfield -- jackfield mcp\n\n\
-                       It ends with its standard input. A hub that is restarted is found again."
+                       It ends when its standard input closes, and reconnects to a hub that is restarted."
 )]
 pub(crate) struct Mcp {
-    /// The call for which agents are called: it passes on its deadline and its cancel
+    /// Make calls on behalf of this call, with its deadline and its cancellation
     #[arg(
         long,
         env = "JACKFIELD_CALL",
@@ -33,7 +34,7 @@ pub(crate) struct Mcp {
         hide_env_values = true
     )]
     call: Option<String>,
-    /// A file that names the call instead, read for every request: for servers that outlive one call
+    /// Read the id of that call from this file for every request, for servers that outlive one call
     #[arg(
         long,
         env = "JACKFIELD_CALL_FILE",
@@ -64,7 +65,7 @@ impl Mcp {
         Ok(Code::Ok.into())
     }
 
-    /// For whom and for which call the hub is asked.
+    /// Returns the headers that name the agent and the call on whose behalf requests are made.
     fn headers(&self) -> Result<HeaderMap> {
         let given = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
         let mut headers = HeaderMap::new();

@@ -1,4 +1,4 @@
-//! `jackfield p2p`: the seed's flow by hand: who is there, what they can do, and work handed to them over libp2p.
+//! `jackfield p2p`: manual use of libp2p peers: find peers, read their cards, and hand off work.
 
 mod block;
 mod card;
@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
-/// Peers over libp2p: find them, see their cards, hand work to them.
+/// Use libp2p peers: find them, show their cards, hand off work.
 #[derive(Debug, Args)]
 pub(crate) struct P2p {
     #[command(subcommand)]
@@ -27,19 +27,19 @@ pub(crate) struct P2p {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// The peers that a hub's registry knows
+    /// List the peers in a hub's registry
     Peers(peers::Peers),
-    /// The card of a peer: who it is and what it can do
+    /// Show the card of a peer: its name and skills
     Card(card::Card),
-    /// Hand work to a path of a peer
+    /// Hand off work to a path of a peer
     Handoff(Box<handoff::Handoff>),
-    /// Find a peer for some work, hand it over, stream the result
+    /// Find a peer for a job, hand it off, and stream the result
     Delegate(Box<delegate::Delegate>),
-    /// Refuse a peer: it is not connected with, and listed no more
+    /// Block a peer: the hub disconnects it and removes it from the registry
     Block(block::Block),
-    /// Let a peer in again
+    /// Unblock a peer
     Unblock(block::Block),
-    /// Run a node beside an HTTP agent
+    /// Run a libp2p node beside an HTTP agent
     Sidecar(Box<sidecar::Sidecar>),
 }
 

@@ -1,4 +1,4 @@
-//! `jackfield rm`: forgets an agent and who owned it, or a peer that the hub keeps a connection with.
+//! `jackfield rm`: removes an agent with its owner, or a stored peer.
 
 use std::process::ExitCode;
 
@@ -15,24 +15,24 @@ use crate::{
     output, prompt, shell,
 };
 
-/// Forget an agent and who owned it; one that is attached is told to go. Or let the hub keep no connection with a peer any
-/// more: its agents go offline.
+/// Remove an agent and its owner; a connected agent is disconnected. Or remove a stored peer: the hub
+/// disconnects, and the peer's agents go offline.
 #[derive(Debug, Args)]
 #[command(
     after_long_help = "Examples:\n  jackfield rm old-agent --yes\n  jackfield rm /p2p/12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN"
 )]
 pub(crate) struct Rm {
-    /// The agent's id; or /p2p/ID, ID being the peer's
+    /// Remove the agent with this id, or the peer with this id after /p2p/
     #[arg(value_name = "AGENT|/p2p/ID", value_parser = forgotten)]
     target: Target,
-    /// Do not ask
+    /// Remove without asking
     #[arg(long, short)]
     yes: bool,
     #[command(flatten)]
     client: Client,
 }
 
-/// What is to be forgotten.
+/// Object to remove.
 #[derive(Debug, Clone)]
 enum Target {
     Agent(String),
@@ -48,7 +48,7 @@ impl Rm {
                 let path = format!("/v1/agents/{}", encode(id));
                 match client::ask(&hub, Method::GET, &path, None).await {
                     Ok(agent) => self.forget_agent(&hub, id, &path, &agent).await?,
-                    // Perhaps it is the id of a peer, without anything before it.
+                    // The text may be the id of a peer without the prefix.
                     Err(Error::Refused { .. }) if is_kept(&hub, id).await => {
                         self.forget_peer(&hub, id).await?
                     }
@@ -61,7 +61,7 @@ impl Rm {
 
     async fn forget_agent(&self, hub: &Hub, id: &str, path: &str, agent: &Value) -> Result<()> {
         self.confirm(&format!(
-            "forget {id}? Its id is then free for whoever registers it first."
+            "remove {id}? Its id is then free for the first agent that registers it."
         ))?;
         let remote = remote(hub, agent).await;
         let peer = peer(hub, agent).await;
@@ -71,23 +71,21 @@ impl Rm {
         self.done(id)?;
         if remote.is_some_and(|it| it["configured"] == true) {
             output::chat(
-                "it stands in the hub's configuration file, and comes back when the hub is restarted",
+                "it is in the hub's configuration file, and comes back when the hub is restarted",
             );
         }
         if let Some(peer) = peer.filter(|it| it["state"] == "online" || it["kept"] == true) {
             let address = format!("/p2p/{}", output::text(&peer, "id"));
             let rm = shell::command("rm", &[&address], "", "");
             output::chat(&format!(
-                "it comes back when its peer connects again; {rm} forgets a peer that is kept"
+                "it comes back when its peer connects again; {rm} removes a stored peer"
             ));
         }
         Ok(())
     }
 
     async fn forget_peer(&self, hub: &Hub, id: &str) -> Result<()> {
-        self.confirm(&format!(
-            "keep no connection with peer {id} any more? Its agents go offline."
-        ))?;
+        self.confirm(&format!("remove peer {id}? Its agents go offline."))?;
         let path = format!("/v1/peers/{}", encode(id));
         client::ask(hub, Method::DELETE, &path, None)
             .await
@@ -99,20 +97,25 @@ impl Rm {
         if self.yes || !prompt::somebody_is_there() || prompt::confirm(question) {
             return Ok(());
         }
-        Err(Stop::new(Code::Cancelled, "nothing was done", "--yes does not ask").into())
+        Err(Stop::new(
+            Code::Cancelled,
+            "nothing was done",
+            "--yes removes without asking",
+        )
+        .into())
     }
 
     fn done(&self, id: &str) -> Result<()> {
         if self.client.json {
             output::json(&json!({ "id": id, "forgotten": true }))?;
         } else {
-            output::chat(&format!("{id} is forgotten"));
+            output::chat(&format!("{id} is removed"));
         }
         Ok(())
     }
 }
 
-/// What was typed: a peer by the end of any of its addresses, else an agent.
+/// Parses the argument: a peer by the end of any of its addresses, else an agent.
 fn forgotten(text: &str) -> Result<Target, String> {
     if !text.starts_with('/') {
         return client::agent_id(text).map(Target::Agent);
@@ -123,7 +126,7 @@ fn forgotten(text: &str) -> Result<Target, String> {
     }
 }
 
-/// Whether the hub keeps a connection with this peer, as far as we may know.
+/// Returns whether the hub stores this peer, as far as this user may know.
 async fn is_kept(hub: &Hub, id: &str) -> bool {
     let path = format!("/v1/peers/{}", encode(id));
     let peer = client::ask(hub, Method::GET, &path, None).await;

@@ -1,4 +1,4 @@
-//! `jackfield serve`: a hub until ctrl-c or SIGTERM.
+//! `jackfield serve`: runs a hub until ctrl-c or SIGTERM.
 
 use std::{io::IsTerminal, net::SocketAddr, path::PathBuf, process::ExitCode};
 
@@ -24,44 +24,44 @@ pub(crate) struct Serve {
     settings: Settings,
 }
 
-/// What the hub is told by flags and environment.
+/// Settings of the hub from flags and environment.
 #[derive(Debug, Args)]
 pub(crate) struct Settings {
-    /// The configuration file [default: jackfield.toml in this folder, if there is one]
+    /// Read this configuration file [default: jackfield.toml in this folder, if present]
     #[arg(long, env = "JACKFIELD_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
-    /// The address to listen on [default: 127.0.0.1:7411]
+    /// Listen on this address [default: 127.0.0.1:7411]
     #[arg(long, env = "JACKFIELD_LISTEN", value_name = "ADDR")]
     listen: Option<SocketAddr>,
-    /// Where the database and the secrets are [default: ~/.local/share/jackfield]
+    /// Store the database and the secrets in this folder [default: ~/.local/share/jackfield]
     #[arg(long, env = "JACKFIELD_DATA_DIR", value_name = "DIR")]
     data_dir: Option<PathBuf>,
-    /// The URL under which others reach the hub; every request needs a token then
+    /// Announce this URL, under which other machines reach the hub; every request then needs a token
     #[arg(long, env = "JACKFIELD_PUBLIC_URL", value_name = "URL")]
     public_url: Option<String>,
-    /// Ask programs of this machine for a token too, as behind a proxy
+    /// Require a token from local programs too, as behind a proxy
     #[arg(long, env = "JACKFIELD_REQUIRE_TOKEN", value_parser = BoolishValueParser::new())]
     require_token: bool,
-    /// Let anybody who can connect do everything, on any address
+    /// Allow every client that can connect to do everything, on any address
     #[arg(long)]
     insecure: bool,
-    /// Let URLs that callers and agents name lead to this machine and to private networks
+    /// Allow URLs from callers and agents to lead to this machine and to private networks
     #[arg(long, env = "JACKFIELD_ALLOW_PRIVATE_OUTBOUND", value_parser = BoolishValueParser::new())]
     allow_private_outbound: bool,
-    /// Let registered peers that cannot be reached be called through the hub (libp2p circuit relay)
+    /// Relay calls to registered peers that cannot be reached directly (libp2p circuit relay)
     #[cfg(feature = "p2p")]
     #[arg(long, env = "JACKFIELD_RELAY", value_parser = BoolishValueParser::new())]
     relay: bool,
-    /// What to log: error, warn, info, debug, trace, or a filter [default: info]
+    /// Log at this level (error, warn, info, debug, trace) or with this filter [default: info]
     #[arg(long, env = "JACKFIELD_LOG", value_name = "FILTER")]
     log: Option<String>,
-    /// How to log [default: text]
+    /// Log in this format [default: text]
     #[arg(long, env = "JACKFIELD_LOG_FORMAT", value_name = "FORMAT")]
     log_format: Option<LogFormat>,
 }
 
 impl Settings {
-    /// The configuration: these over the file over the defaults.
+    /// Returns the [`Config`]: flags and environment override the file, and the file overrides the defaults.
     pub(crate) fn load(self) -> Result<Config, Stop> {
         let overrides = Overrides {
             listen: self.listen,
@@ -86,7 +86,7 @@ impl Serve {
     pub(crate) async fn run(self) -> Result<ExitCode> {
         let config = self.settings.load()?;
         telemetry::start(&config.log, config.log_format)?;
-        // Heard from here on, so that a signal during the start stops it too.
+        // Listen for signals from here on, so that a signal stops a hub that is still starting.
         let (mut interrupt, mut terminate, mut hangup) = (
             signal(SignalKind::interrupt())?,
             signal(SignalKind::terminate())?,
@@ -111,10 +111,10 @@ impl Serve {
             1 => format!("1 open call has {grace} to end; "),
             calls => format!("{calls} open calls have {grace} to end; "),
         };
-        // In a log of JSON there are only lines of JSON.
+        // A JSON log must contain only lines of JSON.
         if std::io::stderr().is_terminal() {
             output::chat(&format!(
-                "stopping; {awaited}once more ctrl-c stops at once"
+                "stopping; {awaited}press ctrl-c again to stop at once"
             ));
         } else {
             tracing::info!("stopping; {awaited}SIGINT stops at once");
@@ -134,16 +134,16 @@ fn reload(running: &Running) {
     }
 }
 
-/// Says where it listens and what to try next. The first line is for programs too: it is the only one on stdout.
+/// Prints the address and what to try next. Only the first line goes to stdout, for programs.
 fn greet(config: &Config, running: &Running) {
     let url = config.own_url(running.addr);
-    // Nobody may be reading.
+    // A closed stdout is no error.
     output::line(&format!("jackfield listens on {url}")).ok();
     let is_watched = std::io::stderr().is_terminal();
     let mut warnings = Vec::new();
     if config.insecure && !config.listen.ip().is_loopback() {
         warnings.push(format!(
-            "--insecure: anybody who reaches {} may do everything",
+            "--insecure: every client that reaches {} may do everything",
             running.addr
         ));
     }
@@ -158,7 +158,7 @@ fn greet(config: &Config, running: &Running) {
     }
     let mut facts = vec![format!("its data is in {}", config.data_dir.display())];
     if let Some(public) = config.public_url.as_ref().filter(|public| **public != url) {
-        facts.push(format!("others reach it at {public}"));
+        facts.push(format!("other machines reach it at {public}"));
     }
     if !config.trusts_everyone() {
         let file = config.data_dir.join(ADMIN_TOKEN);
@@ -185,7 +185,7 @@ fn greet(config: &Config, running: &Running) {
     }
 }
 
-/// Where peers reach the hub, as they type it.
+/// Returns the address at which peers reach the hub, in the form that they type.
 #[cfg(feature = "p2p")]
 fn peer_address(running: &Running) -> Option<String> {
     let node = running.p2p()?.node();
@@ -200,7 +200,8 @@ fn peer_address(_: &Running) -> Option<String> {
     None
 }
 
-/// What has to be set for commands to find the hub by its data directory, if they do not by themselves.
+/// Returns the variable that commands need to find the hub by its data directory; `None` if they find the hub
+/// without it.
 fn found_with(config: &Config) -> Option<String> {
     if client::own_data_dir().is_ok_and(|own| own == config.data_dir) {
         return None;
@@ -211,14 +212,14 @@ fn found_with(config: &Config) -> Option<String> {
     Some(format!("JACKFIELD_DATA_DIR={dir}"))
 }
 
-/// Says what to try next. Commands find the hub by its data directory.
+/// Prints commands to try next, after [`greet`]. Commands find the hub by its data directory.
 fn invite(config: &Config) {
     let prefix = found_with(config).map_or_else(String::new, |variable| format!("{variable} "));
     output::chat("\ntry in another terminal:");
     for (command, about) in [
-        ("ls                      ", "who is here"),
-        ("call AGENT \"hello\"      ", "call one of them"),
-        ("watch                   ", "see what they say, live"),
+        ("ls                      ", "list agents"),
+        ("call AGENT \"hello\"      ", "call an agent"),
+        ("watch                   ", "watch them live"),
     ] {
         output::chat(&format!("  {prefix}jackfield {command}{about}"));
     }

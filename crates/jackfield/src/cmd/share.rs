@@ -1,4 +1,4 @@
-//! `jackfield share`: who besides its owner may see and call an agent.
+//! `jackfield share`: sets who besides the owner may see and call an agent.
 
 use std::process::ExitCode;
 
@@ -16,34 +16,34 @@ use crate::{
     shell,
 };
 
-/// Let others see and call an agent; without a flag, say who may.
+/// Choose who may see and call an agent; without a flag, show who may.
 #[derive(Debug, Args)]
 #[command(
     after_long_help = "Examples:\n  jackfield share echo --with ann --with bob\n  jackfield share echo --nobody",
     group(ArgGroup::new("whom").args(["with", "everyone", "nobody"]))
 )]
 pub(crate) struct Share {
-    /// The agent's id
+    /// Share the agent with this id
     #[arg(value_parser = client::agent_id)]
     agent: String,
-    /// With these owners and nobody else; may be repeated
+    /// Share with this owner only; may be repeated
     #[arg(long, value_name = "OWNER", value_parser = owner)]
     with: Vec<String>,
-    /// With everybody on the hub
+    /// Share with all users of the hub
     #[arg(long)]
     everyone: bool,
-    /// With nobody but its owner
+    /// Share with nobody but the owner
     #[arg(long)]
     nobody: bool,
     #[command(flatten)]
     client: Client,
 }
 
-/// An owner as it was typed. Whoever types a word that has a flag of its own means that.
+/// Parses an owner as typed. Refuses words that have their own flag.
 fn owner(text: &str) -> Result<String, String> {
     match text {
-        "everyone" => Err("say --everyone to share it with everybody on the hub".to_owned()),
-        "nobody" => Err("say --nobody to share it with nobody but its owner".to_owned()),
+        "everyone" => Err("use --everyone to share it with all users of the hub".to_owned()),
+        "nobody" => Err("use --nobody to share it with nobody but its owner".to_owned()),
         owner => Ok(owner.to_owned()),
     }
 }
@@ -63,7 +63,7 @@ impl Share {
         for owner in self.unknown_owners(&hub).await {
             let owner = shell::word(&owner);
             output::chat(&format!(
-                "warning: no token has the owner {owner}, so nobody can use this share yet; jackfield token create --owner {owner} makes one"
+                "warning: no token has the owner {owner}, so nobody can use this share yet; jackfield token create --owner {owner} creates one"
             ));
         }
         if self.client.json {
@@ -74,7 +74,7 @@ impl Share {
         Ok(Code::Ok.into())
     }
 
-    /// Those of the named owners that have no token. Empty where the hub does not let us see the tokens.
+    /// Returns the named owners without a token. Empty if the hub does not let us see the tokens.
     async fn unknown_owners(&self, hub: &Hub) -> Vec<String> {
         if self.with.is_empty() {
             return Vec::new();

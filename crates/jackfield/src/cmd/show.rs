@@ -1,4 +1,4 @@
-//! `jackfield show`: all that the hub knows of one agent, or of one call; or what passes between two.
+//! `jackfield show`: shows one agent or one call, or what passes between two agents.
 
 mod calls;
 
@@ -18,16 +18,16 @@ use crate::{
     output::{self, items, text, time},
 };
 
-/// All that the hub knows of one agent, or of one call: what was said, and for which calls it was made.
+/// Show one agent, or one call: its messages, and its parent calls.
 #[derive(Debug, Args)]
 #[command(
     after_long_help = "Examples:\n  jackfield show echo\n  jackfield show 0199c2f0-1111-7aaa-8bbb-123456789abc\n  jackfield show --calls planner echo"
 )]
 pub(crate) struct Show {
-    /// The agent's id, or that of a task or an open call
+    /// Show the agent, task or open call with this id
     #[arg(value_parser = client::agent_id, required_unless_present = "calls")]
     agent: Option<String>,
-    /// What passes when the first of two agents calls the second, and as what
+    /// Show which features pass when the first agent calls the second
     #[arg(long, num_args = 2, value_names = ["CALLER", "CALLED"], value_parser = client::agent_id, conflicts_with = "agent")]
     calls: Option<Vec<String>>,
     #[command(flatten)]
@@ -82,14 +82,14 @@ impl Show {
     }
 }
 
-/// The calls at an agent that wait for a decision of ours.
+/// Returns the agent's calls that wait for a decision of this user.
 async fn waiting(hub: &Hub, agent: &str) -> Vec<Value> {
     let path = format!("/v1/calls?agent={}", encode(agent));
     let calls = client::ask(hub, Method::GET, &path, None).await;
     items(&calls.unwrap_or_default(), "waiting").to_vec()
 }
 
-/// How the hub dials an agent; nothing if it does not, or if that is not ours to know.
+/// Returns how the hub dials an agent; `None` if it does not, or if this user may not know.
 pub(super) async fn remote(hub: &Hub, agent: &Value) -> Option<Value> {
     if agent["door"] != "a2a" {
         return None;
@@ -98,7 +98,7 @@ pub(super) async fn remote(hub: &Hub, agent: &Value) -> Option<Value> {
     client::ask(hub, Method::GET, &path, None).await.ok()
 }
 
-/// The peer that brought an agent; nothing if none did, or if that is not ours to know.
+/// Returns the peer that brought an agent; `None` if there is none, or if this user may not know.
 pub(super) async fn peer(hub: &Hub, agent: &Value) -> Option<Value> {
     let peer = text(agent, "endpoint").strip_prefix("/p2p/")?;
     if agent["door"] != "p2p" {
@@ -108,7 +108,7 @@ pub(super) async fn peer(hub: &Hub, agent: &Value) -> Option<Value> {
     client::ask(hub, Method::GET, &path, None).await.ok()
 }
 
-/// What there is to know of a peer.
+/// Returns the facts about a peer.
 pub(super) fn peer_facts(peer: &Value) -> Vec<(&'static str, String)> {
     let list = |key: &str| {
         let list: Vec<_> = items(peer, key).iter().map(plain).collect();
@@ -140,7 +140,7 @@ pub(super) fn peer_facts(peer: &Value) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// What there is to know of a server that the hub dials.
+/// Returns the facts about a server that the hub dials.
 pub(super) fn remote_facts(remote: &Value) -> Vec<(&'static str, String)> {
     let card = &remote["card"];
     let state = format!("{} since {}", text(remote, "state"), time(remote, "since"));
@@ -184,7 +184,7 @@ fn facts(agent: &Value) -> Vec<(&'static str, String)> {
         ("name", of("name")),
         ("description", of("description")),
         ("type", of("agent_type")),
-        ("door", of("door")),
+        ("protocol", of("door")),
         ("state", state),
         ("owner", of("owner")),
         ("registered", time(agent, "registered_at")),
@@ -213,7 +213,7 @@ fn plain(value: &Value) -> String {
         .map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// With whom an agent is shared; only its owner is told with whom exactly.
+/// Returns with whom an agent is shared; only the owner sees the names.
 pub(super) fn shared(agent: &Value) -> String {
     match &agent["share"] {
         Value::String(who) => format!("with {who}"),

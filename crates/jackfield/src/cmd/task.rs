@@ -1,4 +1,4 @@
-//! `jackfield task`: what is kept of calls: looking, waiting, cancelling, answering, calling back again.
+//! `jackfield task`: lists, shows, follows, cancels and answers tasks, and resends callbacks.
 
 mod dead;
 mod list;
@@ -21,7 +21,7 @@ use crate::{
     shell,
 };
 
-/// Look at tasks, which are calls that the hub keeps, and steer them.
+/// Manage tasks, which are calls that the hub stores.
 #[derive(Debug, Args)]
 pub(crate) struct Task {
     #[command(subcommand)]
@@ -30,17 +30,17 @@ pub(crate) struct Task {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// What waits for you, and your tasks, newest first
+    /// List questions that wait for you, and your tasks, newest first
     Ls(list::Ls),
-    /// All that was said in a task
+    /// Show a task with all messages
     Show(list::Show),
-    /// Print the answer of a task as it comes, until its end
+    /// Follow a task and print its answer until the end
     Wait(Wait),
-    /// Cancel a task; the agent is told at once
+    /// Cancel a task and notify the agent at once
     Cancel(Cancel),
     /// Answer a question of an agent
     Answer(Answer),
-    /// Send a callback again that nobody took
+    /// Resend a callback that could not be delivered
     Resend(dead::Resend),
 }
 
@@ -60,11 +60,11 @@ impl Task {
 
 #[derive(Debug, Args)]
 #[command(
-    after_long_help = "A cut does no harm: it goes on where it was. Ctrl-c leaves the task alone. The exit code is as for call.\n\n\
+    after_long_help = "A lost connection is resumed. Ctrl-c does not end the task. The exit codes are those of call.\n\n\
                        Example:\n  jackfield task wait $(jackfield call worker \"build it\" --detach)"
 )]
 struct Wait {
-    /// The task's id, or the end of it
+    /// Follow the task with this id, or id ending
     #[arg(value_parser = named::task)]
     task: String,
     /// Show thinking, tools and status on standard error even if it is no terminal
@@ -92,7 +92,7 @@ impl Wait {
         let mut outcome = reading.read(&mut stream).await?;
         if let Outcome::Interrupted = outcome {
             let cancel = shell::command("task cancel", &[&self.task], "", "");
-            output::chat(&format!("the task goes on without you; {cancel} ends it"));
+            output::chat(&format!("the task continues; {cancel} ends it"));
         }
         if matches!(&outcome, Outcome::Done(done) if done.state == DoneState::Completed)
             || matches!(outcome, Outcome::Interrupted)
@@ -102,7 +102,7 @@ impl Wait {
         let path = format!("/v1/calls/{}", self.task);
         let task = client::get(&hub, &path, About::Task).await?;
         if let Outcome::Nothing = outcome {
-            // Its log is not kept; its state is.
+            // The hub no longer has the log, but has the state.
             outcome = outcome_of(&task);
         }
         let (agent, session) = (text(&task, "agent"), text(&task, "session"));
@@ -138,7 +138,7 @@ fn outcome_of(task: &Value) -> Outcome {
     after_long_help = "Example:\n  jackfield task cancel 0199c2f0-1111-7aaa-8bbb-123456789abc"
 )]
 struct Cancel {
-    /// The task's id, or the end of it; or the id of an open call
+    /// Cancel the task with this id, or id ending, or the open call with this id
     #[arg(value_parser = named::task)]
     task: String,
     #[command(flatten)]
@@ -165,24 +165,24 @@ impl Cancel {
 #[derive(Debug, Args)]
 #[command(
     override_usage = "jackfield task answer [OPTIONS] <TASK> [ASK_ID] <TEXT>\n       jackfield task answer [OPTIONS] <TASK> [ASK_ID] --approve\n       jackfield task answer [OPTIONS] <TASK> [ASK_ID] --deny [--reason <REASON>]",
-    after_long_help = "ASK_ID is needed only where several questions are open; jackfield task show TASK lists them.\n\n\
+    after_long_help = "ASK_ID is needed only if several questions are open; jackfield task show TASK lists them.\n\n\
                        Examples:\n  jackfield task answer TASK \"the blue one\"\n  jackfield task answer TASK --approve\n  \
                        jackfield task answer TASK ASK_ID --deny --reason \"not on a Friday\""
 )]
 struct Answer {
-    /// The task's id, or the end of it; or the id of an open call
+    /// Answer the task with this id, or id ending, or the open call with this id
     #[arg(value_parser = named::task)]
     task: String,
-    /// The question's id, and what to answer
+    /// Answer the question with this id by this text
     #[arg(value_name = "ASK_ID|TEXT", num_args = 0..=2)]
     words: Vec<String>,
-    /// Let it do what it asks for
+    /// Approve what the agent asks for
     #[arg(long, conflicts_with = "deny")]
     approve: bool,
-    /// Do not let it
+    /// Deny what the agent asks for
     #[arg(long)]
     deny: bool,
-    /// Why not
+    /// Give a reason for the denial
     #[arg(long, requires = "deny")]
     reason: Option<String>,
     #[command(flatten)]
@@ -219,8 +219,8 @@ impl Answer {
         Ok(Code::Ok)
     }
 
-    /// The id of the question and the words of the answer, as far as they were typed. One word alone is the answer where
-    /// the answer is in words, and the question's id where it is a decision.
+    /// Returns the id of the question and the text of the answer, as typed. A single word is the text, or the
+    /// question's id for an approval.
     fn parts(&mut self) -> Result<(Option<String>, Option<String>), Stop> {
         let is_decision = self.approve || self.deny;
         let mut words = std::mem::take(&mut self.words).into_iter();
@@ -229,7 +229,7 @@ impl Answer {
                 let next = shell::command("task answer", &[&self.task], "TEXT", "");
                 Err(Stop::new(
                     Code::Usage,
-                    "what is the answer?",
+                    "the answer is missing",
                     format!("{next}, or with --approve or --deny instead of TEXT"),
                 ))
             }
@@ -242,16 +242,16 @@ impl Answer {
         let stop = Stop::from_hub(error, About::Task);
         let next = match error.code() {
             Some("unauthorized") => {
-                "whoever may decide shows their own token: --token-file FILE or JACKFIELD_TOKEN"
+                "pass the token of the owner who may decide: --token-file FILE or JACKFIELD_TOKEN"
                     .to_owned()
             }
             Some("not_found") => {
                 let show = shell::command("task show", &[&self.task], "", "");
-                format!("{show} shows what it asks")
+                format!("{show} shows its open questions")
             }
             Some("invalid") if self.approve || self.deny => {
                 let answer = shell::command("task answer", &[&self.task, ask_id], "TEXT", "");
-                format!("answer in words: {answer}")
+                format!("answer with a text: {answer}")
             }
             Some("invalid") => "it asks for an approval: use --approve or --deny".to_owned(),
             _ => return stop.naming("TASK", &self.task),
@@ -263,8 +263,8 @@ impl Answer {
     }
 }
 
-/// The id of the only open question of a task that is ours to answer. An `answer` that is the id of a question is one that
-/// somebody forgot to type the answer to.
+/// Returns the id of the only open question of a task that this user may answer. An `answer` equal to a
+/// question's id means that the user forgot the answer.
 async fn only_question(hub: &Hub, task: &str, answer: Option<&str>) -> Result<String> {
     let path = format!("/v1/calls/{}", encode(task));
     let call = client::get(hub, &path, About::Task).await?;
@@ -274,14 +274,14 @@ async fn only_question(hub: &Hub, task: &str, answer: Option<&str>) -> Result<St
         .collect();
     if let Some(id) = ids.iter().find(|id| Some(id.as_str()) == answer) {
         let next = shell::command("task answer", &[task, id], "TEXT", "");
-        let text = format!("what is the answer to {id}?");
+        let text = format!("the answer to {id} is missing");
         return Err(Stop::new(Code::Usage, text, next).into());
     }
     match &ids[..] {
         [_] => Ok(text(&call["asks"][0], "id").to_owned()),
         [] => Err(Stop::new(
             Code::Missing,
-            "this task asks nothing that is yours to answer",
+            "this task has no open question for you",
             format!(
                 "{} shows what it waits for",
                 shell::command("task show", &[task], "", "")
@@ -290,8 +290,8 @@ async fn only_question(hub: &Hub, task: &str, answer: Option<&str>) -> Result<St
         .into()),
         _ => Err(Stop::new(
             Code::Usage,
-            format!("this task asks several things: {}", ids.join(", ")),
-            "name the one that you answer, before the answer",
+            format!("this task has several open questions: {}", ids.join(", ")),
+            "put the id of the question before the answer",
         )
         .into()),
     }

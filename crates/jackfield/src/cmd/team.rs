@@ -1,4 +1,4 @@
-//! `jackfield team`: agents that work together under one name: who they are, what there is to do, a word with them.
+//! `jackfield team`: manages teams, their boards, and messages to their members.
 
 mod board;
 mod change;
@@ -14,9 +14,9 @@ use jackfield_sdk::encode;
 
 use crate::exit::Code;
 
-/// Agents that work together: see them, make and change teams, talk to them and steer them.
+/// Manage teams: list, create and change them, and send messages to members.
 #[derive(Debug, Args)]
-#[command(after_long_help = "What a team does is seen live with: jackfield watch TEAM")]
+#[command(after_long_help = "Watch a team live with: jackfield watch TEAM")]
 pub(crate) struct Team {
     #[command(subcommand)]
     verb: Verb,
@@ -24,25 +24,25 @@ pub(crate) struct Team {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// The teams that you may see
+    /// List the teams that you may see
     Ls(list::Ls),
-    /// A team: its members, how they are, and its board
+    /// Show a team with its members, their state, and its board
     Show(list::Show),
-    /// Make a team of agents and other teams
+    /// Create a team of agents and other teams
     Create(make::Create),
-    /// Change a team; what is not named stays
+    /// Change a team; omitted settings stay as they are
     Change(change::Change),
     /// Remove a team; its members stay
     Rm(make::Rm),
-    /// The board of a team: ls, add, set
+    /// Manage the board of a team: ls, add, set
     Task(board::Board),
-    /// Say something to a team, or to one of its members
+    /// Send a message to a team, or to one of its members
     Say(steer::Say),
-    /// Stop what a team is doing, or one of its members
+    /// Stop the work of a team, or of one member
     Stop(steer::Stop),
-    /// Let a member do what it asks for
+    /// Approve what a member asks for
     Approve(steer::Approve),
-    /// Do not let it
+    /// Deny what a member asks for
     Deny(steer::Deny),
 }
 
@@ -64,7 +64,7 @@ impl Team {
     }
 }
 
-/// Where a team is found at the hub.
+/// Returns the API path of a team.
 fn path(team: &str) -> String {
     format!("/v1/teams/{}", encode(team))
 }

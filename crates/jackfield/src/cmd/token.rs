@@ -1,5 +1,5 @@
-//! `jackfield token`: who may do what. Tokens are made and revoked by the hub; the hub's own secrets are read from its
-//! files.
+//! `jackfield token`: manages tokens. The hub creates and revokes tokens; the hub's own secrets are read from
+//! its files.
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -24,7 +24,7 @@ use crate::{
     shell,
 };
 
-/// Make, list and revoke tokens; show the hub's own secrets.
+/// Manage tokens, and show the hub's own secrets.
 #[derive(Debug, Args)]
 pub(crate) struct Token {
     #[command(subcommand)]
@@ -33,20 +33,20 @@ pub(crate) struct Token {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Make a token; it is printed this once, alone on standard output
+    /// Create a token and print it, this once, to standard output
     Create(Create),
-    /// All tokens, without their secrets
+    /// List all tokens, without their secrets
     #[command(after_long_help = "Example:\n  jackfield token ls")]
     Ls {
         #[command(flatten)]
         client: Client,
     },
-    /// Revoke a token; what it holds open is closed
+    /// Revoke a token and close its connections
     #[command(
         after_long_help = "Example:\n  jackfield token revoke 0199c2f0-1111-7aaa-8bbb-123456789abc"
     )]
     Revoke {
-        /// The token's id, as jackfield token ls shows it
+        /// Revoke the token with this id, as shown by jackfield token ls
         id: String,
         #[command(flatten)]
         client: Client,
@@ -54,21 +54,21 @@ enum Verb {
     /// Print one of the hub's own secrets, from its data directory
     #[command(after_long_help = "Example:\n  jackfield token show platform")]
     Show {
-        /// Which one
+        /// Print this secret
         which: Which,
-        /// The hub's data directory [default: as for serve]
+        /// Read the hub's data directory here [default: as for serve]
         #[arg(long, env = "JACKFIELD_DATA_DIR", value_name = "DIR")]
         data_dir: Option<PathBuf>,
     },
-    /// Make a new platform secret; the one before it counts beside it until it is forgotten
+    /// Create a new platform secret; the previous one stays valid until --forget-old
     #[command(
         after_long_help = "Example:\n  jackfield token rotate > platform.secret && kill -HUP $(pidof jackfield)"
     )]
     Rotate {
-        /// Make none; let only the newest one count
+        /// Create none, and revoke the previous secret
         #[arg(long)]
         forget_old: bool,
-        /// The hub's data directory [default: as for serve]
+        /// Use the hub's data directory here [default: as for serve]
         #[arg(long, env = "JACKFIELD_DATA_DIR", value_name = "DIR")]
         data_dir: Option<PathBuf>,
     },
@@ -76,21 +76,21 @@ enum Verb {
 
 #[derive(Debug, Args)]
 #[command(
-    after_long_help = "Scopes: agent:PATTERN registers agents with such ids, call:PATTERN calls and watch:PATTERN watches agents of \
-                       others, metrics reads /metrics, admin does everything. A * stands for anything. Its owner's own agents need no scope.\n\n\
+    after_long_help = "Scopes: agent:PATTERN registers agents with matching ids, call:PATTERN calls and watch:PATTERN watches agents of \
+                       other owners, metrics reads /metrics, admin allows everything. A * matches any text. The owner's own agents need no scope.\n\n\
                        Example:\n  jackfield token create --owner ann --scope 'agent:ann-*' --expires 30d > ann.token"
 )]
 struct Create {
-    /// Whose it is
+    /// Create the token for this owner
     #[arg(long)]
     owner: String,
-    /// What it may do; may be repeated
+    /// Grant this scope; may be repeated
     #[arg(long, required = true, value_parser = scope)]
     scope: Vec<String>,
-    /// A name for people [default: the owner's]
+    /// Set a display name [default: the owner's]
     #[arg(long)]
     name: Option<String>,
-    /// When it stops working by itself, such as 30d [default: never]
+    /// Let the token expire after this time, such as 30d [default: never]
     #[arg(long, value_name = "TIME")]
     expires: Option<Span>,
     #[command(flatten)]
@@ -107,11 +107,11 @@ fn scope(text: &str) -> Result<String, String> {
 /// A secret of the hub.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Which {
-    /// What the platform shows to the bridge's relay API
+    /// Print the secret that the platform sends to the bridge's relay API
     Platform,
-    /// The key that signs callbacks
+    /// Print the key that signs callbacks
     Callback,
-    /// The first administrator's token
+    /// Print the first administrator's token
     Admin,
 }
 
@@ -174,7 +174,7 @@ async fn ls(client: &Client) -> Result<()> {
         .map(Vec::as_slice)
         .unwrap_or_default();
     if tokens.is_empty() {
-        output::chat("there are no tokens; jackfield token create makes one");
+        output::chat("there are no tokens; jackfield token create creates one");
     }
     let mut table = Table::new([
         "id", "owner", "name", "scopes", "state", "created", "expires",
@@ -227,7 +227,7 @@ async fn revoke(id: &str, client: &Client) -> Result<()> {
     Ok(())
 }
 
-/// No token has this id. Whoever typed its name is told the ids of those that have it.
+/// Builds the [`Stop`] for an unknown id. If the text is the name of tokens, lists commands with their ids.
 async fn unknown(id: &str, hub: &Hub, client: &Client) -> Stop {
     let flags = client.flags();
     let listed = client::ask(hub, Method::GET, "/v1/tokens", None).await;
@@ -242,7 +242,7 @@ async fn unknown(id: &str, hub: &Hub, client: &Client) -> Stop {
         true => Stop::new(
             Code::Missing,
             what,
-            format!("jackfield token ls{flags} shows them"),
+            format!("jackfield token ls{flags} lists the tokens"),
         ),
         false => Stop::new(
             Code::Missing,
@@ -263,9 +263,9 @@ fn show(which: Which, data_dir: Option<&PathBuf>) -> Result<()> {
         let text = format!("there is no {}", data_dir.join(name).display());
         let next = match which {
             Which::Admin => {
-                "a hub makes it when it listens beyond this machine; name its data directory with --data-dir"
+                "a hub creates it when it requires tokens; name its data directory with --data-dir"
             }
-            _ => "a hub makes it at its first start; name its data directory with --data-dir",
+            _ => "a hub creates it at its first start; name its data directory with --data-dir",
         };
         return Err(Stop::new(Code::Missing, text, next).into());
     };
@@ -276,12 +276,12 @@ fn rotate(forget_old: bool, data_dir: Option<&PathBuf>) -> Result<()> {
     let data_dir = client::data_dir(data_dir)?;
     if !data_dir.is_dir() {
         let text = format!("there is no data directory {}", data_dir.display());
-        let next = "a hub makes it at its first start; name it with --data-dir";
+        let next = "a hub creates it at its first start; name it with --data-dir";
         return Err(Stop::new(Code::Missing, text, next).into());
     }
     if forget_old {
         output::chat(if platform::forget_old(&data_dir)? {
-            "only the newest platform secret counts once the hub is told: kill -HUP PID"
+            "the previous platform secret becomes invalid when the hub reloads: kill -HUP PID"
         } else {
             "there is only one platform secret"
         });
@@ -290,8 +290,8 @@ fn rotate(forget_old: bool, data_dir: Option<&PathBuf>) -> Result<()> {
     let secret = platform::rotate(&data_dir)?;
     output::line(secret.expose())?;
     output::chat(
-        "the one before it counts beside it; tell the hub: kill -HUP PID, then give the new one to the platform,\n\
-         and once it uses that: jackfield token rotate --forget-old, and kill -HUP PID again",
+        "the previous secret stays valid. Reload the hub: kill -HUP PID, then give the new secret to the platform.\n\
+         Once the platform uses it: jackfield token rotate --forget-old, and kill -HUP PID again",
     );
     Ok(())
 }

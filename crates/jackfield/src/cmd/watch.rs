@@ -1,4 +1,5 @@
-//! `jackfield watch`: what agents say and do, live, one line per event; or what a team does, on a screen of its own.
+//! `jackfield watch`: shows calls and messages of agents live, one line per event; or a team on a full
+//! screen.
 
 mod line;
 mod team;
@@ -19,26 +20,26 @@ use crate::{
     output,
 };
 
-/// See what agents say and do, live, one line per event; a team on a screen with a lane for each member.
+/// Watch agents live, one line per event; a team on a screen with a lane for each member.
 #[derive(Debug, Args)]
 #[command(
-    after_long_help = "Each line: the time, the agent, the end of the call's id, what happened; of a team: the member, and what happened.\n\
+    after_long_help = "Each line shows the time, the agent, the end of the call's id, and the event; for a team, the member and the event.\n\
                        Ctrl-c ends it.\n\n\
-                       A team: tab selects a member, enter shows it alone, t unfolds its tools, a and d answer what it asks for, q quits.\n\n\
+                       Keys for a team: tab selects a member, enter shows it alone, t shows its tools, a approves, d denies, q quits.\n\n\
                        Examples:\n  jackfield watch\n  jackfield watch echo --raw\n  jackfield watch shop\n  \
                        jackfield watch --json | jq 'select(.type == \"ask\")'"
 )]
 pub(crate) struct Watch {
-    /// Only this agent, this team or this task
+    /// Watch only this agent, team or task
     #[arg(value_name = "AGENT|TEAM|TASK", value_parser = client::agent_id)]
     what: Option<String>,
-    /// A team in lines, also on a terminal
+    /// Print lines for a team even on a terminal
     #[arg(long)]
     plain: bool,
-    /// All lines of what a team did before, not only the last 20
+    /// Print the whole history of a team, not only the last 20 lines
     #[arg(long)]
     history: bool,
-    /// Also the frames on the agents' connections, as they are: <- from the agent, -> to it
+    /// Print also the raw frames of the agents' connections: <- from the agent, -> to the agent
     #[arg(long)]
     raw: bool,
     #[command(flatten)]
@@ -65,7 +66,7 @@ impl Watch {
             }
             let path = encode(id);
             let is_team = is_there(hub, &format!("/v1/teams/{path}"), About::Team).await?;
-            // What goes over the lines of agents is seen as that of agents.
+            // Raw frames belong to agents' connections, so `--raw` uses the view of agents.
             if is_team && !self.raw {
                 return team::watch(hub, id, self.plain, self.history, &self.client).await;
             }
@@ -78,7 +79,7 @@ impl Watch {
         match never {}
     }
 
-    /// Reads one task until its end.
+    /// Follows one task until its end.
     async fn follow(&self, hub: &Hub, task: &str) -> Result<ExitCode> {
         let mut lines = Lines::new(self.client.flags());
         let mut stream = hub.follow(task).await.about(About::Task)?;
@@ -97,7 +98,7 @@ impl Watch {
         Ok(Code::Ok.into())
     }
 
-    /// Reads what all agents do, and connects again after each cut.
+    /// Follows all agents, and reconnects after each lost connection.
     async fn see_all(&self, hub: &Hub, mut query: String) -> Result<std::convert::Infallible> {
         if self.raw {
             query += "&raw=true";
@@ -112,10 +113,10 @@ impl Watch {
             if !is_passing(&error) {
                 return Err(Stop::from_hub(&error, About::Agent).into());
             }
-            output::chat("the hub is gone; looking for it again");
+            output::chat("lost the connection to the hub; reconnecting");
             events = loop {
                 tokio::time::sleep(backoff.next_wait()).await;
-                // It may have come back elsewhere.
+                // The hub may have moved to a different address.
                 hub.relocate().await?;
                 match hub.events(&path, None).await {
                     Ok(events) => break events,
@@ -123,11 +124,11 @@ impl Watch {
                     Err(error) => return Err(error.into()),
                 }
             };
-            output::chat("it is back; what happened meanwhile was not seen");
+            output::chat("reconnected; events in between were missed");
         }
     }
 
-    /// Reads until the stream ends, and says why it did.
+    /// Reads until the [`EventStream`] ends, and returns the reason.
     async fn read(
         &self,
         events: &mut EventStream,
@@ -163,7 +164,7 @@ impl Watch {
             output::json(&event.data)?;
         } else {
             print(&lines.of(event))?;
-            // Other calls may keep the stream busy.
+            // Other calls may keep the stream busy, so pending lines are flushed here too.
             print(&lines.quiet(Instant::now()))?;
         }
         Ok(())
@@ -177,7 +178,7 @@ fn print(lines: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Waits until a line that has no end yet may be printed without it; for ever, while there is none.
+/// Waits for [`line::QUIET`], until an unfinished line may be printed; forever, if there is no unfinished line.
 async fn pause(lines: &Lines) {
     if !lines.is_open() {
         return std::future::pending().await;
@@ -185,7 +186,7 @@ async fn pause(lines: &Lines) {
     tokio::time::sleep(line::QUIET).await;
 }
 
-/// A hub that stops may be back soon.
+/// Returns whether a retry makes sense after this [`Error`]. A stopping hub may be back soon.
 fn is_passing(error: &Error) -> bool {
     error.is_passing() || error.code() == Some("stopping")
 }

@@ -1,29 +1,28 @@
-//! The editor: an agent of the bridge, and the coordinator of the team. It calls the others and passes on what they say;
-//! it prints a front page, if its owner lets it use the press.
+//! The editor: an agent of the bridge protocol, and the coordinator of the team. Calls the other agents and
+//! forwards their answers; prints a front page after an approval.
 
 use jackfield_sdk::{Agent, ChunkKind, Error, Event, File, HandlerError, Reply};
 use serde_json::json;
 
 use super::pace;
 
-/// Its id.
+/// Id of the editor.
 pub(super) const ID: &str = "editor";
 
-/// The tool that it needs permission for.
+/// Tool that needs an approval.
 const PRESS: &str = "printing_press";
 const COPIES: u32 = 500;
 
-/// Whom the editor asks: what they are called in the answer, and their ids. The first one finds the story, the others
-/// get it.
+/// Ids of the agents that the editor calls. The researcher finds the story, the others receive the story.
 #[derive(Debug, Clone)]
 pub(super) struct Desk {
     pub(super) researcher: String,
     pub(super) factchecker: String,
-    /// Only where the program is a peer among peers; it gets the headline.
+    /// Receives the headline. Only with the feature `p2p`.
     pub(super) translator: Option<String>,
 }
 
-/// The editor of this desk.
+/// Creates the [`Agent`].
 pub(super) fn agent(desk: Desk) -> Agent {
     Agent::new(ID)
         .name("Editor")
@@ -51,7 +50,7 @@ async fn edit(desk: &Desk, question: &str, reply: &Reply) -> Result<(), HandlerE
     Ok(())
 }
 
-/// Calls another agent and says what it says, as it comes. One that does not answer is no reason to stop.
+/// Calls an agent and forwards the answer as it arrives. Goes on if the agent does not answer.
 async fn pass_on(
     reply: &Reply,
     label: &str,
@@ -97,7 +96,7 @@ fn wants_press(question: &str) -> bool {
     question.contains("publish") || question.contains("print")
 }
 
-/// Prints a page, if the owner lets it.
+/// Prints a page after an approval.
 async fn print(reply: &Reply, headline: &str, page: &str) -> Result<(), HandlerError> {
     let order = json!({"page": headline, "copies": COPIES});
     let decided = reply.approve(PRESS, order.clone()).await?;

@@ -1,4 +1,4 @@
-//! The fact-checker: a server of A2A on a port of its own, which the hub dials.
+//! The fact-checker: an A2A server on a separate port, which the hub dials.
 
 use anyhow::{Context, Result};
 use jackfield_kit::tasks::Tasks;
@@ -10,10 +10,10 @@ use super::{
     pace,
 };
 
-/// Its id.
+/// Id of the fact-checker.
 pub(super) const ID: &str = "factchecker";
 
-/// Serves it until the tasks stop, and says below which URL its card is.
+/// Serves the agent until the tasks stop, and returns the base URL of its card.
 pub(super) async fn serve(tasks: &Tasks) -> Result<String> {
     let listener = TcpListener::bind(super::ANY_PORT).await;
     let listener = listener.context("cannot listen for the fact-checker")?;
@@ -57,7 +57,7 @@ async fn check(claim: &str, reply: &Reply) -> Result<(), HandlerError> {
     Ok(())
 }
 
-/// All that it knows.
+/// Formats all [`FACTS`].
 fn list() -> String {
     let line = |fact: &facts::Fact| format!("{}: {}\n", fact.headline, fact.story);
     FACTS.iter().map(line).collect()

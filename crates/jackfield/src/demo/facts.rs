@@ -1,17 +1,17 @@
-//! What the newsroom knows: five facts about telephone switchboards, each found by its words.
+//! Facts of the newsroom: five facts about telephone switchboards, each found by keywords.
 
-/// Something that is known.
+/// A fact.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Fact {
-    /// Where and when.
+    /// Place and year.
     pub(super) headline: &'static str,
-    /// What happened.
+    /// Event.
     pub(super) story: &'static str,
-    /// The words of a question that mean this one.
+    /// Keywords in a question that select this fact.
     words: &'static [&'static str],
 }
 
-/// All that is known. Where the words of several are in a question, the first one is meant.
+/// All facts. If a question matches several facts, the first one counts.
 pub(super) const FACTS: [Fact; 5] = [
     Fact {
         headline: "Boston, 1878",
@@ -71,7 +71,7 @@ pub(super) const FACTS: [Fact; 5] = [
     },
 ];
 
-/// The fact that a text is about.
+/// Returns the [`Fact`] that matches a text.
 pub(super) fn about(text: &str) -> Option<&'static Fact> {
     let text = text.to_lowercase();
     let quoted = |fact: &&Fact| text.contains(&fact.headline.to_lowercase());
@@ -83,7 +83,7 @@ pub(super) fn about(text: &str) -> Option<&'static Fact> {
         .or_else(|| FACTS.iter().find(meant))
 }
 
-/// The fact that a text is about, else any; always the same one for the same text.
+/// Returns the [`Fact`] that matches a text ([`about`]), else an arbitrary one; always the same for the same text.
 pub(super) fn about_or_any(text: &str) -> &'static Fact {
     let sum: usize = text.bytes().map(usize::from).sum();
     about(text).unwrap_or(&FACTS[sum % FACTS.len()])

@@ -1,4 +1,4 @@
-//! What `jackfield demo` says when it is ready: who is there, and what to try. The same at every start.
+//! Message of `jackfield demo` at the start: the agents, and commands to try. The same at every start.
 
 use serde_json::{Value, json};
 
@@ -7,24 +7,25 @@ use jackfield_hub::config::DEFAULT_LISTEN;
 
 use crate::output::{self, Style};
 
-/// A command to try, and what it shows.
+/// A command to try, with a description.
 #[derive(Debug)]
 struct Hint {
     shows: &'static str,
     command: String,
 }
 
-/// What is said when the demo is ready.
+/// Message at the start of the demo.
 #[derive(Debug)]
 pub(crate) struct Greeting {
     url: String,
-    /// Why it is not where it usually is.
+    /// Reason for an unusual port.
     moved: Option<String>,
     hints: Vec<Hint>,
 }
 
 impl Greeting {
-    /// For a demo at this URL. `named` is the hub that commands find without `--hub`, if they find one.
+    /// Creates the message for a demo at this URL. `named` is the hub that commands find without `--hub`, if
+    /// any.
     pub(crate) fn new(url: &str, moved: Option<String>, named: Option<&str>) -> Self {
         let found = named.map_or_else(|| format!("http://{DEFAULT_LISTEN}"), str::to_owned);
         let hub = if found.trim_end_matches('/') == url {
@@ -39,13 +40,13 @@ impl Greeting {
         }
     }
 
-    /// Prints it. Nobody may be reading: the demo goes on all the same.
+    /// Prints the message. Write errors are ignored.
     pub(crate) fn print(&self) {
         let lines = self.lines(Style::stdout());
         output::line(&lines.join("\n")).ok();
     }
 
-    /// Prints it for programs.
+    /// Prints the message as JSON.
     pub(crate) fn print_json(&self) {
         output::json(&self.json()).ok();
     }
@@ -74,7 +75,7 @@ impl Greeting {
             lines.push(format!("    {}", hint.command));
         }
         lines.push(String::new());
-        lines.push("ready; ctrl-c stops it, and nothing is left of it".to_owned());
+        lines.push("ready; ctrl-c stops the demo and removes its data".to_owned());
         lines
     }
 
@@ -94,7 +95,7 @@ impl Greeting {
     }
 }
 
-/// What to try. Each of them works as it stands.
+/// Returns the commands to try ([`Hint`]). Each works as printed.
 fn hints(url: &str, hub: &str) -> Vec<Hint> {
     let far = CAST
         .iter()

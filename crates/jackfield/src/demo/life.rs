@@ -1,4 +1,4 @@
-//! The calls that come by themselves, so that there is always something to watch.
+//! Automatic calls of the demo, so that `watch` always shows activity.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
 
 use super::TEAM;
 
-/// When the first call comes: whoever started the demo has read what it says by then.
+/// Delay of the first call: time for the user to read the message at the start.
 const FIRST: Duration = Duration::from_secs(5);
-/// How far the calls are apart.
+/// Interval of the calls.
 const APART: Duration = Duration::from_secs(20);
-/// How long others have to answer what the editor asks for, before this does.
+/// Time for the user to answer the editor's question, before this task answers.
 const THINK: Duration = Duration::from_secs(6);
 
-/// What is said to the team, in turn. Who says publish is asked.
+/// Questions to the team, in turn. A question with the word publish leads to an approval.
 const QUESTIONS: [&str; 4] = [
     "Which telephone exchange was the first?",
     "Who were the operators? Publish it.",
@@ -24,20 +24,20 @@ const QUESTIONS: [&str; 4] = [
     "When did the last one end? Publish it.",
 ];
 
-/// Calls the team now and then. Never ends by itself.
+/// Calls the team at intervals ([`APART`]). Never returns.
 pub(super) async fn live(hub: Hub) {
     let mut ticks = interval_at(Instant::now() + FIRST, APART);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     for question in QUESTIONS.iter().cycle() {
         ticks.tick().await;
-        // Whoever watches sees how it went.
+        // `watch` shows the result.
         if let Err(error) = ask(&hub, question).await {
             tracing::debug!(%error, "a call of the demo failed");
         }
     }
 }
 
-/// Calls the team once, and says yes where nobody else does.
+/// Calls the team once, and approves if no user does.
 async fn ask(hub: &Hub, question: &str) -> Result<(), Error> {
     let mut call = hub.call(TEAM).text(question).start().await?;
     while let Some(event) = call.next().await? {
@@ -45,7 +45,7 @@ async fn ask(hub: &Hub, question: &str) -> Result<(), Error> {
             sleep(THINK).await;
             let path = format!("/v1/calls/{}/answer", call.started().id);
             let yes = json!({"ask_id": ask.id, "approved": true});
-            // Somebody else may have been faster.
+            // A user may have answered first.
             hub.request::<Value>(Method::POST, &path, Some(&yes))
                 .await
                 .ok();

@@ -1,12 +1,13 @@
-//! Morse code: a pure function.
+//! Morse code, as a pure function.
 
-/// The longest text that is keyed; a telegram is short.
+/// Maximum number of characters; a telegram is short.
 const LONGEST: usize = 200;
 
-/// What is said where nothing can be keyed.
+/// Answer for a text without any Morse characters.
 const NOTHING: &str = "(nothing in it can be keyed)";
 
-/// A text in Morse code: a space between letters, a slash between words. What has no code is left out.
+/// Converts a text to Morse code: a space between letters, a slash between words. Characters without a code
+/// are left out.
 pub(super) fn code(text: &str) -> String {
     let text: String = text.chars().take(LONGEST).collect();
     let word = |word: &str| {

@@ -1,16 +1,16 @@
-//! How fast scripted agents speak: a word at a time, so that one can watch.
+//! Speed of scripted agents: one word at a time, slow enough to watch.
 
 use std::time::Duration;
 
-/// The time that a word takes.
+/// Pause after each word.
 pub(super) const WORD: Duration = Duration::from_millis(60);
 
-/// The words of a text, each with the space after it. Joined they are the text.
+/// Splits a text into words, each with the following space. Joined, the words are the text.
 pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split_inclusive(' ')
 }
 
-/// Says a text word by word.
+/// Sends a text word by word, with a pause of [`WORD`].
 pub(super) async fn say(
     reply: &jackfield_sdk::Reply,
     text: &str,

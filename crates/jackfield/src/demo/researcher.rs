@@ -1,5 +1,5 @@
-//! The researcher: a plain client of the Agora protocol. It thinks, looks into its archive, and quotes what it finds, word
-//! by word. It knows nothing of the hub but its address.
+//! The researcher: a plain client of the Agora protocol. Thinks, uses its archive tool, and quotes the result
+//! word by word. Knows only the hub's address.
 
 use std::{collections::HashMap, net::SocketAddr, time::Duration};
 
@@ -17,24 +17,24 @@ use tokio_tungstenite::{
 
 use super::{facts, pace};
 
-/// Its id.
+/// Id of the researcher.
 pub(super) const ID: &str = "researcher";
 
-/// How many frames may wait for the socket; what says them waits too.
+/// Capacity of the queue of frames; senders wait when the queue is full.
 const WAITING: usize = 16;
-/// How long it stays away after a cut.
+/// Pause before a reconnect.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Closes after which nobody is wanted back: replaced by another, removed.
+/// Close codes after which a client must not reconnect: replaced, removed.
 const FINAL: [u16; 2] = [4001, 4002];
 
-/// Whether it may come back.
+/// Whether to reconnect.
 #[derive(Debug, PartialEq, Eq)]
 enum Parted {
     ForNow,
     ForGood,
 }
 
-/// Attaches it, again and again, until it is sent away.
+/// Connects again and again, until removed from the hub.
 pub(super) async fn run(hub: SocketAddr) {
     loop {
         match visit(hub).await {
@@ -46,7 +46,7 @@ pub(super) async fn run(hub: SocketAddr) {
     }
 }
 
-/// One connection, to its end.
+/// Runs one connection until its end.
 async fn visit(hub: SocketAddr) -> Result<Parted, tungstenite::Error> {
     let (mut socket, _) = connect_async(format!("ws://{hub}/ws")).await?;
     let register = json!({
@@ -61,7 +61,7 @@ async fn visit(hub: SocketAddr) -> Result<Parted, tungstenite::Error> {
             Some(frame) = said.recv() => socket.send(text(&frame)).await?,
             heard = socket.next() => match heard.transpose()? {
                 Some(Message::Text(frame)) => {
-                    // What is no JSON never comes from a hub.
+                    // A hub never sends invalid JSON.
                     let frame = serde_json::from_str(&frame).unwrap_or_default();
                     answers.hear(&frame, &say);
                 }
@@ -81,7 +81,7 @@ fn text(frame: &Value) -> Message {
     Message::text(frame.to_string())
 }
 
-/// The answers that are being given, by what they are called.
+/// Answers in progress, by stream id.
 #[derive(Debug, Default)]
 struct Answers {
     given: JoinSet<()>,
@@ -108,7 +108,7 @@ impl Answers {
     }
 }
 
-/// What an answer is called: as its stream, or as the request.
+/// Returns the stream id of an answer, or the request id.
 fn name_of(frame: &Value) -> String {
     let names = [
         &frame["stream_id"],
@@ -119,7 +119,7 @@ fn name_of(frame: &Value) -> String {
     name.unwrap_or("answer").to_owned()
 }
 
-/// The question in a message.
+/// Returns the question in a message.
 fn question(frame: &Value) -> &str {
     let payload = &frame["payload"];
     let places = [&payload["body"]["question"], &payload["text"], payload];
@@ -127,7 +127,7 @@ fn question(frame: &Value) -> &str {
     question.unwrap_or_default()
 }
 
-/// Answers a message. Ends early when nobody takes the frames any more.
+/// Answers a message with its [`script`]. Returns early if the connection is gone.
 async fn answer(message: Value, stream: String, say: mpsc::Sender<Value>) {
     for (frame, pause) in script(&message, &stream) {
         if say.send(frame).await.is_err() {
@@ -137,7 +137,7 @@ async fn answer(message: Value, stream: String, say: mpsc::Sender<Value>) {
     }
 }
 
-/// All frames of an answer, and the pause after each.
+/// Returns all frames of an answer, each with the pause after it.
 fn script(message: &Value, stream: &str) -> Vec<(Value, Duration)> {
     let question = question(message);
     let fact = facts::about_or_any(question);

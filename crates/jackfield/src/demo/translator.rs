@@ -1,5 +1,5 @@
-//! The translator: an agent behind HTTP that turns words into Morse code, and the sidecar beside it, by which it is a peer
-//! among peers. The hub keeps a connection with it.
+//! The translator: an HTTP agent that translates text into Morse code, with a sidecar that makes it a libp2p
+//! peer. The hub keeps a connection to the peer.
 
 use std::{convert::Infallible, fs, io::Write as _, os::unix::fs::OpenOptionsExt as _, path::Path};
 
@@ -25,12 +25,12 @@ use tokio::net::TcpListener;
 
 use super::{morse, pace};
 
-/// Its id as an agent of the hub: its name and the end of its peer id, which the seed makes.
+/// Agent id on the hub: the name and the end of the peer id, which follows from the seed.
 pub(super) const ID: &str = "translator@pXoumuwMhaza";
-/// What its key is made of: always the same, so that its id is. It is no secret, and the peer listens on loopback only.
+/// Seed of the key: constant, for a constant id. Not secret, and the peer listens on loopback only.
 const SEED: [u8; 32] = *b"jackfield demo, nobody's secret.";
 
-/// Starts the agent and the sidecar beside it, and says where peers reach it.
+/// Starts the agent and its [`Sidecar`], and returns the sidecar's address.
 pub(super) async fn start(folder: &Path, tasks: &Tasks) -> Result<(Sidecar, String)> {
     let agent_url = serve(tasks).await?;
     let key_file = folder.join("translator-key");
@@ -52,7 +52,7 @@ pub(super) async fn start(folder: &Path, tasks: &Tasks) -> Result<(Sidecar, Stri
         relays: Vec::new(),
         deadline: DEADLINE,
         registry: None,
-        // The hub comes by itself.
+        // The hub connects by itself.
         hub: None,
     };
     let sidecar = Sidecar::open(setting).await;
@@ -62,7 +62,7 @@ pub(super) async fn start(folder: &Path, tasks: &Tasks) -> Result<(Sidecar, Stri
     Ok((sidecar, address))
 }
 
-/// Serves the agent until the tasks stop, and says where it is.
+/// Serves the agent until the tasks stop, and returns its URL.
 async fn serve(tasks: &Tasks) -> Result<String> {
     let listener = TcpListener::bind(super::ANY_PORT).await;
     let listener = listener.context("cannot listen for the translator")?;
@@ -84,7 +84,7 @@ fn card() -> Value {
         {"id": "morse", "name": "Morse code", "description": does, "path": "/morse", "method": "POST"}]})
 }
 
-/// Keys a text, letter by letter. It arrives as JSON: words, or an object with words in it.
+/// Translates a text letter by letter. The input is JSON: a string, or an object with a text.
 async fn translate(Json(input): Json<Value>) -> Response {
     let text = match &input {
         Value::String(text) => text.clone(),
@@ -99,7 +99,7 @@ async fn translate(Json(input): Json<Value>) -> Response {
         tokio::time::sleep(pace::WORD / 2).await;
         Some((Ok::<_, Infallible>(letter), letters))
     });
-    // Without a length, so that it goes on as it comes.
+    // Without a length, so that the body is streamed.
     let kind = [(CONTENT_TYPE, "text/plain; charset=utf-8")];
     (kind, Body::from_stream(keyed)).into_response()
 }

@@ -1,4 +1,4 @@
-//! The questions of an agent that wait for the person at the terminal: shown one after another.
+//! Open questions of an agent to the user at the terminal, shown one after the other.
 
 use std::collections::VecDeque;
 
@@ -10,20 +10,20 @@ use crate::{
     prompt, shell,
 };
 
-/// How much of a tool's arguments is shown.
+/// Maximum number of characters shown of a tool's arguments.
 const MOST_ARGUMENTS: usize = 2000;
 
-/// Questions that wait for an answer.
+/// Queue of questions to the user.
 #[derive(Debug, Default)]
 pub(super) struct Asks {
-    /// The ids of the approvals that were seen.
+    /// Ids of approvals that were shown already.
     seen: Vec<Value>,
     waiting: VecDeque<Value>,
     shown: Option<(Value, oneshot::Receiver<Option<String>>)>,
 }
 
 impl Asks {
-    /// Whether an approval was not seen before.
+    /// Returns whether an approval is new, and marks the approval as seen.
     pub(super) fn is_new(&mut self, ask: &Value) -> bool {
         let id = &ask["id"];
         let is_new = !self.seen.contains(id);
@@ -33,7 +33,7 @@ impl Asks {
         is_new
     }
 
-    /// Asks the person at the terminal; false if there is none.
+    /// Asks the user at the terminal; returns false without a terminal.
     pub(super) fn ask(&mut self, ask: Value) -> bool {
         if !prompt::somebody_is_there() {
             return false;
@@ -43,7 +43,7 @@ impl Asks {
         true
     }
 
-    /// Shows the next question, if none is shown.
+    /// Shows the next question, unless a question is already shown.
     pub(super) fn prompt_next(&mut self) {
         if self.shown.is_none()
             && let Some(ask) = self.waiting.pop_front()
@@ -53,7 +53,7 @@ impl Asks {
         }
     }
 
-    /// The answer to the question that is shown. Never, while there is none.
+    /// Waits for the answer to the current question. Never returns without a current question.
     pub(super) async fn answered(&mut self) -> (Value, Option<String>) {
         let Some((_, line)) = &mut self.shown else {
             return std::future::pending().await;
@@ -64,7 +64,7 @@ impl Asks {
     }
 }
 
-/// A question as the person at the terminal sees it.
+/// Formats a question for the terminal.
 pub(crate) fn question(ask: &Value) -> String {
     let style = Style::stderr();
     let what = style.bold(&words(ask));
@@ -78,7 +78,7 @@ pub(crate) fn question(ask: &Value) -> String {
     format!("{what}\n{tool}approve? [y/N, or a reason against it] ")
 }
 
-/// What is asked, on one line: the words, and the tool that waits for them.
+/// Returns the question on one line: the text, and the tool that needs the approval.
 pub(crate) fn wanted(ask: &Value) -> String {
     let words = output::clean(&words(ask));
     match tool(ask) {
@@ -87,18 +87,18 @@ pub(crate) fn wanted(ask: &Value) -> String {
     }
 }
 
-/// The words of a question. Not every agent has some.
+/// Returns the text of a question, or a default if the agent gave none.
 fn words(ask: &Value) -> String {
     let words = output::clean_lines(text(ask, "text"));
     match words.trim() {
-        "" if !is_approval(ask) => "(it waits for an answer)".to_owned(),
+        "" if !is_approval(ask) => "(the agent waits for an answer)".to_owned(),
         "" if tool(ask).is_empty() => "may I go on?".to_owned(),
         "" => "may I do this?".to_owned(),
         _ => words,
     }
 }
 
-/// The tool that is to be approved, and what it would be told.
+/// Returns the tool to approve, with at most [`MOST_ARGUMENTS`] characters of arguments.
 fn tool(ask: &Value) -> String {
     let mut tool = output::clean(text(ask, "tool_name"));
     if !ask["arguments"].is_null() {
@@ -107,19 +107,19 @@ fn tool(ask: &Value) -> String {
         tool.extend(arguments.chars().take(MOST_ARGUMENTS));
         let left = arguments.chars().count().saturating_sub(MOST_ARGUMENTS);
         if left > 0 {
-            tool += &format!(" … {left} characters more, which --json shows");
+            tool += &format!(" … {left} more characters (--json shows all)");
         }
     }
     tool.trim().to_owned()
 }
 
-/// Whether it is for leave, and not for words.
+/// Returns whether the question is for an approval, not for text.
 pub(crate) fn is_approval(ask: &Value) -> bool {
     text(ask, "kind") == "approval"
 }
 
-/// Says by which command a question is answered. An approval has a line for each answer: a line with both, pasted into a
-/// shell, would approve.
+/// Returns the command that answers a question. An approval has one line per answer: a single line with both
+/// commands, pasted into a shell, would approve.
 pub(crate) fn command(call: &str, ask: &Value, flags: &str) -> String {
     let about = [call, text(ask, "id")];
     if is_approval(ask) {
@@ -130,16 +130,16 @@ pub(crate) fn command(call: &str, ask: &Value, flags: &str) -> String {
     format!("answer with: {answer}")
 }
 
-/// The commands that approve and deny what is asked.
+/// Returns the commands that approve and deny.
 fn decisions(about: &[&str], flags: &str) -> [String; 2] {
     ["--approve", "--deny"].map(|how| shell::command("task answer", about, how, flags))
 }
 
-/// What is waited for in an approval that is somebody else's to give, and by which commands they do: as themselves, so
-/// that our own flags are of no use.
+/// Describes an approval that a different user must give, and the commands for that user. Our own flags do
+/// not apply to the other user.
 pub(crate) fn of_others(call: &str, approval: &Value) -> (String, String) {
     let owner = output::clean(text(approval, "owner"));
-    let mut what = format!("{owner} must approve this before it goes on");
+    let mut what = format!("{owner} must approve this before the agent continues");
     if let Some(tool) = approval["tool_name"].as_str() {
         what += &format!(" [{}]", output::clean(tool));
     }
@@ -150,7 +150,8 @@ pub(crate) fn of_others(call: &str, approval: &Value) -> (String, String) {
     )
 }
 
-/// What the hub is told. Anything but yes to an approval is no, and the reason.
+/// Returns the request body for an answer. Every answer to an approval but yes means no, with the text as the
+/// reason.
 pub(crate) fn answer_body(ask: &Value, line: &str) -> Value {
     let id = &ask["id"];
     if !is_approval(ask) {
@@ -175,10 +176,10 @@ mod tests {
         assert!(question(&ask).contains(r#"rm  -rf {"path":"/"}"#));
         let long = json!({"kind": "approval", "text": "may I?", "arguments": "x".repeat(3000)});
         let shown = wanted(&long);
-        assert!(shown.len() < 2100 && shown.contains("1002 characters more"));
+        assert!(shown.len() < 2100 && shown.contains("1002 more characters"));
         let bare = |kind: &str| wanted(&json!({"kind": kind, "text": " "}));
         assert_eq!(bare("approval"), "may I go on?");
-        assert_eq!(bare("input"), "(it waits for an answer)");
+        assert_eq!(bare("input"), "(the agent waits for an answer)");
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Where a reply is written: the text to standard output, everything else dimmed to standard error. Keeps the two
-//! apart on a terminal, where both go to the same lines.
+//! [`Page`], the writer of a reply: text to standard output, all other parts dimmed to standard error. Keeps
+//! the two apart on a terminal, where both share the same lines.
 
 use std::io::{self, IsTerminal};
 
@@ -8,17 +8,17 @@ use jackfield_sdk::{Artifact, Chunk, ChunkKind, Done, FileSource, Part, Streamed
 
 use crate::output::{self, Style, clean, clean_lines};
 
-/// The page a reply is written on.
+/// Writer of a reply.
 #[derive(Debug)]
 pub(crate) struct Page {
-    /// Whether the last line of the text has no end yet.
+    /// Whether the last line of text is unfinished.
     text_open: bool,
-    /// What kind of thing stands on an open line besides the text.
+    /// Kind of the unfinished line on standard error, if any.
     aside_open: Option<ChunkKind>,
-    /// The text of the current turn, to which the result at its end may add something.
+    /// Text of the current turn so far. The final result may add to this text.
     streamed: StreamedText,
     shows_asides: bool,
-    /// What is read by a program gets the text as it is.
+    /// Whether standard output is a terminal. A program receives the text unchanged.
     is_terminal: bool,
     style: Style,
 }
@@ -46,13 +46,13 @@ impl Page {
             ChunkKind::ToolStart => self.aside_line(&format!("[{tool}] {}", chunk.text)),
             ChunkKind::ToolInput => self.aside(chunk.kind, "  ", &chunk.text),
             ChunkKind::ToolResult => self.aside(chunk.kind, "  -> ", &chunk.text),
-            // Whoever waits for files should know that some do not come.
+            // A user who waits for files should know that some will not come.
             ChunkKind::Status if notes::is_note(&chunk.text) => self.note(&clean(&chunk.text)),
             ChunkKind::Status => self.aside_line(&chunk.text),
         }
     }
 
-    /// More of the text.
+    /// Writes more of the text.
     pub(crate) fn text(&mut self, text: &str) -> io::Result<()> {
         if text.is_empty() {
             return Ok(());
@@ -67,7 +67,7 @@ impl Page {
         Ok(())
     }
 
-    /// More of something besides the text; it begins on a line of its own.
+    /// Writes more of a side output (thinking, tool input, tool result), starting on a new line.
     fn aside(&mut self, kind: ChunkKind, mark: &str, text: &str) -> io::Result<()> {
         if !self.shows_asides || text.is_empty() {
             return Ok(());
@@ -81,7 +81,7 @@ impl Page {
         Ok(())
     }
 
-    /// A line besides the text.
+    /// Writes a line of side output.
     pub(crate) fn aside_line(&mut self, text: &str) -> io::Result<()> {
         if self.shows_asides && !text.trim().is_empty() {
             self.note(&self.style.dim(clean(text).trim_end()))?;
@@ -89,14 +89,14 @@ impl Page {
         Ok(())
     }
 
-    /// A line that everybody should see.
+    /// Writes a line that is always shown.
     fn note(&mut self, text: &str) -> io::Result<()> {
         self.make_room()?;
         output::chat(text);
         Ok(())
     }
 
-    /// Writes the text of an artifact. Its files and data are only named, with `how` to get them.
+    /// Writes the text of an [`Artifact`]. Files and data are only named, with `how` to get them.
     pub(super) fn artifact(&mut self, artifact: &Artifact, how: &str) -> io::Result<()> {
         let mut is_text = true;
         for part in &artifact.parts {
@@ -114,7 +114,7 @@ impl Page {
     }
 
     pub(super) fn gap(&mut self) -> io::Result<()> {
-        self.note("(some of the answer is no longer kept)")
+        self.note("(some of the answer is no longer stored)")
     }
 
     pub(super) fn done(&mut self, done: &Done, how: &str) -> io::Result<()> {
@@ -138,7 +138,8 @@ impl Page {
         }
     }
 
-    /// What follows begins on a line of its own; where the text goes elsewhere, its line stays as it is.
+    /// Ends the current line before the next output. If text and messages go to different places, the line of
+    /// text stays open.
     pub(super) fn make_room(&mut self) -> io::Result<()> {
         self.end_aside();
         if self.is_terminal {
@@ -147,7 +148,7 @@ impl Page {
         Ok(())
     }
 
-    /// Ends the lines that stand there.
+    /// Ends all open lines.
     pub(crate) fn end(&mut self) -> io::Result<()> {
         self.end_aside();
         if std::mem::take(&mut self.text_open) {

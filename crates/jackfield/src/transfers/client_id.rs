@@ -1,5 +1,5 @@
-//! Whose files agents keep apart: one name for this user of this machine, made once. It is random, since whoever may call an
-//! agent and knows it gets the same folder there.
+//! Client id under which agents keep files separate: one per user and machine, created once. The id is
+//! random, because every caller who knows the id gets the same folder at the agent.
 
 use std::{
     fs::{self, DirBuilder, OpenOptions},
@@ -16,7 +16,7 @@ use crate::{exit::Stop, sessions};
 
 const FILE: &str = "client-id";
 
-/// A name that was typed.
+/// Parses a client id as typed.
 pub(crate) fn parse(text: &str) -> Result<String, String> {
     match is_free_client_id(text) {
         true => Ok(text.to_owned()),
@@ -24,12 +24,12 @@ pub(crate) fn parse(text: &str) -> Result<String, String> {
     }
 }
 
-/// The name of this user of this machine.
+/// Returns the client id of this user and machine.
 pub(crate) fn own() -> Result<String> {
     let state = sessions::state_folder().ok_or_else(|| {
-        Stop::usage("there is no folder for what must be kept; set HOME or XDG_STATE_HOME, or name a client with --client ID")
+        Stop::usage("there is no folder for state files; set HOME or XDG_STATE_HOME, or name a client with --client ID")
     })?;
-    load_or_make(&state).context("cannot keep the name under which agents keep your files")
+    load_or_make(&state).context("cannot store the client id under which agents keep your files")
 }
 
 fn load_or_make(state: &Path) -> io::Result<String> {
@@ -41,7 +41,8 @@ fn load_or_make(state: &Path) -> io::Result<String> {
         .recursive(true)
         .mode(0o700)
         .create(state)?;
-    // Whole under another name first, so that nobody reads half of it; who is second takes the first one's.
+    // Write to a temporary name first, so that no process reads a partial file. Of two concurrent processes,
+    // the second uses the id of the first.
     let draft = state.join(format!(".{FILE}-{}", std::process::id()));
     let mut made = OpenOptions::new()
         .write(true)
@@ -58,7 +59,7 @@ fn load_or_make(state: &Path) -> io::Result<String> {
     }
 }
 
-/// Nothing if there is none.
+/// Reads the id; `None` if there is none.
 fn read(file: &Path) -> io::Result<Option<String>> {
     match fs::read_to_string(file) {
         Ok(text) => Ok(Some(text.trim().to_owned()).filter(|id| is_free_client_id(id))),

@@ -1,4 +1,5 @@
-//! Files of an agent into a folder here: fetched, verified and unpacked, or left so that it can be gone on with.
+//! Download of an agent's files into a folder: fetched, verified and unpacked, or left in a state that can be
+//! resumed.
 
 use std::path::{Path, PathBuf};
 
@@ -18,34 +19,34 @@ use crate::{
     output, shell,
 };
 
-/// How files are to be had.
+/// A download.
 #[derive(Debug)]
 pub(crate) struct Delivery<'a> {
     pub(crate) hub: &'a Hub,
     pub(crate) order: Order,
     pub(crate) via: Via,
     pub(crate) tell: Tell,
-    /// The flags to repeat in a command that somebody is told to type.
+    /// Flags to repeat in a command that the user is told to type.
     pub(crate) flags: String,
-    /// What came besides, and is in its place.
+    /// Files of the answer that are already saved.
     pub(crate) saved: Unpacked,
 }
 
 impl Delivery<'_> {
-    /// Fetches them, until it is done or ctrl-c.
+    /// Runs the download until its end or ctrl-c, and returns the exit [`Code`].
     pub(crate) async fn run(&self) -> Result<Code> {
         let orders = Orders::open()?;
         self.tell.about(&self.order.offer.transfer_id);
-        // First, so that whatever happens can be gone on with.
+        // Store the order first, so that every interruption can be resumed.
         orders
             .keep(&self.order)
-            .context("cannot write down what is fetched")?;
+            .context("cannot store the record of the download")?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         let done = tokio::select! {
             done = self.fetch(&orders) => done,
             _ = interrupt.recv() => {
                 self.tell.clear();
-                output::chat(&format!("interrupted; go on with: {}", self.command("")));
+                output::chat(&format!("interrupted; resume with: {}", self.command("")));
                 return Ok(Code::Interrupted);
             }
         };
@@ -55,7 +56,7 @@ impl Delivery<'_> {
             Done::Never(_) => orders.remove(&self.order.offer.transfer_id),
             Done::Later(_) => Ok(()),
         };
-        forgotten.context("cannot remove the note of what is fetched")?;
+        forgotten.context("cannot remove the record of the download")?;
         match done {
             Done::Unpacked => Ok(Code::Ok),
             Done::Later(stop) | Done::Never(stop) => {
@@ -96,7 +97,7 @@ impl Delivery<'_> {
                 Done::Unpacked
             }
             Err(error @ (UnpackError::InTheWay { .. } | UnpackError::Folder(_))) => {
-                // It need not be fetched again.
+                // Keep the archive, to avoid a second download.
                 archive.keep();
                 let other = match error {
                     UnpackError::InTheWay { .. } => self.command("--overwrite"),
@@ -105,7 +106,7 @@ impl Delivery<'_> {
                 Done::Later(Stop::new(
                     Code::Failed,
                     format!("{}: {error}", out.display()),
-                    format!("the files are fetched; unpack them with: {other}"),
+                    format!("the files are downloaded; unpack them with: {other}"),
                 ))
             }
             Err(error) => Done::Never(Stop::new(
@@ -120,30 +121,30 @@ impl Delivery<'_> {
         Done::Later(Stop::new(
             stop.code,
             format!(
-                "the files of {} did not come: {}",
+                "the files of {} did not arrive: {}",
                 self.order.agent, stop.text
             ),
-            format!("go on with: {}", self.command("")),
+            format!("resume with: {}", self.command("")),
         ))
     }
 
-    /// The command that goes on.
+    /// Returns the command that resumes the download.
     fn command(&self, more: &str) -> String {
         let transfer = &self.order.offer.transfer_id;
         shell::command("fetch", &[transfer], more, &self.flags)
     }
 }
 
-/// How it ended.
+/// Result of a download.
 enum Done {
     Unpacked,
-    /// It can be gone on with.
+    /// The download can be resumed.
     Later(Stop),
-    /// It cannot.
+    /// The download cannot be resumed.
     Never(Stop),
 }
 
-/// What becomes of files that are in the way.
+/// Returns how to treat existing files, as [`Clash`].
 pub(crate) fn clash(overwrite: bool) -> Clash {
     match overwrite {
         true => Clash::Replace,
@@ -151,12 +152,12 @@ pub(crate) fn clash(overwrite: bool) -> Clash {
     }
 }
 
-/// Whether files can go there, as far as can be seen before they come.
+/// Checks that the output folder is usable, as far as possible in advance.
 pub(crate) fn check_out(out: &Path) -> Result<(), Stop> {
     let there = out.ancestors().find(|place| place.exists());
     match there.filter(|place| !place.is_dir()) {
         Some(file) => Err(Stop::usage(format!(
-            "--out {}: {} is no folder; name one with --out DIR",
+            "--out {}: {} is not a folder; name one with --out DIR",
             out.display(),
             file.display()
         ))),
@@ -164,7 +165,7 @@ pub(crate) fn check_out(out: &Path) -> Result<(), Stop> {
     }
 }
 
-/// Where the files of an agent go unless somebody says where. Its id is safe in a path.
+/// Returns the default output folder of an agent. An agent's id is safe in a path.
 pub(crate) fn default_out(agent: &str) -> PathBuf {
     format!("{agent}-files").into()
 }

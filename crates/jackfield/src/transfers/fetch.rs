@@ -1,4 +1,4 @@
-//! An archive that an agent offered, fetched whatever happens on the way.
+//! Download of an archive that an agent offered, with retries.
 
 use std::path::Path;
 
@@ -16,20 +16,21 @@ use super::{
     upload::DIRECT,
 };
 
-/// An archive that is to be fetched.
+/// A download of one archive.
 #[derive(Debug)]
 pub(super) struct Fetch<'a> {
     pub(super) hub: &'a Hub,
     pub(super) agent: &'a str,
     pub(super) offer: &'a Offer,
     pub(super) via: Via,
-    /// Where what has come lies.
+    /// Folder of partial archives.
     pub(super) parts: &'a Path,
     pub(super) tell: &'a Tell,
 }
 
 impl Fetch<'_> {
-    /// Fetches it; what came before is not fetched again. If what came is not what was offered, nothing is left of it.
+    /// Runs the download of the [`Archive`], and resumes partial archives. If the data do not match the
+    /// offer, the partial archive is removed.
     pub(super) async fn run(&self) -> Result<Archive, Trouble> {
         let transfer = self.hub.transfer(self.agent, &self.offer.transfer_id);
         let mut via = self.via;
@@ -54,7 +55,7 @@ impl Fetch<'_> {
                     continue;
                 }
                 Err(Trouble::Cut(stop)) => stop,
-                // Where there was a way, there may be one again.
+                // A direct connection worked before, so it may work again.
                 Err(Trouble::NoWay(why)) if has_come => no_way(&why),
                 Err(Trouble::Bad(stop)) => {
                     self.discard().await?;
@@ -93,7 +94,7 @@ impl Fetch<'_> {
         let content = asked.await?;
         let begins = content.begins();
         match through_hub::receive(content, begins, part, self.tell.progress()).await {
-            // A body that breaks off cannot say why; the hub may.
+            // A body that ends early gives no reason; the hub may.
             Err(RelayError::Hub(Error::Broken)) => Err(line.why_cut().await),
             received => Ok(received?),
         }

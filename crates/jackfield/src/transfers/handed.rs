@@ -1,4 +1,4 @@
-//! Files that an agent hands over in its answer, as artifacts and attachments, and what is said of files that do not come.
+//! Files in an agent's answer, as artifacts and attachments, and notes about files that were not sent.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use super::Tell;
 use crate::exit::{Code, Stop};
 
-/// What an answer brought.
+/// Files and notes of an answer.
 #[derive(Debug, Default)]
 pub(crate) struct Handed(Mutex<Heard>);
 
@@ -23,7 +23,7 @@ struct Heard {
 }
 
 impl Handed {
-    /// Takes what an event brings.
+    /// Collects the files and notes of an [`Event`].
     pub(crate) fn hear(&self, event: &Event) {
         let mut heard = self.0.lock();
         match event {
@@ -48,20 +48,20 @@ impl Handed {
         }
     }
 
-    /// Why the agent offers nothing, if it says so.
+    /// Returns why the agent offers no files, if it gave a reason.
     pub(crate) fn refusal(&self) -> Option<String> {
         let heard = self.0.lock();
         heard.notes.iter().find(|it| notes::is_refusal(it)).cloned()
     }
 
-    /// Tells programs what does not come; people have read it.
+    /// Reports the notes to programs; people have read them already.
     pub(crate) fn tell(&self, tell: &Tell) {
         for note in &self.0.lock().notes {
             tell.step_left_out(note);
         }
     }
 
-    /// Puts the files into a folder. Those of other servers are only named.
+    /// Saves the files into a folder. Files on other servers are only named.
     pub(crate) async fn save(
         &self,
         hub: &Hub,
@@ -109,10 +109,10 @@ impl Handed {
     }
 }
 
-const TOO_LARGE: &str = "it is more than fits";
+const TOO_LARGE: &str = "it is too large";
 
-/// A file under its own name, or under that of the artifact that it is part of. The bytes in a `data:` address become the
-/// file's.
+/// Returns a [`File`] with its own name, or with the name of its artifact. The bytes in a `data:` URL become the
+/// file's content.
 fn named(file: &File, artifact: Option<&String>) -> File {
     let File { name, mime, source } = file.clone();
     let name = name.filter(|name| !name.is_empty());
@@ -124,7 +124,8 @@ fn named(file: &File, artifact: Option<&String>) -> File {
 }
 
 async fn fetched(hub: &Hub, path: &str, most: u64) -> Result<Vec<u8>, String> {
-    let cannot = |error: reqwest::Error| format!("it cannot be fetched: {}", error.without_url());
+    let cannot =
+        |error: reqwest::Error| format!("it cannot be downloaded: {}", error.without_url());
     let sent = hub.builder(Method::GET, path).send().await;
     let sent = sent.and_then(reqwest::Response::error_for_status);
     let mut response = sent.map_err(cannot)?;

@@ -1,5 +1,5 @@
-//! What the agent says about a transfer, as it comes: fetched from the hub all the time, and sorted. A signal that was
-//! fetched is not lost, whoever stops listening meanwhile.
+//! [`Line`], the signalling with the agent of a transfer: a background task polls the hub all the time and sorts the
+//! signals. No polled signal is lost if a receiver stops waiting.
 
 use std::time::Duration;
 
@@ -19,29 +19,29 @@ use tokio::{
 use super::trouble::Trouble;
 use crate::output;
 
-/// How long one request waits.
+/// Time limit of one poll.
 const WAIT: Duration = Duration::from_secs(20);
-/// How long to wait after one that did not work.
+/// Pause after a failed poll.
 const PAUSE: Duration = Duration::from_millis(500);
-/// How long somebody may take to say why it was cut.
+/// Time limit for the other side to send a reason for a lost connection.
 pub(super) const REASON: Duration = Duration::from_secs(1);
-/// How much may wait to be read.
+/// Capacity of each queue of signals.
 const ROOM: usize = 128;
 
-/// What agents of ours say besides what leads to a channel.
+/// A status signal of the agent, besides the signals for a channel. Only our own agents send them.
 #[derive(Debug)]
 pub(super) enum Word {
-    /// It expects the archive, and has so much of it.
+    /// The agent expects the archive, and has this many bytes already.
     Prepared(u64),
-    /// It has it, verified and unpacked.
+    /// The agent has verified and unpacked the archive.
     Received,
-    /// It was cut off in the middle.
+    /// The transfer was interrupted.
     Interrupted(String),
-    /// There is no use in going on.
+    /// The transfer failed permanently.
     Failed(Trouble),
 }
 
-/// The way to the agent of a transfer.
+/// Signalling connection with the agent of a transfer.
 #[derive(Debug)]
 pub(super) struct Line {
     pub(super) ways: Ways,
@@ -50,7 +50,7 @@ pub(super) struct Line {
     _listening: JoinSet<()>,
 }
 
-/// What leads to a channel.
+/// Signals for establishing a channel.
 #[derive(Debug)]
 pub(super) struct Ways {
     transfer: Transfer,
@@ -59,13 +59,13 @@ pub(super) struct Ways {
 }
 
 impl Line {
-    /// For a new try: what was said before is forgotten.
+    /// Opens the signalling for a new attempt; older signals are discarded.
     pub(super) async fn anew(transfer: &Transfer) -> Result<Self, Trouble> {
         let before = transfer.signal("poll", None, Duration::ZERO).await?;
         Ok(Self::open(transfer, before.ice_servers.as_ref()))
     }
 
-    /// For a transfer that was announced just now.
+    /// Opens the signalling for a transfer that was just announced.
     pub(super) fn open(transfer: &Transfer, ice_servers: Option<&Value>) -> Self {
         let (ways, heard) = mpsc::channel(ROOM);
         let (words, said) = mpsc::channel(ROOM);
@@ -84,21 +84,21 @@ impl Line {
         }
     }
 
-    /// The next word.
+    /// Waits for the next status signal ([`Word`]).
     pub(super) async fn word(&mut self) -> Word {
         next(&mut self.words).await
     }
 
-    /// Why an archive broke off on its way through the hub, if somebody says so soon.
+    /// Returns why a transfer through the hub was interrupted, if a reason arrives soon.
     pub(super) async fn why_cut(&mut self) -> Trouble {
         match timeout(REASON, self.word()).await {
             Ok(Word::Interrupted(why)) => Trouble::cut(why),
             Ok(Word::Failed(why)) => why,
-            _ => Trouble::cut("it broke off on its way through the hub"),
+            _ => Trouble::cut("the transfer through the hub was interrupted"),
         }
     }
 
-    /// Does something that is of no use any more if the agent says so.
+    /// Runs `work`, and cancels it if the agent reports a permanent failure.
     pub(super) async fn unless_refused<T>(
         &mut self,
         work: impl AsyncFnOnce(&mut Ways, &[String]) -> Result<T, Trouble>,
@@ -123,7 +123,7 @@ impl Line {
     }
 }
 
-/// The ears are there as long as the line is, so there is never an end.
+/// Waits for a status signal. The sender lives as long as the receiver, so the channel never closes.
 async fn next(words: &mut mpsc::Receiver<Word>) -> Word {
     match words.recv().await {
         Some(word) => word,
@@ -150,7 +150,7 @@ impl Signalling for Ways {
     }
 }
 
-/// Where signals go.
+/// Senders for the sorted signals, to [`Ways`] and [`Line`].
 #[derive(Debug, Clone)]
 struct Ears {
     ways: mpsc::Sender<(Kind, String)>,
@@ -158,7 +158,7 @@ struct Ears {
 }
 
 impl Ears {
-    /// Sorts what the agent said. What does not fit is more than an honest agent says.
+    /// Sorts the agent's signals. Signals above the capacity are dropped; an honest agent sends fewer.
     fn hear(&self, said: Said) {
         for SaidSignal {
             signal_type,
@@ -195,7 +195,7 @@ fn read(kind: &str, text: &str) -> Option<Word> {
     }
 }
 
-/// Fetches what the agent says until the hub says no.
+/// Polls the agent's signals until the hub refuses.
 async fn listen(transfer: Transfer, ears: Ears) {
     loop {
         match transfer.signal("poll", None, WAIT).await {

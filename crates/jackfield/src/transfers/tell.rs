@@ -1,4 +1,4 @@
-//! What is told while an archive moves: a bar on a terminal, lines where somebody reads them later, objects with `--json`.
+//! Progress of a transfer: a bar on a terminal, lines elsewhere, objects with `--json`.
 
 use std::{
     io::{self, IsTerminal as _},
@@ -14,14 +14,14 @@ use serde_json::{Value, json};
 use super::upload::Sent;
 use crate::output::{self, Style};
 
-/// How often the bar is drawn.
+/// Interval for redrawing the bar.
 const REDRAW: Duration = Duration::from_millis(100);
-/// How wide it is.
+/// Width of the bar in characters.
 const BAR: u64 = 24;
-/// Programs are told each time another part of so many has moved.
+/// Number of progress events for programs.
 const PARTS: u64 = 10;
 
-/// Tells what happens to one archive. Clones are the same.
+/// Progress reporter of one transfer. Clones share their state.
 #[derive(Debug, Clone)]
 pub(crate) struct Tell(Arc<Shared>);
 
@@ -36,16 +36,16 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     drawn: Option<Instant>,
-    /// The parts that programs were told of.
+    /// Number of progress events so far.
     parts: u64,
-    /// When this try began, and with which byte.
+    /// Start time of this attempt, and the number of bytes at the start.
     begun: Option<(Instant, u64)>,
-    /// How many bytes have moved, with those of earlier tries.
+    /// Number of transferred bytes, including earlier attempts.
     moved: u64,
 }
 
 impl Tell {
-    /// About no transfer yet.
+    /// Creates a reporter without a transfer.
     pub(crate) fn new(json: bool) -> Self {
         Self(Arc::new(Shared {
             transfer: Mutex::default(),
@@ -55,12 +55,12 @@ impl Tell {
         }))
     }
 
-    /// About this one from here on.
+    /// Sets the transfer.
     pub(super) fn about(&self, transfer: &str) {
         transfer.clone_into(&mut self.0.transfer.lock());
     }
 
-    /// A try begins.
+    /// Reports the start of an attempt.
     pub(super) fn begin(&self, via: &str, received: u64, size: u64) {
         *self.0.state.lock() = State {
             begun: Some((Instant::now(), received)),
@@ -72,11 +72,11 @@ impl Tell {
             json!({"via": via, "received": received, "size": size}),
         );
         self.note_if(received > 0, || {
-            format!("going on after {} of {}", bytes(received), bytes(size))
+            format!("resuming after {} of {}", bytes(received), bytes(size))
         });
     }
 
-    /// Who is told how far it is.
+    /// Returns a callback for progress.
     pub(super) fn progress(&self) -> impl Fn(u64, u64) + Send + 'static {
         let tell = self.clone();
         move |done, size| tell.moved(done, size)
@@ -107,42 +107,42 @@ impl Tell {
         }
     }
 
-    /// There is no direct way; the other one is taken.
+    /// Reports that no direct connection is possible and the hub is used instead.
     pub(super) fn no_way(&self, why: &str) {
         self.step("no_direct_way", json!({ "why": why }));
         self.note_if(true, || {
             format!(
-                "no direct way to the agent ({}): through the hub",
+                "no direct connection to the agent ({}); using the hub",
                 output::clean(why)
             )
         });
     }
 
-    /// A try was cut.
+    /// Reports a lost connection.
     pub(super) fn cut(&self, why: &str) {
         let moved = self.0.state.lock().moved;
         self.step("cut", json!({"why": why, "received": moved}));
         self.note_if(true, || {
             format!(
-                "cut after {}: {}; trying again",
+                "connection lost after {}: {}; retrying",
                 bytes(moved),
                 output::clean(why)
             )
         });
     }
 
-    /// Some of a folder is not sent.
+    /// Reports files of a folder that are not sent ([`Omitted`]).
     pub(super) fn left_out(&self, omitted: &Omitted) {
         self.step_left_out(&omitted.to_string());
         self.note_if(true, || format!("not sent: {omitted}"));
     }
 
-    /// The same for programs alone, of what the agent does not send.
+    /// Reports to programs alone which files the agent does not send.
     pub(super) fn step_left_out(&self, why: &str) {
         self.step("left_out", json!({ "why": why }));
     }
 
-    /// A file of an answer is not here.
+    /// Reports a file of an answer that was not saved.
     pub(super) fn elsewhere(&self, name: &str, why: &str) {
         self.step("left_out", json!({"name": name, "why": why}));
         self.note_if(true, || {
@@ -150,7 +150,7 @@ impl Tell {
         });
     }
 
-    /// An archive was sent to the agent.
+    /// Reports a finished upload ([`Offer`]).
     pub(super) fn sent(&self, offer: &Offer, sent: Sent) {
         let is_confirmed = sent == Sent::Confirmed;
         self.step(
@@ -160,7 +160,7 @@ impl Tell {
         self.note_if(true, || sentence(offer.file_count, sent));
     }
 
-    /// An archive has arrived here.
+    /// Reports a finished download ([`Unpacked`]).
     pub(crate) fn done(&self, unpacked: &Unpacked, out: &Path) {
         let out = out.display();
         self.step(
@@ -180,11 +180,11 @@ impl Tell {
         about["type"] = "transfer".into();
         about["transfer"] = self.0.transfer.lock().as_str().into();
         about["step"] = step.into();
-        // Whoever does not read any more has no use for it.
+        // A closed standard output is no error.
         output::json(&about).ok();
     }
 
-    /// A line for people, in place of the bar.
+    /// Prints a line for people, in place of the bar.
     fn note_if(&self, is_so: bool, text: impl FnOnce() -> String) {
         if !is_so || self.0.json {
             return;
@@ -193,7 +193,7 @@ impl Tell {
         output::chat(&text());
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(crate) fn clear(&self) {
         if self.0.state.lock().drawn.take().is_some() {
             output::murmur("\r\u{1b}[K");
@@ -221,7 +221,7 @@ fn bar(done: u64, size: u64, begun: Option<(Instant, u64)>) -> String {
     line
 }
 
-/// A number of bytes as people say it.
+/// Formats a number of bytes.
 pub(crate) fn bytes(bytes: u64) -> String {
     match bytes {
         0..1_000 => format!("{bytes} bytes"),
@@ -237,13 +237,13 @@ fn count(files: u64) -> String {
     }
 }
 
-/// What a person is told of an archive that was sent.
+/// Returns the message for a finished upload.
 fn sentence(files: u64, sent: Sent) -> String {
     let files = count(files);
     match sent {
         Sent::Confirmed => format!("sent {files}"),
         Sent::Unconfirmed => {
-            format!("sent {files}; the agent does not say whether it has them")
+            format!("sent {files}; the agent does not confirm that it has them")
         }
     }
 }
@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn what_no_agent_confirmed_is_not_told_as_if_it_had_arrived() {
         assert_eq!(sentence(1, Sent::Confirmed), "sent 1 file");
-        let unsure = "sent 2 files; the agent does not say whether it has them";
+        let unsure = "sent 2 files; the agent does not confirm that it has them";
         assert_eq!(sentence(2, Sent::Unconfirmed), unsure);
     }
 

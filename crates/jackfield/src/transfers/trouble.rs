@@ -1,4 +1,4 @@
-//! Why a try to move an archive did not work, and what that means for the next one.
+//! Errors of one attempt to transfer an archive, with their meaning for the next attempt.
 
 use std::time::Duration;
 
@@ -11,30 +11,30 @@ use crate::{
     output,
 };
 
-/// How often in a row nothing more may come.
+/// Maximum number of attempts in a row without progress.
 const FRUITLESS: u32 = 5;
-/// How often it is tried in all.
+/// Maximum number of attempts in total.
 const TRIES: u32 = 50;
-/// How long to wait between tries, at first and at most.
+/// Shortest and longest wait between attempts.
 const WAITS: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(8));
 
-/// Why a try did not work.
+/// Error of an attempt.
 #[derive(Debug)]
 pub(super) enum Trouble {
-    /// It was cut: the next try may go on.
+    /// The connection was lost: the next attempt may resume.
     Cut(Stop),
-    /// There is no direct way.
+    /// No direct connection is possible.
     NoWay(String),
-    /// The hub or the agent says no. What came before may be of use some other time.
+    /// The hub or the agent refused. The partial archive may be useful later.
     Refused(Stop),
-    /// The hub knows of no such transfer of ours: it will not come under this id.
+    /// The hub knows no such transfer of this user: this id will never work.
     Unknown(Stop),
-    /// What came is not what was offered: it is of no use to anybody.
+    /// The data do not match the offer, and are useless.
     Bad(Stop),
 }
 
 impl Trouble {
-    /// The way is gone.
+    /// Builds [`Trouble::Cut`] for a lost connection.
     pub(super) fn cut(why: impl std::fmt::Display) -> Self {
         Self::Cut(Stop {
             code: Code::Failed,
@@ -43,7 +43,7 @@ impl Trouble {
         })
     }
 
-    /// What came cannot be taken.
+    /// Builds [`Trouble::Bad`] for data that must be refused.
     fn bad(text: impl std::fmt::Display) -> Self {
         Self::Bad(Stop::new(
             Code::Agent,
@@ -52,21 +52,21 @@ impl Trouble {
         ))
     }
 
-    /// What the agent gives as its reason.
+    /// Builds [`Trouble::Refused`] with the agent's reason.
     pub(super) fn said(reason: &str) -> Self {
         Self::Refused(Stop::new(
             Code::Agent,
             format!("the agent says: {}", output::clean(reason)),
-            "jackfield call AGENT TEXT --with-files packs them anew",
+            "jackfield call AGENT TEXT --with-files packs them again",
         ))
     }
 }
 
-/// There is no direct way, and no other may be taken.
+/// Builds the [`Stop`] for an impossible direct connection, when no other route is allowed.
 pub(super) fn no_way(why: &str) -> Stop {
     Stop {
         code: Code::Failed,
-        text: format!("no direct way to the agent: {why}"),
+        text: format!("no direct connection to the agent: {why}"),
         next: None,
     }
 }
@@ -76,11 +76,11 @@ impl From<Error> for Trouble {
         if let Error::Unreachable { source, .. } = &error
             && exit::answers(&**source)
         {
-            // It was there, and is cut off before it could say a word.
+            // The hub accepted the connection, which was lost before the response.
             return Self::Cut(Stop::from_hub(&Error::Broken, About::Agent));
         }
         let is_passing = match error.code() {
-            // An agent that is away comes back.
+            // An offline agent may return.
             Some("offline" | "busy") => true,
             _ => error.is_passing(),
         };
@@ -91,16 +91,16 @@ impl From<Error> for Trouble {
                 return Self::Unknown(Stop::new(
                     Code::Auth,
                     error.to_string(),
-                    "only who called the agent may have its files, for an hour, so this transfer is forgotten here: \
-                     jackfield call AGENT TEXT --with-files fetches them anew",
+                    "only the caller may download the files of an agent, for one hour, so this transfer is removed here: \
+                     jackfield call AGENT TEXT --with-files downloads them again",
                 ));
             }
-            // An agent that does not come with its ticket never will.
+            // An agent that did not connect for the relay never will.
             Error::Refused { code, .. } if code == "timeout" => {
                 return Self::Refused(Stop::new(
                     Code::Timeout,
                     error.to_string(),
-                    "agents of jackfield connect can do both; --via direct tries without the hub",
+                    "agents of jackfield connect support both routes; --via direct tries without the hub",
                 ));
             }
             _ => {}
@@ -125,11 +125,11 @@ impl From<ChannelError> for Trouble {
 impl From<PartError> for Trouble {
     fn from(error: PartError) -> Self {
         match error {
-            PartError::InUse => Self::cut("another command receives the same files just now"),
+            PartError::InUse => Self::cut("another command is downloading the same files"),
             PartError::Io(_) => Self::Refused(Stop::new(
                 Code::Failed,
                 error.to_string(),
-                "try again when that is mended",
+                "fix this and try again",
             )),
             error => Self::bad(error),
         }
@@ -155,7 +155,7 @@ impl From<RelayError> for Trouble {
     }
 }
 
-/// How often it may still be tried.
+/// Counter of attempts.
 #[derive(Debug)]
 pub(super) struct Tries {
     backoff: Backoff,
@@ -174,7 +174,7 @@ impl Default for Tries {
 }
 
 impl Tries {
-    /// How long to wait before the next try; nothing if there should be none.
+    /// Returns the wait before the next attempt; `None` to give up.
     pub(super) fn next(&mut self, came_further: bool) -> Option<Duration> {
         if came_further {
             self.fruitless = 0;

@@ -1,5 +1,5 @@
-//! What was offered and has not been fetched to its end, for `jackfield fetch`: one small file each, under
-//! `transfers` in the state folder; what has come of the archives lies in `transfers/parts`.
+//! Unfinished downloads, for `jackfield fetch`: one small file each, under `transfers` in the state folder;
+//! partial archives are in `transfers/parts`.
 
 use std::{
     fs::{self, DirBuilder, OpenOptions},
@@ -15,20 +15,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::{exit::Stop, sessions};
 
-/// How long an order is kept that nobody goes on with: as long as what has come.
+/// Time after which an unfinished download is removed: the same as for partial archives.
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
-/// How the names of the files begin; ids may be anything after it, also two dots.
+/// Prefix of the file names; the encoded id follows, which may be anything, even two dots.
 const PREFIX: &str = "fetch-";
 
-/// Files that are to be fetched.
+/// A requested download.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Order {
     pub(crate) hub: String,
     pub(crate) agent: String,
     pub(crate) offer: Offer,
-    /// Where they go.
+    /// Output folder.
     pub(crate) out: PathBuf,
-    /// Whether they replace what is there.
+    /// Whether existing files are replaced.
     pub(crate) overwrite: bool,
 }
 
@@ -39,24 +39,24 @@ impl Order {
     }
 }
 
-/// The folder of orders.
+/// Folder of unfinished downloads.
 #[derive(Debug, Clone)]
 pub(crate) struct Orders {
     folder: PathBuf,
 }
 
 impl Orders {
-    /// Those of this user.
+    /// Opens the folder of this user.
     pub(crate) fn open() -> Result<Self, Stop> {
         let state = sessions::state_folder().ok_or_else(|| {
-            Stop::usage("there is no folder for what is fetched; set HOME or XDG_STATE_HOME")
+            Stop::usage("there is no folder for unfinished downloads; set HOME or XDG_STATE_HOME")
         })?;
         Ok(Self {
             folder: state.join("transfers"),
         })
     }
 
-    /// Where what has come lies.
+    /// Returns the folder of partial archives.
     pub(crate) fn parts(&self) -> PathBuf {
         self.folder.join("parts")
     }
@@ -65,13 +65,13 @@ impl Orders {
         self.folder.join(format!("{PREFIX}{}", encode(transfer)))
     }
 
-    /// Writes an order down.
+    /// Stores an [`Order`].
     pub(crate) fn keep(&self, order: &Order) -> io::Result<()> {
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(&self.folder)?;
-        // Under another name first, so that nobody reads half of it.
+        // Write to a temporary name first, so that no process reads a partial file.
         let draft = self.folder.join(format!(".new-{}", std::process::id()));
         let mut file = OpenOptions::new()
             .write(true)
@@ -83,7 +83,7 @@ impl Orders {
         fs::rename(draft, self.file(&order.offer.transfer_id))
     }
 
-    /// It is done, or cannot be done.
+    /// Removes an order that is done, or cannot be done.
     pub(crate) fn remove(&self, transfer: &str) -> io::Result<()> {
         match fs::remove_file(self.file(transfer)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -91,7 +91,7 @@ impl Orders {
         }
     }
 
-    /// Its archive came: whoever waited for the same one in the same place has it too.
+    /// Removes an order whose archive arrived, and all orders for the same archive and the same folder.
     pub(crate) fn fulfil(&self, order: &Order) -> io::Result<()> {
         for other in self.all()? {
             if other.has_archive_of(order) && other.out == order.out {
@@ -101,7 +101,8 @@ impl Orders {
         self.remove(&order.offer.transfer_id)
     }
 
-    /// Somebody wants it no more: neither the order nor, unless another one is for the same archive, what has come.
+    /// Removes an order that the user no longer wants, with its partial archive, unless a different order
+    /// needs the same archive.
     pub(crate) async fn forget(&self, order: &Order) -> Result<(), PartError> {
         self.remove(&order.offer.transfer_id)?;
         if self.all()?.iter().any(|other| other.has_archive_of(order)) {
@@ -111,12 +112,12 @@ impl Orders {
         part.discard().await
     }
 
-    /// The order of a transfer.
+    /// Returns the [`Order`] of a transfer.
     pub(crate) fn find(&self, transfer: &str) -> io::Result<Option<Order>> {
         read(&self.file(transfer))
     }
 
-    /// All of them, the oldest first. What nobody goes on with is removed.
+    /// Returns all [`Order`]s, oldest first. Removes outdated orders.
     pub(crate) fn all(&self) -> io::Result<Vec<Order>> {
         let entries = match fs::read_dir(&self.folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -141,7 +142,7 @@ impl Orders {
     }
 }
 
-/// Nothing if there is none, or none that this version wrote.
+/// Reads an order; `None` if there is none, or if its format is unknown.
 fn read(file: &Path) -> io::Result<Option<Order>> {
     match fs::read(file) {
         Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),

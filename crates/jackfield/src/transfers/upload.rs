@@ -1,4 +1,4 @@
-//! A folder that is sent to an agent ahead of a message, into the folder that it keeps for this client.
+//! Upload of a folder to an agent before a message, into the folder that the agent keeps for this client.
 
 use std::{path::Path, time::Duration};
 
@@ -18,23 +18,23 @@ use super::{
 };
 use crate::exit::{About, Code, Stop};
 
-/// How long a direct way is looked for.
+/// Time limit for establishing a direct connection.
 pub(super) const DIRECT: Duration = Duration::from_secs(10);
-/// How long an agent may take to say that it expects the archive; those that are not ours never say so.
+/// Time limit for an agent to announce that it expects the archive; third-party agents never do.
 const PREPARED: Duration = Duration::from_secs(3);
-/// How long an agent may take to verify and unpack what came.
+/// Time limit for an agent to verify and unpack an archive.
 const UNPACKED: Duration = Duration::from_secs(120);
 
-/// What is known of an archive that was sent.
+/// Confirmation of an upload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sent {
-    /// The agent verified and unpacked it.
+    /// The agent verified and unpacked the archive.
     Confirmed,
-    /// It left here; the agent says nothing of what it gets.
+    /// The archive was sent; this agent sends no confirmations.
     Unconfirmed,
 }
 
-/// A folder that is to be sent.
+/// An upload.
 #[derive(Debug)]
 pub(crate) struct Upload<'a> {
     pub(crate) hub: &'a Hub,
@@ -45,7 +45,7 @@ pub(crate) struct Upload<'a> {
 }
 
 impl Upload<'_> {
-    /// Sends it; what the agent has already is not sent again.
+    /// Runs the upload. Data that the agent already has are not sent again.
     pub(crate) async fn run(&self, folder: &Path) -> Result<(), Stop> {
         let bundle = self.packed(folder).await?;
         let sent = self.send(&bundle).await.map_err(|trouble| match trouble {
@@ -68,7 +68,7 @@ impl Upload<'_> {
                 return Err(Stop::usage(text));
             }
             Err(error) => {
-                let next = "send a folder below it, or remove what is not needed";
+                let next = "send a folder inside it, or remove files that are not needed";
                 return Err(Stop::new(Code::Failed, format!("{shown}: {error}"), next));
             }
         };
@@ -81,7 +81,7 @@ impl Upload<'_> {
         bundle.ok_or_else(|| {
             let text = match omitted.is_empty() {
                 true => format!("there are no files in {shown}"),
-                false => format!("there are no files to send in {shown}, only what is not sent"),
+                false => format!("there are no files to send in {shown}, only excluded ones"),
             };
             Stop::new(Code::Usage, text, "name another folder with --upload DIR")
         })
@@ -91,7 +91,7 @@ impl Upload<'_> {
         Stop::new(
             stop.code,
             format!("the files did not reach {}: {}", self.agent, stop.text),
-            "the same command goes on where it was",
+            "run the same command to resume",
         )
     }
 
@@ -113,7 +113,7 @@ impl Upload<'_> {
                     continue;
                 }
                 Trouble::Cut(stop) => stop,
-                // Where there was a way, there may be one again.
+                // A direct connection worked before, so it may work again.
                 Trouble::NoWay(why) if had > 0 => no_way(&why),
                 trouble => return Err(trouble),
             };
@@ -126,7 +126,7 @@ impl Upload<'_> {
         }
     }
 
-    /// One try; if it fails, with how much the agent had before it.
+    /// Tries once. The error ([`Trouble`]) includes the number of bytes that the agent had before.
     async fn attempt(
         &self,
         bundle: &Bundle,
@@ -143,7 +143,7 @@ impl Upload<'_> {
         let announced = self.hub.announce(self.agent, &told, Some(self.client_id));
         let announced = announced.await.map_err(|error| {
             let trouble = match is_first {
-                // Nothing was cut yet: it is simply not there.
+                // On the first attempt no connection was lost; the agent is simply not there.
                 true => Trouble::Refused(Stop::from_hub(&error, About::Agent)),
                 false => error.into(),
             };
@@ -159,7 +159,8 @@ impl Upload<'_> {
         self.tell.begin(via.tried(), offset, offer.zip_size);
         let moved = match via {
             Via::Hub => {
-                // All of it came, and then something happened: the hub passes no empty rest on.
+                // The agent already had everything when the connection was lost; the hub forwards no empty
+                // body, so send all again.
                 let from = if offset < offer.zip_size { offset } else { 0 };
                 let body = through_hub::body(bundle, from, self.tell.progress());
                 transfer.upload(from, body).await.map_err(Trouble::from)
@@ -169,7 +170,7 @@ impl Upload<'_> {
         match moved {
             Ok(()) if answers => self.unpacked(&mut line).await.map(|()| Sent::Confirmed),
             Ok(()) => Ok(Sent::Unconfirmed),
-            // It may have said why.
+            // The agent may have sent a reason.
             Err(Trouble::Cut(stop)) => match timeout(REASON, line.word()).await {
                 Ok(Word::Failed(reason)) => Err(reason),
                 _ => Err(Trouble::Cut(stop)),
@@ -192,7 +193,7 @@ impl Upload<'_> {
         Ok(send(&mut channel, bundle, offset, self.tell.progress()).await?)
     }
 
-    /// Waits until the agent has verified and unpacked it.
+    /// Waits until the agent has verified and unpacked the archive ([`Word::Received`]).
     async fn unpacked(&self, line: &mut Line) -> Result<(), Trouble> {
         let answer = async {
             loop {
@@ -206,7 +207,7 @@ impl Upload<'_> {
         };
         match timeout(UNPACKED, answer).await {
             Ok(answer) => answer,
-            Err(_) => Err(Trouble::cut("the agent does not say that it has them")),
+            Err(_) => Err(Trouble::cut("the agent did not confirm the upload")),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `jackfield add MULTIADDR`: lets the hub keep a connection with a libp2p peer.
+//! `jackfield add MULTIADDR`: adds a libp2p peer to the hub.
 
 use std::{process::ExitCode, time::Duration};
 
@@ -16,15 +16,15 @@ use crate::{
     shell,
 };
 
-/// How long another hub is asked for its address among peers, which is a kindness.
+/// Time limit for asking a hub for its libp2p address, which only improves a hint.
 const KINDNESS: Duration = Duration::from_secs(3);
 
-/// Where the hub at a URL is among peers, if it says so to somebody without a token.
+/// Returns the libp2p address of the hub at a URL, if the hub reveals the address without a token.
 pub(super) async fn address_of_hub(url: &str) -> Option<String> {
     let hub = Hub::new(Address::new(url).ok()?).ok()?;
     let listed = client::ask_within(KINDNESS, &hub, Method::GET, "/peers?format=list", None);
     let listed = listed.await.ok()?;
-    // The one that nobody had to register.
+    // Only the hub's own entry has no time of registration.
     let own = listed
         .as_array()?
         .iter()
@@ -34,12 +34,12 @@ pub(super) async fn address_of_hub(url: &str) -> Option<String> {
 }
 
 impl Add {
-    /// Whether the argument is an address of a peer.
+    /// Returns whether the argument is a peer's address.
     pub(super) fn is_peer(&self) -> bool {
         self.target.starts_with('/')
     }
 
-    /// The first flag that means nothing to a peer.
+    /// Returns the first flag that does not apply to peers.
     fn flag_for_servers(&self) -> Option<&'static str> {
         let given = [
             ("--as", self.id.is_some()),
@@ -55,7 +55,7 @@ impl Add {
     pub(super) async fn run_peer(self) -> Result<ExitCode> {
         if let Some(flag) = self.flag_for_servers() {
             let text = format!("{flag} is for A2A servers, and {} is a peer", self.target);
-            return Err(Stop::new(Code::Usage, text, "leave it out").into());
+            return Err(Stop::new(Code::Usage, text, "remove the flag").into());
         }
         let hub = self.client.connect().await?;
         let body = json!({ "address": self.target, "keep": self.keep });
@@ -65,7 +65,7 @@ impl Add {
             Err(Error::Refused { status: 404, .. }) => {
                 return Err(Stop::new(
                     Code::Missing,
-                    "this hub is no peer among peers",
+                    "libp2p is not enabled on this hub",
                     "start it with enabled = true in [p2p], or name another with --hub URL",
                 )
                 .into());
@@ -85,11 +85,12 @@ impl Add {
                 format!("try it: {call}")
             }
             ("online", None) => {
-                "it brought no agents: it may have none, or not let this hub hand off".to_owned()
+                "it brought no agents: it may have none, or not allow handoffs of this hub"
+                    .to_owned()
             }
             _ => {
                 let rm = shell::command("rm", &[&format!("/p2p/{id}")], "", &flags);
-                format!("it is dialled again and again; {rm} ends that")
+                format!("the hub keeps dialling it; {rm} removes it")
             }
         });
         Ok(Code::Ok.into())

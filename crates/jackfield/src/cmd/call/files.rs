@@ -1,4 +1,4 @@
-//! The files of a call: a folder that is sent ahead, and what the agent made, fetched afterwards.
+//! Files of a call: a folder sent before the call, and files of the agent fetched after the call.
 
 use std::path::{Path, PathBuf};
 
@@ -21,26 +21,26 @@ use crate::{
     },
 };
 
-/// What to do about files.
+/// Options for files.
 #[derive(Debug, Args)]
 #[command(
     next_help_heading = "Files",
     group = ArgGroup::new("moves").args(["with_files", "upload"]).multiple(true)
 )]
 pub(super) struct Files {
-    /// Fetch the files that the agent keeps for you, and those that it hands over
+    /// Download the files that the agent keeps for you, and those in its answer
     #[arg(long, conflicts_with = "detach")]
     with_files: bool,
-    /// Where they go [default: AGENT-files]
+    /// Write downloads to this folder [default: AGENT-files]
     #[arg(long, value_name = "DIR", requires = "with_files")]
     out: Option<PathBuf>,
-    /// Replace files that are there already
+    /// Replace existing files
     #[arg(long, requires = "with_files")]
     overwrite: bool,
-    /// Send the files of this folder ahead, to where the agent works for you
+    /// Upload this folder to the agent before the call
     #[arg(long, value_name = "DIR", conflicts_with = "wait_online")]
     upload: Option<PathBuf>,
-    /// Which way files go
+    /// Transfer by this route
     #[arg(
         long,
         value_enum,
@@ -49,7 +49,7 @@ pub(super) struct Files {
         requires = "moves"
     )]
     via: Via,
-    /// For whom the agent keeps files apart [default: a name of this user and machine]
+    /// Keep files on the agent's side separate under this id [default: a name of this user and machine]
     #[arg(long, value_name = "ID", value_parser = client_id::parse)]
     client: Option<String>,
     #[arg(skip)]
@@ -57,12 +57,12 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// Whether files can go where they should, before anything is done.
+    /// Checks the output folder before any work is done.
     pub(super) fn check(&self, agent: &str) -> Result<(), Stop> {
         if !self.with_files {
             return Ok(());
         }
-        // Who reads the answer is not who waits for the files.
+        // The reader of the answer may close standard output; the download must continue.
         output::outlive_reader();
         check_out(&self.out(agent))
     }
@@ -71,12 +71,12 @@ impl Files {
         self.out.clone().unwrap_or_else(|| default_out(agent))
     }
 
-    /// Who takes the files of the answer itself, if they are wanted.
+    /// Returns [`Handed`], the receiver of files in the answer, if files are wanted.
     pub(super) fn handed(&self) -> Option<&Handed> {
         self.with_files.then_some(&self.handed)
     }
 
-    /// Says in the call whose files it is about.
+    /// Adds the client id to the [`CallBuilder`], by which the agent finds the files.
     pub(super) fn name(&self, call: CallBuilder) -> Result<CallBuilder> {
         Ok(
             match (self.with_files, self.upload.is_some(), &self.client) {
@@ -94,7 +94,7 @@ impl Files {
         }
     }
 
-    /// Sends the folder ahead, if there is one, unless somebody interrupts it.
+    /// Uploads the folder ([`Upload`]), if one was given, unless interrupted.
     pub(super) async fn send(&self, hub: &Hub, agent: &str, json: bool) -> Result<Code> {
         let Some(folder) = &self.upload else {
             return Ok(Code::Ok);
@@ -113,14 +113,14 @@ impl Files {
             sent = upload.run(folder) => sent?,
             _ = interrupt.recv() => {
                 tell.clear();
-                output::chat("interrupted; the same command goes on where it was");
+                output::chat("interrupted; run the same command to resume");
                 return Ok(Code::Interrupted);
             }
         }
         Ok(Code::Ok)
     }
 
-    /// Fetches what the agent offers, if that was asked for.
+    /// Downloads the files that the agent offers ([`Delivery`]), if requested.
     pub(super) async fn fetch(
         &self,
         hub: &Hub,
@@ -173,16 +173,16 @@ impl Files {
     }
 }
 
-/// The agent has files and offers none; why, it has said.
+/// Builds the [`Stop`] for an agent that has files and offers none; the agent's reason was printed before.
 fn withheld() -> Stop {
     Stop::new(
         Code::Agent,
         "the agent's files were not sent",
-        "have it remove what you do not need, or ask for less, and call again",
+        "have the agent remove files that you do not need, or ask for fewer, and call again",
     )
 }
 
-/// A place that means the same wherever somebody goes on.
+/// Returns an absolute path, valid in every working directory of a later resume.
 pub(in crate::cmd) fn absolute(path: &Path) -> Result<PathBuf> {
-    std::path::absolute(path).with_context(|| format!("cannot tell where {} is", path.display()))
+    std::path::absolute(path).with_context(|| format!("cannot resolve the path {}", path.display()))
 }

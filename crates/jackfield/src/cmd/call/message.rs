@@ -1,4 +1,4 @@
-//! What is said in a call: the words typed or piped in, and files with their bytes.
+//! Message of a call: text from the arguments or standard input, and attached files.
 
 use std::{
     fs::File,
@@ -10,19 +10,19 @@ use jackfield_sdk::Part;
 
 use crate::exit::{Code, Stop};
 
-/// What a hub takes in one message, unless it is configured otherwise.
+/// Default limit of a hub for one message, in bytes.
 const MESSAGE_MAX: usize = 8 << 20;
-/// All files of a call: base64 makes a third more of them, and the message around them needs some room.
+/// Limit for all files of a call, in bytes: base64 adds a third, and the message around needs some room.
 const FILES_MAX: usize = MESSAGE_MAX / 4 * 3 - (64 << 10);
 
-/// What is said.
+/// Message of a call.
 #[derive(Debug)]
 pub(in crate::cmd) struct Message {
     pub(in crate::cmd) text: Option<String>,
     pub(in crate::cmd) parts: Vec<Part>,
 }
 
-/// Reads what is to be said. Blocks while somebody pipes it in.
+/// Reads the [`Message`]. Blocks until the end of piped standard input.
 pub(in crate::cmd) fn read(text: Option<&str>, files: &[PathBuf]) -> Result<Message, Stop> {
     let text = match text {
         Some("-") => Some(read_stdin()?),
@@ -34,7 +34,7 @@ pub(in crate::cmd) fn read(text: Option<&str>, files: &[PathBuf]) -> Result<Mess
     if text.is_none() && files.is_empty() {
         return Err(Stop::new(
             Code::Usage,
-            "there is nothing to say",
+            "the message is empty",
             "give TEXT, pipe it in, or send a file with -f",
         ));
     }
@@ -51,12 +51,12 @@ pub(in crate::cmd) fn read_stdin() -> Result<String, Stop> {
     stdin.read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() > MESSAGE_MAX {
         let text = format!("standard input has more than {} MiB", MESSAGE_MAX >> 20);
-        return Err(Stop::new(Code::Usage, text, "say less, or a link to it"));
+        return Err(Stop::new(Code::Usage, text, "send less, or a link to it"));
     }
     String::from_utf8(bytes).map_err(|_| {
         Stop::new(
             Code::Usage,
-            "standard input is not text in UTF-8",
+            "standard input is not UTF-8 text",
             "save it to a file and send that with -f FILE",
         )
     })
@@ -77,7 +77,7 @@ fn part(path: &Path, room: &mut usize) -> Result<Part, Stop> {
         .map_err(unreadable)?;
     *room = room.checked_sub(bytes.len()).ok_or_else(|| {
         let text = format!(
-            "{} makes it more than the {} KiB of files that fit into one message",
+            "with {} the files exceed the {} KiB that fit into one message",
             path.display(),
             FILES_MAX >> 10
         );
@@ -94,7 +94,7 @@ fn part(path: &Path, room: &mut usize) -> Result<Part, Stop> {
     Ok(Part::File(file))
 }
 
-/// The media types of what people send to agents.
+/// Returns the media type of common files, by extension.
 fn mime(path: &Path) -> Option<&'static str> {
     let extension = path.extension()?.to_str()?.to_ascii_lowercase();
     Some(match extension.as_str() {

@@ -1,5 +1,5 @@
-//! What `connect` tells while it runs: `connected as ID` on standard output, everything else on standard error. With
-//! `--json` every event is one object per line on standard output.
+//! Messages of `connect`: `connected as ID` to standard output, all other lines to standard error. With
+//! `--json` each event is one object per line on standard output.
 
 use jackfield_connect::{Ended, News};
 use parking_lot::Mutex;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::output;
 
-/// What was told already.
+/// Printer of events.
 #[derive(Debug)]
 pub(super) struct Chatter {
     id: String,
@@ -17,10 +17,10 @@ pub(super) struct Chatter {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Where the hub is.
+    /// Current address of the hub.
     hub: String,
     was_attached: bool,
-    /// Why there is no connection, as it was told last: the same reason is not told again and again.
+    /// Last printed reason for the lost connection; the same reason is not printed again.
     cut: Option<String>,
 }
 
@@ -36,7 +36,7 @@ impl Chatter {
         }
     }
 
-    /// Tells what happened. Nobody may be reading.
+    /// Prints an event ([`News`]). Write errors are ignored.
     pub(super) fn tell(&self, news: &News) {
         let mut state = self.state.lock();
         if let News::Moved { hub } = news {
@@ -51,7 +51,7 @@ impl Chatter {
                 state.was_attached = true;
                 output::line(&format!("connected as {}", self.id)).ok();
             }
-            News::Attached => output::chat("connected again"),
+            News::Attached => output::chat("reconnected"),
             News::Cut { why, .. } => {
                 if state.cut.as_ref() == Some(why) {
                     return;
@@ -59,12 +59,9 @@ impl Chatter {
                 state.cut = Some(why.clone());
                 let why = output::clean(why);
                 output::chat(&match state.was_attached {
-                    true => format!(
-                        "the connection to {} is gone: {why}; trying again",
-                        state.hub
-                    ),
+                    true => format!("lost the connection to {}: {why}; retrying", state.hub),
                     false => {
-                        format!("{why}; trying until it works (start a hub with: jackfield serve)")
+                        format!("{why}; retrying (start a hub with: jackfield serve)")
                     }
                 });
                 return;
@@ -78,7 +75,7 @@ impl Chatter {
                 output::clean(session)
             )),
             News::Waiting { ahead, .. } => {
-                output::chat(&format!("waiting for a free place, {ahead} before it"));
+                output::chat(&format!("waiting for a free slot, {ahead} ahead of it"));
             }
             News::Ended {
                 caller, how, took, ..
@@ -143,5 +140,5 @@ impl Chatter {
 }
 
 fn who(caller: Option<&str>) -> String {
-    output::clean(caller.unwrap_or("somebody"))
+    output::clean(caller.unwrap_or("an unknown caller"))
 }

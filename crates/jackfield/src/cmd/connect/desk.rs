@@ -1,5 +1,5 @@
-//! Where the owner of a connected agent may sit: at the terminal, where questions are shown one after another, or nowhere,
-//! and then it is said how else to answer.
+//! Approval prompts for the owner of a connected agent: at the terminal, one after the other. Without a
+//! terminal, the program prints how to answer elsewhere.
 
 use std::{future::pending, sync::Arc};
 
@@ -17,10 +17,10 @@ use crate::{
     shell,
 };
 
-/// How many questions may wait to be handed over; more wait before they are.
+/// Capacity of the queue of questions; further questions wait before the queue.
 const WAITING: usize = 16;
 
-/// The terminal if somebody is there; JSON is for programs.
+/// Returns the terminal if a user is there. JSON output is for programs, so no prompts.
 pub(super) fn find(json: bool, flags: String) -> Arc<dyn Desk> {
     if json || !prompt::somebody_is_there() {
         return Arc::new(Nowhere { json, flags });
@@ -34,10 +34,10 @@ pub(super) fn find(json: bool, flags: String) -> Arc<dyn Desk> {
     })
 }
 
-/// A question, and where its answer is awaited.
+/// A question, and the channel for the [`Decision`].
 type Question = (Request, oneshot::Sender<Decision>);
 
-/// The terminal at which the agent was connected.
+/// Prompts at the terminal where the agent was connected.
 #[derive(Debug)]
 struct Terminal {
     questions: mpsc::Sender<Question>,
@@ -59,7 +59,7 @@ impl Desk for Terminal {
     }
 }
 
-/// Shows questions one after another. One that was answered elsewhere is withdrawn.
+/// Shows questions one after the other. A question that was answered elsewhere is withdrawn.
 async fn show(mut waiting: mpsc::Receiver<Question>, flags: String) {
     let mut typed = None;
     while let Some((request, mut answer)) = waiting.recv().await {
@@ -67,13 +67,13 @@ async fn show(mut waiting: mpsc::Receiver<Question>, flags: String) {
             continue;
         }
         let lines = typed.get_or_insert_with(prompt::lines);
-        // What was typed before the question was seen is no answer to it.
+        // Lines typed before the question was shown are no answer.
         while lines.try_recv().is_ok() {}
         let ask = as_ask(&request);
         output::murmur(&asks::question(&ask));
         tokio::select! {
             line = lines.recv() => match line {
-                // Whoever asked may have been told elsewhere in this very moment.
+                // The question may have been answered elsewhere at this very moment.
                 Some(line) => drop(answer.send(decision(&ask, &line))),
                 None => {
                     output::chat("");
@@ -85,9 +85,9 @@ async fn show(mut waiting: mpsc::Receiver<Question>, flags: String) {
     }
 }
 
-/// A question as the hub shows it.
+/// Converts a [`Request`] into the hub's format.
 fn as_ask(request: &Request) -> Value {
-    let caller = request.caller.as_deref().unwrap_or("somebody");
+    let caller = request.caller.as_deref().unwrap_or("an unknown caller");
     json!({
         "id": request.ask_id,
         "kind": "approval",
@@ -105,7 +105,7 @@ fn decision(ask: &Value, line: &str) -> Decision {
     }
 }
 
-/// Nobody is here.
+/// Replacement for a terminal, if there is none.
 #[derive(Debug)]
 struct Nowhere {
     json: bool,
@@ -126,7 +126,7 @@ impl Desk for Nowhere {
     }
 }
 
-/// Says how somebody can answer from elsewhere.
+/// Prints how to answer from elsewhere.
 fn say_how(request: &Request, flags: &str) {
     let tool = output::clean(&request.tool);
     let arguments = output::clean(&request.arguments.to_string());
@@ -134,9 +134,9 @@ fn say_how(request: &Request, flags: &str) {
         Some(call) => {
             let about = [&**call, &request.ask_id];
             let answer = shell::command("task answer", &about, "--approve", flags);
-            format!("it asks to use {tool} {arguments}\nanswer with: {answer} (or --deny)")
+            format!("the agent asks to use {tool} {arguments}\nanswer with: {answer} (or --deny)")
         }
-        None => format!("it asks to use {tool} {arguments}; answer at the hub"),
+        None => format!("the agent asks to use {tool} {arguments}; answer at the hub"),
     });
 }
 

@@ -1,4 +1,4 @@
-//! The kinds of agents that can be connected, as they are typed, and the driver of each.
+//! Kinds of agents that can be connected, with their arguments and drivers.
 
 use std::{
     path::{Path, PathBuf},
@@ -22,7 +22,7 @@ use jackfield_sdk::Failure;
 
 use crate::exit::Stop;
 
-/// Flags of ours that hardly any program has, so that whoever types one after a program means us.
+/// Our flags that hardly any program has; a user who types such a flag after a program means us.
 const OURS: [&str; 8] = [
     "--as",
     "--hub",
@@ -34,70 +34,70 @@ const OURS: [&str; 8] = [
     "--allow-private",
 ];
 
-/// What stands for a command, or for an address, where we print a line to be completed and copied.
+/// Placeholders for a command and for an address in printed command lines.
 pub(crate) const COMMAND: &str = "COMMAND";
 pub(crate) const URL: &str = "URL";
 
-/// The longest part of an id that is made of a name.
+/// Maximum length of each name in a generated id.
 const LONGEST: usize = 48;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Kind {
-    /// Claude Code; what follows -- goes to it
+    /// Connect Claude Code; arguments after -- go to it
     Claude {
-        /// Its own flags, such as --model
+        /// Pass these flags to Claude Code, such as --model
         #[arg(last = true, value_name = "FLAGS")]
         args: Vec<String>,
     },
-    /// An agent that speaks the Agent Client Protocol on its standard input and output
+    /// Connect a program that speaks the Agent Client Protocol on standard input and output
     Acp {
         #[command(flatten)]
         command: Command,
     },
-    /// Any command: the prompt on its standard input, or in place of {prompt} in an argument
+    /// Connect any command: it gets the prompt on standard input, or in place of {prompt} in an argument
     Exec {
-        /// What it reads and prints: text, or one JSON object per line
+        /// Exchange text, or one JSON object per line
         #[arg(long, value_enum, default_value_t)]
         format: Lines,
         #[command(flatten)]
         command: Command,
     },
-    /// An agent behind HTTP: a card with skills, or one address that takes messages
+    /// Connect an agent behind HTTP: one with a card of skills, or one address that takes messages
     Http {
-        /// Where it is
+        /// Use the agent at this URL
         url: String,
         #[command(flatten)]
         key: Key,
     },
-    /// A server that speaks OpenAI's chat completions, such as Ollama or vLLM
+    /// Connect a server with OpenAI's chat completions API, such as Ollama or vLLM
     Openai {
-        /// Where its API is, with or without /v1
+        /// Use the API at this URL, with or without /v1
         url: String,
-        /// The model [default: the first that it lists]
+        /// Use this model [default: the first that the server lists]
         #[arg(long)]
         model: Option<String>,
-        /// What the model is told before everything else
+        /// Start each conversation with this system prompt
         #[arg(long, value_name = "TEXT")]
         system: Option<String>,
         #[command(flatten)]
         key: Key,
     },
-    /// An A2A server that the hub cannot reach by itself
+    /// Connect an A2A server that the hub cannot reach by itself
     A2a {
-        /// Where it or its card is
+        /// Use the server, or its card, at this URL
         url: String,
         #[command(flatten)]
         key: Key,
     },
 }
 
-/// A program and what it is told; flags for us come before it.
+/// A program with its arguments; our own flags come before.
 #[derive(Debug, Args)]
 pub(super) struct Command {
-    /// The program
+    /// Run this program
     #[arg(value_name = "COMMAND")]
     program: String,
-    /// What it is told
+    /// Pass these arguments
     #[arg(
         trailing_var_arg = true,
         allow_hyphen_values = true,
@@ -106,10 +106,10 @@ pub(super) struct Command {
     args: Vec<String>,
 }
 
-/// Where the key for a server is.
+/// Location of the key for a server.
 #[derive(Debug, Args)]
 pub(super) struct Key {
-    /// The variable of the environment that holds its key
+    /// Send the key in this environment variable
     #[arg(long, value_name = "NAME")]
     key_env: Option<String>,
 }
@@ -121,7 +121,7 @@ pub(super) enum Lines {
     Jsonl,
 }
 
-/// What a driver is made with, whatever its kind.
+/// Common settings for all drivers.
 pub(super) struct Surroundings<'a> {
     pub(super) dir: PathBuf,
     pub(super) pass: Vec<String>,
@@ -132,7 +132,7 @@ pub(super) struct Surroundings<'a> {
 }
 
 impl Kind {
-    /// The driver. Nothing is started yet.
+    /// Creates the [`Driver`]. Starts no process yet.
     pub(super) fn driver(&self, with: &Surroundings<'_>) -> Result<Arc<dyn Driver>> {
         if let Some(wanted) = self.unreplaced() {
             return Err(Stop::usage(wanted).into());
@@ -142,7 +142,8 @@ impl Kind {
         Ok(match self {
             Self::Claude { args } => {
                 if !with.is_trusted && Claude::skips_permissions(args) {
-                    let text = "Claude Code would ask nobody before it uses a tool; say --trust if that is what you want";
+                    let text =
+                        "Claude Code would use tools without approval; add --trust to allow this";
                     return Err(Stop::usage(text).into());
                 }
                 let spec = with.spec("claude", args);
@@ -193,26 +194,26 @@ impl Kind {
         })
     }
 
-    /// What to put in the place of a word that stands for something of the user's and was copied as it is.
+    /// Returns an error text if the user copied a placeholder without replacing it.
     fn unreplaced(&self) -> Option<String> {
         match self {
             Self::Acp { command } | Self::Exec { command, .. } if command.program == COMMAND => {
                 Some(format!(
-                    "{COMMAND} stands for the command that the agent is to run: type that in its place, such as exec tr a-z A-Z"
+                    "{COMMAND} is a placeholder: replace it by the command that runs the agent, such as exec tr a-z A-Z"
                 ))
             }
             Self::Http { url, .. } | Self::Openai { url, .. } | Self::A2a { url, .. }
                 if url == URL =>
             {
                 Some(format!(
-                    "{URL} stands for the address of the server: type that in its place, such as http://127.0.0.1:8000"
+                    "{URL} is a placeholder: replace it by the address of the server, such as http://127.0.0.1:8000"
                 ))
             }
             _ => None,
         }
     }
 
-    /// A program, and a flag of ours that is told to it.
+    /// Returns the program and one of our flags that was passed to the program by mistake.
     pub(super) fn misplaced(&self) -> Option<(&str, &str)> {
         let (Self::Acp { command } | Self::Exec { command, .. }) = self else {
             return None;
@@ -222,7 +223,7 @@ impl Kind {
         Some((command.name(), flag))
     }
 
-    /// Whether a shell would read what callers say as commands.
+    /// Returns whether a shell would interpret the caller's text as commands.
     pub(super) fn lets_callers_command(&self) -> bool {
         let Self::Exec { command, .. } = self else {
             return false;
@@ -230,7 +231,7 @@ impl Kind {
         is_read_as_commands(&command.program, &command.args)
     }
 
-    /// What the agent is called if nobody says: the program or the kind, and the machine.
+    /// Returns the default id: the program or the kind, and the machine's name.
     pub(super) fn default_id(&self) -> String {
         let what = match self {
             Self::Claude { .. } => "claude",
@@ -247,7 +248,7 @@ impl Kind {
 }
 
 impl Command {
-    /// The name of the program, without its path.
+    /// Returns the name of the program, without path.
     fn name(&self) -> &str {
         let name = Path::new(&self.program).file_stem();
         name.and_then(|name| name.to_str()).unwrap_or("command")
@@ -266,7 +267,7 @@ impl Surroundings<'_> {
     }
 }
 
-/// An id of two names: what an id cannot have becomes a dash.
+/// Builds an id of two names; invalid characters become dashes.
 fn id_of(what: &str, host: &str) -> String {
     let clean = |name: &str| {
         let name: String = name

@@ -1,4 +1,4 @@
-//! Who needs no token: what the running hub says, else what its configuration does.
+//! Check of the need for tokens: asks the running hub, else reads the configuration.
 
 use http::Method;
 use jackfield_kit::auth::Trust;
@@ -11,13 +11,13 @@ use crate::client::{self, Client};
 
 const CHECK: &str = "access";
 
-/// Nobody comes without a token who should not. `is_here`: a hub is ready on this machine.
+/// Checks that no client gets access without a token by mistake. `is_here`: a hub is ready on this machine.
 pub(super) async fn look(client: &Client, config: &Config, is_here: bool) -> Finding {
     let is_open = match is_here {
         true => is_open(client, config).await,
         false => None,
     };
-    // Flags of `serve` may ask for tokens where the file does not.
+    // Flags of `serve` may require tokens even if the file does not.
     if is_open == Some(false) {
         return Finding::ok(CHECK, "every request needs a token");
     }
@@ -28,17 +28,17 @@ pub(super) async fn look(client: &Client, config: &Config, is_here: bool) -> Fin
         Trust::Nobody => Finding::ok(CHECK, "every request needs a token"),
         Trust::ThisMachine => Finding::ok(
             CHECK,
-            "programs of the hub's user on this machine need no token, everybody else does",
+            "programs of the hub's user on this machine need no token, all others do",
         ),
         Trust::Everybody => Finding::warn(
             CHECK,
-            "insecure is set: anybody who reaches the hub may do everything",
-            "leave insecure out, and make tokens with: jackfield token create",
+            "insecure is set: every client that reaches the hub may do everything",
+            "remove insecure, and create tokens with: jackfield token create",
         ),
     }
 }
 
-/// Whether the hub here takes a request without a token; nothing if it does not say.
+/// Returns whether the local hub accepts a request without a token; `None` if unknown.
 async fn is_open(client: &Client, config: &Config) -> Option<bool> {
     let hub = client.connect_or_local(config).await.ok()?;
     let at = Address::new(hub.address().base()).ok()?;

@@ -1,4 +1,4 @@
-//! What is looked at of a hub: its configuration, its data directory, its database, its secrets, its address.
+//! Checks of a hub: configuration, data directory, database, secrets, address.
 
 use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt, path::Path, time::Duration};
 
@@ -26,10 +26,10 @@ use crate::{
     output::text,
 };
 
-/// How long a hub may take to say that it is ready.
+/// Time limit for a hub to report that it is ready.
 const PROBE: Duration = Duration::from_secs(5);
 
-/// The configuration can be read.
+/// Checks that the configuration is valid.
 pub(super) fn configuration(
     file: Option<&Path>,
     overrides: Overrides,
@@ -38,9 +38,9 @@ pub(super) fn configuration(
     match config_file::load(file, overrides) {
         Ok(config) => {
             let found = match file {
-                Some(file) => format!("{} is right", file.display()),
-                None if Path::new(DEFAULT_FILE).exists() => format!("{DEFAULT_FILE} is right"),
-                None => format!("no {DEFAULT_FILE} here; the defaults hold"),
+                Some(file) => format!("{} is valid", file.display()),
+                None if Path::new(DEFAULT_FILE).exists() => format!("{DEFAULT_FILE} is valid"),
+                None => format!("no {DEFAULT_FILE} here; the defaults apply"),
             };
             (Some(config), Finding::ok(check, found))
         }
@@ -50,19 +50,19 @@ pub(super) fn configuration(
                 return (None, Finding::fail(check, &stop.text, remedy));
             }
             let found = format!("{error:#}");
-            let remedy = "change or remove what is named; jackfield.example.toml shows all keys";
+            let remedy = "correct or remove the named key; jackfield.example.toml shows all keys";
             (None, Finding::fail(check, found.trim_end(), remedy))
         }
     }
 }
 
-/// The data directory is there, ours, and nobody else's.
+/// Checks that the data directory exists, is writable, and is private.
 pub(super) fn data_dir(data_dir: &Path) -> Vec<Finding> {
     let check = "data directory";
     let shown = data_dir.display();
     let meta = match fs::metadata(data_dir) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let found = format!("{shown} is not there yet; a hub makes it at its first start");
+            let found = format!("{shown} does not exist yet; a hub creates it at its first start");
             return vec![Finding::ok(check, found)];
         }
         Err(error) => {
@@ -76,7 +76,7 @@ pub(super) fn data_dir(data_dir: &Path) -> Vec<Finding> {
         let remedy = "move it away, or name another with --data-dir";
         return vec![Finding::fail(
             check,
-            format!("{shown} is no directory"),
+            format!("{shown} is not a directory"),
             remedy,
         )];
     }
@@ -105,13 +105,13 @@ pub(super) fn data_dir(data_dir: &Path) -> Vec<Finding> {
     findings
 }
 
-/// The database is sound and of a version we know.
+/// Checks that the database is sound and has a known version.
 pub(super) fn database(data_dir: &Path) -> Finding {
     let check = "database";
     let report = match jackfield_store::check(data_dir) {
         Ok(report) => report,
         Err(CheckError::NoDatabase(_)) => {
-            return Finding::ok(check, "none yet; a hub makes it at its first start");
+            return Finding::ok(check, "none yet; a hub creates it at its first start");
         }
         Err(error) => {
             return Finding::fail(
@@ -150,9 +150,9 @@ pub(super) fn database(data_dir: &Path) -> Finding {
     }
     let mut found = format!("sound, {}, schema {}", size(report.size), report.schema);
     if report.schema < report.known_schema {
-        found += "; the next start brings it up to date, after a copy";
+        found += "; the next start upgrades it, after a copy";
     } else if report.schema > report.known_schema {
-        found += ", of a newer Jackfield, which this one can use";
+        found += ", written by a newer Jackfield, which this one can use";
     }
     if let Some(counts) = report.counts {
         found += &format!(
@@ -163,7 +163,7 @@ pub(super) fn database(data_dir: &Path) -> Finding {
     Finding::ok(check, found)
 }
 
-/// The secrets are for their owner's eyes only.
+/// Checks that only the owner can read the secrets.
 pub(super) fn secrets(data_dir: &Path) -> Finding {
     let check = "secrets";
     let mut known = Vec::new();
@@ -178,7 +178,7 @@ pub(super) fn secrets(data_dir: &Path) -> Finding {
         match jackfield_store::secrets::load(data_dir, name) {
             Ok(Some(_)) => known.push(name),
             Ok(None) => {}
-            // It names file and remedy.
+            // The error names file and remedy.
             Err(error) => {
                 return Finding::fail(check, error.to_string(), "then start the hub again");
             }
@@ -196,12 +196,13 @@ pub(super) fn secrets(data_dir: &Path) -> Finding {
         }
     }
     match known.as_slice() {
-        [] => Finding::ok(check, "none yet; a hub makes them at its first start"),
+        [] => Finding::ok(check, "none yet; a hub creates them at its first start"),
         known => Finding::ok(check, format!("{}: for their owner only", known.join(", "))),
     }
 }
 
-/// A hub that runs on this machine has its data in this directory, or somebody looks at the wrong one.
+/// Warns if a hub runs on this machine and this directory has no database: the user may check the wrong
+/// directory.
 pub(super) fn elsewhere(data_dir: &Path, is_here: bool) -> Option<Finding> {
     let is_empty = matches!(
         jackfield_store::check(data_dir),
@@ -218,7 +219,8 @@ pub(super) fn elsewhere(data_dir: &Path, is_here: bool) -> Option<Finding> {
     })
 }
 
-/// A hub answers, or could be started; and whether one is ready on this machine.
+/// Checks that a hub answers, or that one could be started. Also returns whether a hub is ready on this
+/// machine.
 pub(super) async fn hub(client: &Client, config: &Config) -> (Finding, bool) {
     let hub = match client.connect_or_local(config).await {
         Ok(hub) => hub,
@@ -231,7 +233,7 @@ pub(super) async fn hub(client: &Client, config: &Config) -> (Finding, bool) {
     }
 }
 
-/// There is no hub to ask.
+/// Builds the [`Finding`] for a hub that cannot be asked.
 fn unusable(error: &anyhow::Error) -> Finding {
     let stop = error.downcast_ref::<Error>();
     let stop = stop.map(|error| Stop::from_hub(error, About::Agent));
@@ -241,14 +243,14 @@ fn unusable(error: &anyhow::Error) -> Finding {
     }
 }
 
-/// Asks a hub whether it is ready; the error is what stands in the way.
+/// Asks a hub whether it is ready. The error is a [`Finding`] that describes the obstacle.
 async fn probe(hub: &Hub, client: &Client, config: &Config) -> Result<Finding, Finding> {
     let check = "hub";
     let url = hub.address().base().to_owned();
     let probe = client::ask(hub, Method::GET, "/readyz", None);
     let Ok(answer) = tokio::time::timeout(PROBE, probe).await else {
-        let found = format!("{url} takes connections and does not answer");
-        let remedy = "is it a Jackfield hub? If so, its log says what holds it up";
+        let found = format!("{url} accepts connections and does not answer");
+        let remedy = "is it a Jackfield hub? If so, its log may show the cause";
         return Err(Finding::fail(check, found, remedy));
     };
     match answer {
@@ -266,7 +268,7 @@ async fn probe(hub: &Hub, client: &Client, config: &Config) -> Result<Finding, F
             let why = Stop::from_hub(&error, About::Agent).text;
             Err(free(config, &why))
         }
-        // Whatever speaks there is not the hub of this configuration: nobody is to be led there.
+        // The listener is not the hub of this configuration, so do not advise to use it.
         Err(error @ Error::Tls { .. }) if client.named().is_none() => Err(Finding::fail(
             check,
             format!("another program listens there: {error}"),
@@ -276,12 +278,12 @@ async fn probe(hub: &Hub, client: &Client, config: &Config) -> Result<Finding, F
     }
 }
 
-/// Nobody answers where one would listen: can we listen there?
+/// Checks whether the configured address is free, after no hub answered there.
 fn free(config: &Config, why: &str) -> Finding {
     let check = "hub";
     match TcpListener::bind(config.listen) {
         Ok(_) => {
-            let free = format!("none is running; {} is free for one", config.listen);
+            let free = format!("no hub is running; {} is free", config.listen);
             Finding::ok(
                 check,
                 match local::left_behind() {
@@ -307,9 +309,9 @@ async fn refused(hub: &Hub, error: &Error) -> Finding {
     let remedy = stop.next.unwrap_or_default();
     match error.code() {
         Some("unauthorized") => {
-            // It lives, whoever we are.
+            // `/healthz` answers without a token.
             let lives = client::ask(hub, Method::GET, "/healthz", None).await;
-            let found = format!("{url} does not let us in: {}", stop.text);
+            let found = format!("{url} refuses access: {}", stop.text);
             match lives {
                 Ok(_) => Finding::warn(check, found, remedy),
                 Err(_) => Finding::fail(check, found, remedy),

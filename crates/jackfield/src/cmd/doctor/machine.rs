@@ -1,4 +1,4 @@
-//! What is looked at of the machine: disk, file limit, clock.
+//! Checks of the machine: disk, file limit, clock.
 
 use std::{
     fs,
@@ -13,24 +13,24 @@ use jackfield_hub::config::Config;
 
 use crate::cmd::backup::size;
 
-/// Below this a database cannot even tidy itself up.
+/// Minimum of free bytes; with less, a database cannot even compact itself.
 const DISK_LEAST: u64 = 100 << 20;
-/// Files that a hub needs besides its connections: the store, outbound calls, what it is started with.
+/// Files that a hub needs besides its connections: store, outbound calls, standard streams.
 const FILES_BESIDES: u64 = 200;
-/// No clock that is set shows an earlier day: 2026-01-01.
+/// Earliest plausible time: 2026-01-01.
 const CLOCK_LEAST: Duration = Duration::from_secs(1_767_225_600);
-/// How far a file's time may lie ahead: file systems round.
+/// Allowed lead of a file's time: file systems round.
 const CLOCK_SLACK: Duration = Duration::from_secs(60);
 
-/// There is room for what the hub may keep.
+/// Checks that the disk has room for stored tasks.
 pub(super) fn disk(config: &Config) -> Option<Finding> {
     let check = "disk";
-    // The directory may be made yet: its nearest ancestor is on the same disk, as far as one can tell.
+    // The directory may not exist yet; its nearest ancestor is most likely on the same disk.
     let place = config.data_dir.ancestors().find(|path| path.is_dir())?;
     let stat = rustix::fs::statvfs(place).ok()?;
     let free = stat.f_bavail.saturating_mul(stat.f_frsize);
     let found = format!("{} free for {}", size(free), config.data_dir.display());
-    let remedy = "make room, or keep less with limits.tasks_total and limits.task_kept";
+    let remedy = "free some space, or store less with limits.tasks_total and limits.task_kept";
     Some(if free < DISK_LEAST {
         Finding::fail(check, found, remedy)
     } else if free < config.limits.tasks_total.0 as u64 {
@@ -44,7 +44,7 @@ pub(super) fn disk(config: &Config) -> Option<Finding> {
     })
 }
 
-/// There may be as many files as connections.
+/// Checks that the limit of open files allows the configured connections.
 pub(super) fn file_limit(connections: usize) -> Finding {
     let wanted = connections as u64 + FILES_BESIDES;
     judge_files(getrlimit(Resource::Nofile).current, wanted, connections)
@@ -61,11 +61,11 @@ fn judge_files(limit: Option<u64>, wanted: u64, connections: usize) -> Finding {
             ),
         ),
         Some(limit) => Finding::ok(check, format!("{limit} open files")),
-        None => Finding::ok(check, "none"),
+        None => Finding::ok(check, "no limit"),
     }
 }
 
-/// The clock is set, and does not run behind what the hub has written.
+/// Checks that the clock is set, and not behind the last write of the hub.
 pub(super) fn clock(data_dir: &Path) -> Finding {
     let newest = ["jackfield.db", "jackfield.db-wal"]
         .iter()
@@ -78,11 +78,11 @@ fn judge_clock(now: SystemTime, newest: Option<SystemTime>) -> Finding {
     let check = "clock";
     let remedy = "set it, for example with: timedatectl set-ntp true";
     if now < SystemTime::UNIX_EPOCH + CLOCK_LEAST {
-        return Finding::fail(check, "it is not set", remedy);
+        return Finding::fail(check, "the clock is not set", remedy);
     }
     match newest {
         Some(newest) if newest > now + CLOCK_SLACK => {
-            let found = "it is behind the time at which the database was last written";
+            let found = "the clock is behind the last write of the database";
             Finding::fail(check, found, remedy)
         }
         _ => Finding::ok(check, "set"),

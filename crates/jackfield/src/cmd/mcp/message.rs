@@ -1,17 +1,17 @@
-//! JSON-RPC messages, as far as they must be known to be passed on.
+//! JSON-RPC messages, as far as forwarding needs to understand them.
 
 use serde_json::{Value, json};
 
-/// Where a notification of progress names the task, as the hub's MCP door says it.
+/// Key of the task id in a progress notification of the hub's MCP server.
 const TASK: &str = "jackfield/task";
-/// The name of the protocol's version in a request that says it itself.
+/// Key of the protocol version in a request that carries the version itself.
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 
-/// What is neither a request nor a notification.
+/// Error code for a message that is neither a request nor a notification.
 pub(super) const INVALID_REQUEST: i32 = -32600;
-/// What is no JSON.
+/// Error code for invalid JSON.
 pub(super) const PARSE_ERROR: i32 = -32700;
-/// The hub did not answer, or refused to.
+/// Error code for a missing response or a refusal of the hub.
 pub(super) const HUB_ERROR: i32 = -32000;
 
 /// A message of the client.
@@ -19,53 +19,54 @@ pub(super) const HUB_ERROR: i32 = -32000;
 pub(super) struct Message(Value);
 
 impl Message {
-    /// Reads a line; the error is what to answer.
+    /// Parses a line into a [`Message`]; the error is the response to send.
     pub(super) fn read(line: &str) -> Result<Self, Value> {
         let value: Value = serde_json::from_str(line).map_err(|error| {
             failed(
                 &Value::Null,
                 PARSE_ERROR,
-                &format!("no JSON: {error}"),
+                &format!("invalid JSON: {error}"),
                 None,
             )
         })?;
         if value.is_object() {
             return Ok(Self(value));
         }
-        let text = "one message a line, which is an object";
+        let text = "each line must be one JSON object";
         Err(failed(&Value::Null, INVALID_REQUEST, text, None))
     }
 
-    /// Its id, if it is a request.
+    /// Returns the id, if the message is a request.
     pub(super) fn id(&self) -> Option<&Value> {
         self.method()?;
         self.0.get("id").filter(|id| !id.is_null())
     }
 
-    /// What it asks for; nothing if it is an answer.
+    /// Returns the method; `None` for a response.
     pub(super) fn method(&self) -> Option<&str> {
         self.0["method"].as_str()
     }
 
-    /// What of the server it is about, such as the name of a tool.
+    /// Returns the target of the request, such as the name of a tool.
     pub(super) fn name(&self) -> Option<&str> {
         let params = &self.0["params"];
         params["name"].as_str().or_else(|| params["uri"].as_str())
     }
 
-    /// The version of the protocol that it says itself.
+    /// Returns the protocol version in the message itself.
     pub(super) fn version(&self) -> Option<&str> {
         self.0["params"]["_meta"][VERSION].as_str()
     }
 
-    /// The request that it cancels.
+    /// Returns the id of the request that the message cancels.
     pub(super) fn cancels(&self) -> Option<&Value> {
         (self.method() == Some("notifications/cancelled"))
             .then(|| &self.0["params"]["requestId"])
             .filter(|id| !id.is_null())
     }
 
-    /// Asks for progress where the client does not, so that the task is known if the answer gets lost. Whether it did.
+    /// Requests progress if the client does not, so that the task is known if the response gets lost. Returns
+    /// whether progress was requested here.
     pub(super) fn ask_for_progress(&mut self, token: &str) -> bool {
         let is_call = self.method() == Some("tools/call") && self.0["params"].is_object();
         if !is_call || !self.0["params"]["_meta"]["progressToken"].is_null() {
@@ -84,12 +85,12 @@ impl Message {
     }
 }
 
-/// The task that a notification of progress is about.
+/// Returns the task of a progress notification.
 pub(super) fn task_of(progress: &Value) -> Option<&str> {
     progress["params"]["_meta"][TASK].as_str()
 }
 
-/// An answer that is an error.
+/// Builds an error response.
 pub(super) fn failed(id: &Value, code: i32, text: &str, data: Option<Value>) -> Value {
     let mut error = json!({"code": code, "message": text});
     if let Some(data) = data {

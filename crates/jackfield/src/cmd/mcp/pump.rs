@@ -1,6 +1,7 @@
-//! Carries messages between a pair of pipes and the hub's `/mcp`: each line a request of its own over HTTP, each message
-//! of the answers a line. Nothing of the protocol is done here but what the two ways differ in: the session and the
-//! version, which HTTP has in headers, and an answer for each request even if the hub has none.
+//! Forwards messages between standard input and output and the hub's `/mcp`. Each line is a separate HTTP
+//! request, and each message in a response is a line. The only protocol logic here covers the differences
+//! between the two transports: the session and the version, which HTTP has in headers, and a response for
+//! each request even if the hub sends none.
 
 use std::{
     collections::HashMap,
@@ -34,32 +35,32 @@ pub(super) const CALL: HeaderName = HeaderName::from_static("jackfield-call");
 const SESSION: &str = "mcp-session-id";
 const VERSION: &str = "mcp-protocol-version";
 
-/// The largest message: what the hub takes, and a little more, so that it is the hub that refuses.
+/// Maximum size of a message: slightly more than the hub accepts, so that the hub refuses.
 const LONGEST: usize = 9 << 20;
-/// How many messages wait for a client that does not read; then the hub waits too.
+/// Capacity of the queue for a slow client; when full, the hub waits too.
 const WAITING: usize = 64;
-/// How long, and how often, a hub is tried that cannot be reached: about as long as a restart takes.
+/// Pause and number of attempts for an unreachable hub: together about the time of a restart.
 const PAUSE: Duration = Duration::from_millis(250);
 const TRIES: u32 = 20;
-/// How long answers may still come once the client has closed its end.
+/// Time limit for responses after the client has closed standard input.
 const LAST_ANSWERS: Duration = Duration::from_secs(2);
 
-/// What the headers of later requests say.
+/// Headers for later requests.
 #[derive(Debug, Default)]
 struct Agreed {
     session: Option<HeaderValue>,
     version: Option<HeaderValue>,
 }
 
-/// A client on one side, the hub on the other.
+/// Bridge between an MCP client and the hub.
 #[derive(Debug)]
 pub(super) struct Pump {
     hub: Hub,
     headers: HeaderMap,
-    /// Names the call for which the next request is made.
+    /// File with the id of the call on whose behalf the next request is made.
     call_file: Option<PathBuf>,
     agreed: Mutex<Agreed>,
-    /// Numbers the requests for whose progress nobody but us asks.
+    /// Number of requests for which only this program asked for progress.
     count: AtomicU64,
 }
 
@@ -78,7 +79,7 @@ impl Pump {
         }
     }
 
-    /// Carries messages until the input ends, or nobody reads the output any more.
+    /// Forwards messages until the input ends, or the output is closed.
     pub(super) async fn run(
         self,
         input: impl AsyncRead + Unpin,
@@ -140,19 +141,19 @@ impl Pump {
                     };
                     open.extend(id.map(|id| (id, request)));
                 }
-                // Nobody reads any more if it cannot be said; the writer notices that.
+                // A failed send means that the output is closed; the writer notices that.
                 Err(error) => drop(answers.send(error).await),
             }
         }
         let rest = async { while requests.join_next().await.is_some() {} };
-        // Whoever closed the input may still want what was asked for; but they do not wait for long.
+        // A client that closed the input may still want the responses, but only for a short time.
         drop(timeout(LAST_ANSWERS, rest).await);
         drop(answers);
         Ok(())
     }
 
-    /// Carries one message to the hub and its answers back. With a cancel goes the request that is cancelled: it is let
-    /// go once the hub knows why.
+    /// Forwards one message to the hub and the responses back. For a cancellation, the cancelled request is
+    /// aborted after the hub was told.
     async fn carry(
         self: Arc<Self>,
         mut message: Message,
@@ -160,7 +161,7 @@ impl Pump {
         cancelled: Option<Carried>,
     ) {
         if message.method().is_none() {
-            // An answer, and the hub asks nothing.
+            // A response of the client; the hub sends no requests.
             return;
         }
         let token = format!(
@@ -178,7 +179,7 @@ impl Pump {
         }
     }
 
-    /// Sends a message. A hub that cannot be reached is tried for a while: nothing was sent yet.
+    /// Sends a [`Message`]. Retries while the hub cannot be reached, because nothing was sent yet.
     async fn send(&self, message: &Message) -> Result<Response, String> {
         for left in (0..TRIES).rev() {
             let request = self
@@ -190,11 +191,14 @@ impl Pump {
                 Ok(response) => return Ok(response),
                 Err(error) if error.is_connect() && left > 0 => {
                     sleep(PAUSE).await;
-                    // It may have come back elsewhere. Where it cannot be used, the next attempt says so.
+                    // The hub may have moved. If the new address is unusable, the next attempt reports the
+                    // problem.
                     self.hub.relocate().await.ok();
                 }
                 Err(error) if error.is_connect() => break,
-                Err(_) => return Err("the hub went away before it answered".to_owned()),
+                Err(_) => {
+                    return Err("the connection to the hub was lost before it answered".to_owned());
+                }
             }
         }
         let asked = client::ask(&self.hub, Method::GET, "/healthz", None).await;
@@ -208,7 +212,7 @@ impl Pump {
         ))
     }
 
-    /// The call that the file names now; none if it names none.
+    /// Returns the call that the file currently names, if any.
     fn call(&self) -> Option<HeaderValue> {
         let text = std::fs::read_to_string(self.call_file.as_ref()?).ok()?;
         let call = CallId::parse(text.trim())?;
@@ -237,7 +241,7 @@ impl Pump {
         headers
     }
 
-    /// Passes on what the hub answers.
+    /// Forwards the hub's [`Response`].
     async fn pass_on(&self, response: Response, told: &mut Told) {
         let status = response.status();
         if told.is_greeting && status.is_success() {
@@ -257,7 +261,7 @@ impl Pump {
         while let Ok(Some(event)) = events.next().await {
             self.tell(event.data, told).await;
         }
-        told.fail("the hub went away before it answered".to_owned())
+        told.fail("the connection to the hub was lost before it answered".to_owned())
             .await;
     }
 
@@ -271,20 +275,20 @@ impl Pump {
     }
 }
 
-/// A request that is being carried.
+/// A request in progress.
 #[derive(Debug)]
 struct Carried {
     carrying: AbortHandle,
-    /// It is cancelled: nothing of it may be said any more, whatever the hub still answers.
+    /// Set for a cancelled request: no further message may be forwarded, whatever the hub sends.
     is_silent: Arc<AtomicBool>,
 }
 
-/// What is known of a request while it is carried.
+/// State of a request in progress.
 #[derive(Debug)]
 struct Told {
     id: Option<Value>,
     is_greeting: bool,
-    /// Progress of this name was asked for by us.
+    /// Progress token, if this program asked for progress.
     token: Option<String>,
     task: Option<String>,
     is_answered: bool,
@@ -320,12 +324,12 @@ impl Told {
 
     async fn say(&self, answer: Value) {
         if !self.is_silent.load(Ordering::Relaxed) {
-            // Nobody reads any more if it cannot be said; the writer notices that.
+            // A failed send means that the output is closed; the writer notices that.
             drop(self.answers.send(answer).await);
         }
     }
 
-    /// Answers a request to which the hub has no answer.
+    /// Sends an error response ([`failed`]) for a request that the hub did not answer.
     async fn fail(&mut self, mut text: String) {
         let Some(id) = self.id.clone().filter(|_| !self.is_answered) else {
             return;
@@ -333,7 +337,7 @@ impl Told {
         let task = self.task.as_ref();
         if let Some(task) = task {
             text += &format!(
-                "; the work may go on as task {task}: call the tool task with it when the hub is back"
+                "; the work may continue as task {task}: call the tool task with this id when the hub is back"
             );
         }
         let data = task.map(|task| json!({"task": task}));
@@ -341,7 +345,7 @@ impl Told {
     }
 }
 
-/// Why the hub does not take a message.
+/// Returns why the hub refused a message.
 fn refusal(status: StatusCode, body: Option<Value>, text: &str) -> String {
     let said = body.and_then(|body| body["message"].as_str().map(str::to_owned));
     said.unwrap_or_else(|| match text.trim() {
@@ -350,7 +354,7 @@ fn refusal(status: StatusCode, body: Option<Value>, text: &str) -> String {
     })
 }
 
-/// Writes answers, a line each, until there are no more or nobody reads them.
+/// Writes responses, one per line, until the end or until the output is closed.
 async fn write(mut waiting: Receiver<Value>, mut output: impl AsyncWrite + Unpin) {
     while let Some(answer) = waiting.recv().await {
         let line = format!("{answer}\n");

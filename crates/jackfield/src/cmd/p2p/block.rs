@@ -1,4 +1,4 @@
-//! `jackfield p2p block` and `unblock`: which peers the hub refuses.
+//! `jackfield p2p block` and `unblock`: control which peers the hub refuses.
 
 use std::process::ExitCode;
 
@@ -15,17 +15,17 @@ use crate::{
     output,
 };
 
-/// Which peer, and at which hub. Only an admin may.
+/// Choose the peer and the hub. Needs an admin token.
 #[derive(Debug, Args)]
 pub(crate) struct Block {
-    /// The peer: its id, an address that ends in it, or a name or agent id that the hub's registry knows
+    /// Use this peer: its id, an address that ends in its id, or a name or agent id in the hub's registry
     peer: String,
     #[command(flatten)]
     client: Client,
 }
 
 impl Block {
-    /// Refuses the peer from now on, or lets it in again.
+    /// Blocks or unblocks the peer.
     pub(crate) async fn run(self, is_blocked: bool) -> Result<ExitCode> {
         let peer = Peer::id_of(&self.peer, &self.client).await?.to_string();
         let verb = if is_blocked { "block" } else { "unblock" };
@@ -41,9 +41,9 @@ impl Block {
         let flags = self.client.flags();
         output::chat(&match is_blocked {
             true => format!(
-                "the hub refuses it, and lists it no more; jackfield p2p unblock {peer}{flags} lets it in again"
+                "the peer is blocked and no longer listed; jackfield p2p unblock {peer}{flags} unblocks it"
             ),
-            false => "the hub lets it in again; a peer that is kept is dialled".to_owned(),
+            false => "the peer is unblocked; the hub dials it again if it is stored".to_owned(),
         });
         Ok(Code::Ok.into())
     }

@@ -1,4 +1,4 @@
-//! `jackfield p2p card`: what a peer says of itself.
+//! `jackfield p2p card`: shows a peer's card.
 
 use std::process::ExitCode;
 
@@ -18,17 +18,18 @@ use crate::{
     output::{self, Table},
 };
 
-/// What no key helps against.
+/// Explanation for a hub's empty card that a different key would not change.
 const OF_PEERS: &str = "it is a hub, which shows agents of its peers (NAME@…) to no peer: ask for the card of the peer itself, NAME@…";
 
-/// The card of a peer: who it is, and its skills. It is fetched from the peer itself, over a connection that proves that it
-/// is that peer.
+/// Show the card of a peer: its name and skills. The card is fetched from the peer itself, over a connection
+/// that proves the peer's identity.
 #[derive(Debug, Args)]
 #[command(
     after_long_help = "Examples:\n  jackfield p2p card weather\n  jackfield p2p card /ip4/192.0.2.7/tcp/7412/p2p/12D3KooW… --json"
 )]
 pub(crate) struct Card {
-    /// An address that ends in /p2p/ID, the id, name or agent id of a peer that the hub's registry knows, or hub for the hub itself
+    /// Show this peer: an address that ends in /p2p/ID, an id, name or agent id in the hub's registry, or hub
+    /// for the hub itself
     peer: String,
     #[command(flatten)]
     identified: Identified,

@@ -1,5 +1,6 @@
-//! `jackfield p2p delegate`: the seed's flow in one go: discover peers, fetch their cards, select a skill, hand the work
-//! over, stream what comes. A peer that cannot be used is passed over as long as nothing was sent to anybody.
+//! `jackfield p2p delegate`: the whole flow in one command: discover peers, fetch their cards, select a
+//! skill, hand off the work, stream the result. An unusable peer is skipped, as long as no work was sent to
+//! any peer.
 
 use std::process::ExitCode;
 
@@ -29,33 +30,33 @@ use crate::{
     output::{self, clean, text},
 };
 
-/// How the gaps of a path are filled.
+/// Advice for an empty path parameter.
 const REMEDY: &str = "give it with --params NAME=VALUE";
 
-/// Find a peer for some work and hand it over: asks the hub's registry, fetches cards, selects the skill, and streams the
-/// result to standard output. Each step is told on standard error.
+/// Find a peer for a job and hand it off: asks the hub's registry, fetches cards, selects the skill, and
+/// streams the result to standard output. Each step is printed to standard error.
 #[derive(Debug, Args)]
 #[group(skip)]
 #[command(
     group = ArgGroup::new("wanted").required(true),
-    after_long_help = "A peer that is not there, or whose card lacks the skill, is passed over; work that was sent is never sent again.\nCtrl-c cancels the work. Exit codes: 3 nobody found, 4 no right to, 5 timeout, 6 the peer failed.\n\nExamples:\n  jackfield p2p delegate --skill translate \"good morning\"\n  jackfield p2p delegate --goal \"weather in Paris\"\n  cat poem.txt | jackfield p2p delegate --skill translate --params lang=fr"
+    after_long_help = "A peer that is offline, or whose card lacks the skill, is skipped; work that was sent is never sent again.\nCtrl-c cancels the work. Exit codes: 3 no peer found, 4 not allowed, 5 timeout, 6 the peer failed.\n\nExamples:\n  jackfield p2p delegate --skill translate \"good morning\"\n  jackfield p2p delegate --goal \"weather in Paris\"\n  cat poem.txt | jackfield p2p delegate --skill translate --params lang=fr"
 )]
 pub(crate) struct Delegate {
-    /// The skill that is needed, by its id or name
+    /// Find a peer with this skill, by its id or name
     #[arg(long, value_name = "SKILL", group = "wanted")]
     skill: Option<String>,
-    /// What is to be reached, in words by which somebody is found
+    /// Find a peer for this goal, in words
     #[arg(long, value_name = "TEXT", group = "wanted")]
     goal: Option<String>,
-    /// What to work on; - or nothing reads it from standard input, with --goal nothing is the goal itself
+    /// Send this text; - or no text reads standard input, and with --goal no text sends the goal
     text: Option<String>,
-    /// What goes into the path of the skill: name=value, or an object of JSON; may be repeated
+    /// Fill in parameters of the skill's path: name=value, or a JSON object; may be repeated
     #[arg(long, value_name = "JSON|NAME=VALUE")]
     params: Vec<String>,
-    /// How long it may take, such as 30s [default: 1h]
+    /// Fail after this time, such as 30s [default: 1h]
     #[arg(long, value_name = "TIME")]
     timeout: Option<Span>,
-    /// Show what the peer does meanwhile on standard error even if it is no terminal
+    /// Show status of the peer on standard error even if it is no terminal
     #[arg(long, short)]
     verbose: bool,
     #[command(flatten)]
@@ -64,19 +65,19 @@ pub(crate) struct Delegate {
     client: Client,
 }
 
-/// Somebody who may do it.
+/// A peer that may do the work.
 #[derive(Debug)]
 struct Candidate {
     listed: Listed,
     wanted: Wanted,
 }
 
-/// Why somebody is passed over.
+/// Reason for skipping a peer.
 #[derive(Debug)]
 enum Unfit {
-    /// It shows no skills to us.
+    /// The peer shows no skills to this command.
     Hidden,
-    /// Something else.
+    /// Any other reason.
     Else(String),
 }
 
@@ -86,7 +87,7 @@ impl From<String> for Unfit {
     }
 }
 
-/// What is handed over, to whomever it will be.
+/// Text and parameters of the work.
 #[derive(Debug)]
 struct Work {
     words: String,
@@ -116,7 +117,7 @@ impl Delegate {
         Ok(done?.into())
     }
 
-    /// Whom the registry knows for it, the best first.
+    /// Returns the [`Candidate`]s that the registry suggests, best first.
     async fn discover(&self, hub: &Hub) -> Result<Vec<Candidate>> {
         let mut candidates = Vec::new();
         if let Some(goal) = &self.goal {
@@ -144,14 +145,14 @@ impl Delegate {
         }
         if candidates.is_empty() {
             let next = format!(
-                "jackfield p2p peers{} shows who is there and what they can do",
+                "jackfield p2p peers{} lists the peers and their skills",
                 self.client.flags()
             );
-            return Err(Stop::new(Code::Missing, "the registry knows nobody for it", next).into());
+            return Err(Stop::new(Code::Missing, "the registry has no matching peer", next).into());
         }
         output::chat(&match candidates.len() {
-            1 => "the registry knows one peer for it".to_owned(),
-            many => format!("the registry knows {many} peers for it"),
+            1 => "the registry has one matching peer".to_owned(),
+            many => format!("the registry has {many} matching peers"),
         });
         Ok(candidates)
     }
@@ -170,7 +171,7 @@ impl Delegate {
             match self.open(station, &candidate, work).await? {
                 Ok((delegation, hand_off, skill)) => {
                     let (id, path) = (clean(&skill.id), clean(&skill.path));
-                    output::chat(&format!("handing over: {id}, {} {path}", hand_off.method));
+                    output::chat(&format!("handing off: {id}, {} {path}", hand_off.method));
                     if self.client.json {
                         let (name, peer) = (listed.name(), listed.peer_id());
                         output::json(
@@ -186,27 +187,27 @@ impl Delegate {
                 }
                 Err(Unfit::Hidden) => {
                     is_hidden = true;
-                    output::chat(&format!("  passed over: {}", station.hidden()));
+                    output::chat(&format!("  skipped: {}", station.hidden()));
                 }
-                Err(Unfit::Else(why)) => output::chat(&format!("  passed over: {}", clean(&why))),
+                Err(Unfit::Else(why)) => output::chat(&format!("  skipped: {}", clean(&why))),
             }
         }
         if is_hidden {
-            let next = "its operator must allow you; --key FILE has a key that others know";
+            let next = "its operator must allow you; --key FILE uses a key that the peer knows";
             return Err(Stop::new(Code::Auth, station.hidden(), next).into());
         }
         Err(Stop::new(
             Code::Missing,
             "none of these peers could be used",
             format!(
-                "jackfield p2p peers{} shows who is there; jackfield p2p card PEER what they can do",
+                "jackfield p2p peers{} lists the peers; jackfield p2p card PEER shows their skills",
                 self.client.flags()
             ),
         )
         .into())
     }
 
-    /// The way to a peer that has the skill, with nothing sent yet; or why there is none.
+    /// Opens a [`Delegation`] to a peer with the skill, without sending anything; or returns why not.
     async fn open(
         &self,
         station: &Station,

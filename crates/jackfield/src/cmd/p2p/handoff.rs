@@ -1,4 +1,4 @@
-//! `jackfield p2p handoff`: one request to a path of a peer, as the seed's protocol has it.
+//! `jackfield p2p handoff`: one request to a path of a peer, in the original handoff protocol.
 
 use std::process::ExitCode;
 
@@ -21,32 +21,33 @@ use crate::{
     output,
 };
 
-/// Hand work to a path of a peer; the answer is streamed to standard output.
+/// Hand off work to a path of a peer, and stream the answer to standard output.
 #[derive(Debug, Args)]
 #[command(
-    after_long_help = "Ctrl-c cancels the work. Exit codes: 3 offline or not found, 4 no right to, 5 timeout, 6 the peer failed.\n\nExamples:\n  jackfield p2p handoff weather POST /forecast/{city} --params city=Paris\n  jackfield p2p handoff hub POST /agents/echo/ask --data hello\n  jackfield p2p handoff /ip4/192.0.2.7/tcp/7412/p2p/12D3KooW… POST /sum --data @numbers.json --no-stream"
+    after_long_help = "Ctrl-c cancels the work. Exit codes: 3 offline or not found, 4 not allowed, 5 timeout, 6 the peer failed.\n\nExamples:\n  jackfield p2p handoff weather POST /forecast/{city} --params city=Paris\n  jackfield p2p handoff hub POST /agents/echo/ask --data hello\n  jackfield p2p handoff /ip4/192.0.2.7/tcp/7412/p2p/12D3KooW… POST /sum --data @numbers.json --no-stream"
 )]
 pub(crate) struct Handoff {
-    /// An address that ends in /p2p/ID, the id, name or agent id of a peer that the hub's registry knows, or hub for the hub itself
+    /// Use this peer: an address that ends in /p2p/ID, an id, name or agent id in the hub's registry, or hub
+    /// for the hub itself
     peer: String,
-    /// GET, POST, PUT, PATCH or DELETE, as its card says
+    /// Use this method, as on the card: GET, POST, PUT, PATCH or DELETE
     #[arg(value_parser = method)]
     method: Method,
-    /// The path, with {name} where a parameter goes
+    /// Request this path, with {name} for each parameter
     path: String,
-    /// What goes into the path: name=value, or an object of JSON; may be repeated
+    /// Fill in path parameters: name=value, or a JSON object; may be repeated
     #[arg(long, value_name = "JSON|NAME=VALUE", num_args = 1..)]
     params: Vec<String>,
-    /// What to work on: JSON, words, @FILE, or - for standard input
+    /// Send this data: JSON, text, @FILE, or - for standard input
     #[arg(long, value_name = "DATA", allow_hyphen_values = true)]
     data: Option<String>,
-    /// Ask for the answer in one piece, as the oldest peers give it
+    /// Request the answer in one piece, for old peers
     #[arg(long)]
     no_stream: bool,
-    /// How long it may take, such as 30s [default: 1h]
+    /// Fail after this time, such as 30s [default: 1h]
     #[arg(long, value_name = "TIME")]
     timeout: Option<Span>,
-    /// Show what the peer does meanwhile on standard error even if it is no terminal
+    /// Show status of the peer on standard error even if it is no terminal
     #[arg(long, short)]
     verbose: bool,
     #[command(flatten)]
@@ -72,12 +73,12 @@ impl Handoff {
         Ok(done?.into())
     }
 
-    /// What is handed over. What cannot be is said here, not by the peer.
+    /// Builds the [`HandOff`]. Invalid input is reported here, not by the peer.
     fn hand_off(&self) -> Result<HandOff, Stop> {
         let mut hand_off = HandOff::new(self.method, self.path.as_str());
         hand_off.params = input::params(&self.params)?;
         path::expand(&hand_off.path, &hand_off.params).map_err(|fault| {
-            let next = "--params name=value fills the gaps of a path";
+            let next = "--params name=value fills in the parameters of a path";
             Stop::new(Code::Usage, format!("PATH {:?}: {fault}", self.path), next)
         })?;
         hand_off.input = self.data.as_deref().map(input::data).transpose()?;

@@ -1,4 +1,4 @@
-//! What is handed over, as it was typed: what goes into the path, and what to work on.
+//! Input of a handoff as typed: path parameters and data.
 
 use std::{
     fs::File,
@@ -13,16 +13,16 @@ use crate::{
     exit::{Code, Stop},
 };
 
-/// What is read of a file: more than any peer takes.
+/// Maximum size of a file in bytes: more than any peer accepts.
 const FILE_MAX: u64 = 8 << 20;
 
-/// Reads `--params`: each is an object of JSON, or `name=value`.
+/// Parses `--params` into [`Params`]: each is a JSON object, or `name=value`.
 pub(super) fn params(typed: &[String]) -> Result<Params, Stop> {
     let mut params = Params::new();
     for text in typed {
         if text.trim_start().starts_with('{') {
             let object: serde_json::Map<String, Value> = serde_json::from_str(text)
-                .map_err(|error| Stop::usage(format!("--params {text:?} is no JSON: {error}")))?;
+                .map_err(|error| Stop::usage(format!("--params {text:?} is not JSON: {error}")))?;
             for (name, value) in object {
                 let param = param(&value).ok_or_else(|| {
                     Stop::usage(format!(
@@ -34,7 +34,7 @@ pub(super) fn params(typed: &[String]) -> Result<Params, Stop> {
         } else {
             let (name, value) = text.split_once('=').ok_or_else(|| {
                 Stop::usage(format!(
-                    "--params {text:?} must be name=value, or an object of JSON"
+                    "--params {text:?} must be name=value, or a JSON object"
                 ))
             })?;
             params.insert(name.to_owned(), Param::from(value));
@@ -42,13 +42,13 @@ pub(super) fn params(typed: &[String]) -> Result<Params, Stop> {
     }
     if let Some((name, _)) = params.iter().find(|(_, value)| value.as_str().is_empty()) {
         return Err(Stop::usage(format!(
-            "{name:?} in --params is empty, and a gap of a path cannot be: give it a value"
+            "{name:?} in --params is empty; give it a value"
         )));
     }
     Ok(params)
 }
 
-/// A value as it may stand in a path.
+/// Converts a JSON value into a path parameter ([`Param`]).
 pub(super) fn param(value: &Value) -> Option<Param> {
     match value {
         Value::String(text) => Some(Param::Text(text.clone())),
@@ -58,7 +58,7 @@ pub(super) fn param(value: &Value) -> Option<Param> {
     }
 }
 
-/// Reads `--data`: JSON or words as they are typed, `@FILE`, or `-` for standard input.
+/// Reads `--data` as [`Data`]: JSON or text as typed, `@FILE`, or `-` for standard input.
 pub(super) fn data(typed: &str) -> Result<Data, Stop> {
     let text = match typed.strip_prefix('@') {
         Some(path) => read_file(path)?,
@@ -68,7 +68,7 @@ pub(super) fn data(typed: &str) -> Result<Data, Stop> {
     Ok(Data::from_text(text))
 }
 
-/// Reads words: those typed, else standard input, where somebody pipes them in.
+/// Reads text from the argument, else from standard input.
 pub(super) fn words(typed: Option<&str>) -> Result<String, Stop> {
     let text = match typed {
         Some(text) if text != "-" => text.to_owned(),
@@ -77,7 +77,7 @@ pub(super) fn words(typed: Option<&str>) -> Result<String, Stop> {
     if text.trim().is_empty() {
         return Err(Stop::new(
             Code::Usage,
-            "there is nothing to hand over",
+            "there is nothing to hand off",
             "give TEXT, or pipe it in",
         ));
     }

@@ -1,4 +1,4 @@
-//! Who is meant by PEER: an address, or somebody whom the hub's registry knows by id or name.
+//! Resolution of the argument PEER: an address, or the id or name of a peer in the hub's registry.
 
 use anyhow::Result;
 use jackfield_peer::{
@@ -13,13 +13,13 @@ use crate::{
     output,
 };
 
-/// The word for the hub itself, however it is called.
+/// Keyword for the hub itself.
 const HUB: &str = "hub";
 
-/// How much of a peer's id is in the ids of its agents on a hub: `weather@wUpT3WyJGkoj`.
+/// Number of characters of a peer's id in the ids of its agents on a hub: `weather@wUpT3WyJGkoj`.
 const AGENT_END: usize = 12;
 
-/// A peer and the ways to it.
+/// A peer and its addresses.
 #[derive(Debug)]
 pub(super) struct Peer {
     pub(super) id: PeerId,
@@ -27,7 +27,7 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    /// Finds whoever is meant.
+    /// Resolves the argument to a [`Peer`].
     pub(super) async fn find(text: &str, client: &Client) -> Result<Self> {
         if text.starts_with('/') {
             match (
@@ -49,7 +49,7 @@ impl Peer {
             Err(_) if text == HUB => {
                 let own = registry::find_own(&client.connect().await?).await?;
                 let next = "start it with enabled = true in [p2p], or name another with --hub URL";
-                let none = || Stop::new(Code::Missing, "the hub is reached by no peer", next);
+                let none = || Stop::new(Code::Missing, "the hub has no address for peers", next);
                 Self::of(&own.ok_or_else(none)?)
             }
             Err(_) => match text.rsplit_once('@') {
@@ -59,7 +59,7 @@ impl Peer {
         }
     }
 
-    /// Who is meant, whether there is a way to it or not.
+    /// Resolves the argument to a [`PeerId`], even without an address.
     pub(super) async fn id_of(text: &str, client: &Client) -> Result<PeerId> {
         let id = text.rsplit_once("/p2p/").map_or(text, |(_, id)| id);
         match id.parse() {
@@ -74,7 +74,7 @@ impl Peer {
         Self::of(&found)
     }
 
-    /// The peer of an agent of the hub, whose id ends as that of the peer does.
+    /// Finds the peer of a hub's agent; the agent's id ends in the end of the peer's id.
     async fn by_agent(agent: &str, end: &str, client: &Client) -> Result<Self> {
         let is_it = |listed: &Listed| listed.peer_id().ends_with(end);
         let found = registry::find_first(&client.connect().await?, is_it).await?;
@@ -92,7 +92,7 @@ impl Peer {
             [] => Err(unknown(&format!("no peer called {name:?} is registered"), client).into()),
             [only] => Self::of(only),
             several => {
-                // Anybody may take a name.
+                // Any peer may use any name.
                 let ids: Vec<_> = several
                     .iter()
                     .map(Listed::peer_id)
@@ -101,20 +101,22 @@ impl Peer {
                 Err(Stop::new(
                     Code::Usage,
                     format!("{} peers are called {name:?}", several.len()),
-                    format!("say which one by its id: {}", ids.join(", ")),
+                    format!("choose one by its id: {}", ids.join(", ")),
                 )
                 .into())
             }
         }
     }
 
-    /// Somebody whom the registry told of. Only addresses that lead to this peer are ever dialled.
+    /// Converts an entry of the registry ([`Listed`]). Only addresses that lead to this peer are ever dialled.
     pub(super) fn of(listed: &Listed) -> Result<Self> {
         let id = listed.peer_id();
         let name = output::clean(listed.name());
-        let parsed = id
-            .parse()
-            .map_err(|_| Stop::usage(format!("the registry's id of {name} is none: {id:?}")))?;
+        let parsed = id.parse().map_err(|_| {
+            Stop::usage(format!(
+                "the registry's peer id of {name} is invalid: {id:?}"
+            ))
+        })?;
         let ways = listed.addresses().into_iter().map(way_to_peer);
         let ways = ways.filter_map(|way| way.ok().filter(|(peer, _)| *peer == parsed));
         let addresses: Vec<_> = ways.map(|(_, address)| address).collect();
@@ -135,7 +137,7 @@ impl Peer {
 
 fn unknown(text: &str, client: &Client) -> Stop {
     let next = format!(
-        "jackfield p2p peers{} shows who is; an address that ends in /p2p/ID needs no registry",
+        "jackfield p2p peers{} lists the registered peers; an address that ends in /p2p/ID needs no registry",
         client.flags()
     );
     Stop::new(Code::Missing, text, next)

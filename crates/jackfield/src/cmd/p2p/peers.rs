@@ -1,4 +1,4 @@
-//! `jackfield p2p peers`: who can be found.
+//! `jackfield p2p peers`: lists peers.
 
 use std::process::ExitCode;
 
@@ -13,19 +13,19 @@ use crate::{
     output::{self, Table},
 };
 
-/// The peers that a hub's registry knows, the hub itself among them.
+/// List the peers in a hub's registry, including the hub itself.
 #[derive(Debug, Args)]
 #[command(
     after_long_help = "Examples:\n  jackfield p2p peers --skill translate\n  jackfield p2p peers --query \"weather forecast\" --json"
 )]
 pub(crate) struct Peers {
-    /// Only those with this skill
+    /// List only peers with this skill
     #[arg(long, value_name = "SKILL")]
     skill: Option<String>,
-    /// Only those with this name
+    /// List only peers with this name
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Only those with any of these words in their name, skills or description
+    /// List only peers with one of these words in their name, skills or description
     #[arg(long, value_name = "TEXT")]
     query: Option<String>,
     #[command(flatten)]
@@ -47,14 +47,14 @@ impl Peers {
             return Ok(Code::Ok.into());
         }
         if found.is_empty() {
-            output::chat("no peer is like that; jackfield p2p peers shows all of them");
+            output::chat("no matching peers; jackfield p2p peers lists all of them");
         }
         table(&found).print()?;
         Ok(Code::Ok.into())
     }
 }
 
-/// A peer as one object.
+/// Formats a peer as a JSON object.
 fn told(listed: &Listed) -> Value {
     let mut told = json!({
         "name": listed.name(),

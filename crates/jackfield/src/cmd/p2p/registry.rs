@@ -1,4 +1,4 @@
-//! The hub's registry as the commands ask it. Its errors have a shape of their own, so what to do next is told here.
+//! Client of the hub's registry. The registry's errors have a different format, so the advice is chosen here.
 
 use anyhow::Result;
 use http::Method;
@@ -11,12 +11,12 @@ use crate::{
     output::{items, text},
 };
 
-/// How many peers are asked for at once: the most that a registry tells.
+/// Number of peers per request: the registry's maximum.
 const PAGE: usize = 1000;
-/// How many pages are read in search of one peer.
+/// Maximum number of pages in a search for one peer.
 const PAGES: usize = 10;
 
-/// A peer as the registry tells of it.
+/// A peer in the registry's format.
 #[derive(Debug, Clone)]
 pub(super) struct Listed(pub(super) Value);
 
@@ -38,7 +38,7 @@ impl Listed {
     }
 }
 
-/// What is looked for. All that is given must fit.
+/// Search criteria. All given criteria must match.
 #[derive(Debug, Default)]
 pub(super) struct Sought<'a> {
     pub(super) name: Option<&'a str>,
@@ -46,17 +46,17 @@ pub(super) struct Sought<'a> {
     pub(super) words: Option<&'a str>,
 }
 
-/// The peers that fit.
+/// Returns the peers that match [`Sought`].
 pub(super) async fn find(hub: &Hub, sought: &Sought<'_>) -> Result<Vec<Listed>> {
     page(hub, sought, 0).await
 }
 
-/// The peer with this id.
+/// Returns the peer with this id.
 pub(super) async fn find_id(hub: &Hub, id: &str) -> Result<Option<Listed>> {
     find_first(hub, |listed| listed.peer_id() == id).await
 }
 
-/// The first peer that is like that.
+/// Returns the first peer that matches `is_it`.
 pub(super) async fn find_first(
     hub: &Hub,
     is_it: impl Fn(&Listed) -> bool,
@@ -72,14 +72,14 @@ pub(super) async fn find_first(
     Ok(None)
 }
 
-/// The hub itself: the one that nobody had to register.
+/// Returns the hub itself: the only entry without a time of registration.
 pub(super) async fn find_own(hub: &Hub) -> Result<Option<Listed>> {
     let listed = page(hub, &Sought::default(), 0).await?;
     let mut listed = listed.into_iter();
     Ok(listed.find(|listed| listed.0["registered_at"].is_null()))
 }
 
-/// The agents for a goal, the best first: the name of each, and its peer.
+/// Returns the agents for a goal, best first: name and peer of each.
 pub(super) async fn find_for(hub: &Hub, goal: &str) -> Result<Vec<Value>> {
     let goal = json!({ "goal": goal });
     let found = client::ask(hub, Method::POST, "/agents/find", Some(&goal)).await;
@@ -116,18 +116,18 @@ fn texts<'a>(value: &'a Value, key: &str) -> Vec<&'a str> {
     items(value, key).iter().filter_map(Value::as_str).collect()
 }
 
-/// What a registry's refusal means, by its status.
+/// Converts an [`Error`] of the registry, by its status.
 fn stop(error: &Error) -> Stop {
     match error {
         Error::Refused { status: 404, .. } => Stop::new(
             Code::Missing,
-            "this hub is no peer and has no registry",
+            "libp2p is not enabled on this hub, so it has no registry",
             "start it with enabled = true in [p2p], or name another with --hub URL",
         ),
         Error::Refused { status: 401, .. } => {
             let unauthorized = Error::Failed {
                 code: "unauthorized".to_owned(),
-                message: "the hub's registry wants a token".to_owned(),
+                message: "the hub's registry needs a token".to_owned(),
             };
             Stop::from_hub(&unauthorized, About::Agent)
         }

@@ -1,5 +1,5 @@
-//! Which skill of a peer's card is the one: the one that is named, or the one that fits a goal best. A hub's card has its
-//! agents for skills; what each of them can do, it says when asked.
+//! Selection of a skill from a peer's card: by name, or the best match for a goal. A hub's card lists its
+//! agents as skills; the skills of each agent need a further request.
 
 use jackfield_peer::wire::{Card, Skill, read_card};
 use jackfield_peer::{inquire::fetch, node::Node};
@@ -9,23 +9,23 @@ use serde_json::Value;
 use super::peer::Peer;
 use crate::output::{items, text};
 
-/// Where hubs have their agents.
+/// Path of a hub's list of agents.
 const AGENTS: &str = "/agents";
 
-/// What is looked for in a card.
+/// Criterion for a skill.
 #[derive(Debug)]
 pub(super) enum Wanted {
-    /// The skill with this id or name.
+    /// A skill with this id or name.
     Skill(String),
-    /// Something for a goal, from a peer that was found by it.
+    /// A skill for a goal, from a peer that was found by the goal.
     Goal {
         goal: String,
-        /// What the registry called it: the name of the peer, or of the skill in a hub's card.
+        /// Name from the registry: of the peer, or of the skill in a hub's card.
         name: String,
     },
 }
 
-/// The skill that is meant; or why there is none.
+/// Returns the [`Skill`] that matches, or the reason why there is none.
 pub(super) async fn skill(
     node: &Node,
     peer: &Peer,
@@ -47,13 +47,13 @@ pub(super) async fn skill(
     }
 }
 
-/// Whether its skills are agents.
+/// Returns whether the [`Card`]'s skills are agents of a hub.
 fn is_hub(card: &Card) -> bool {
     let mut paths = card.skills.iter().map(|skill| &skill.path);
     paths.any(|path| path.starts_with("/agents/"))
 }
 
-/// The skill of an agent of a hub.
+/// Finds the skill of a hub's agent.
 async fn of_agent(node: &Node, peer: &Peer, skill: &str) -> Result<Skill, String> {
     let ask = async |path: &str| {
         let answer = fetch(node, peer.id, &peer.addresses, path).await;
@@ -81,7 +81,8 @@ fn named<'a>(skills: &'a [Skill], name: &str) -> Option<&'a Skill> {
     skills.iter().find(|skill| is(&skill.id) || is(&skill.name))
 }
 
-/// The skill that has most of the words of a goal; the first of those, since a card begins with what a peer is for.
+/// Returns the skill that contains most words of the goal; of equal ones the first, since cards start with
+/// the main skill.
 fn best<'a>(skills: &'a [Skill], goal: &str) -> Option<&'a Skill> {
     let goal = goal.to_lowercase();
     let words: Vec<_> = goal
@@ -89,7 +90,7 @@ fn best<'a>(skills: &'a [Skill], goal: &str) -> Option<&'a Skill> {
         .collect();
     let score = |skill: &Skill| {
         let told = format!("{} {} {}", skill.id, skill.name, skill.description).to_lowercase();
-        // Short words are in every text.
+        // Short words occur in every text.
         let said = words.iter().filter(|word| word.chars().count() > 3);
         said.filter(|word| told.contains(**word)).count()
     };

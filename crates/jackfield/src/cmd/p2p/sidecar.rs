@@ -1,4 +1,4 @@
-//! `jackfield p2p sidecar`: a node beside one HTTP agent, until ctrl-c or SIGTERM.
+//! `jackfield p2p sidecar`: runs a node beside one HTTP agent, until ctrl-c or SIGTERM.
 
 mod tell;
 
@@ -35,26 +35,26 @@ use crate::{
     output, telemetry,
 };
 
-/// Where it listens, if nothing else is said: this machine. Others come through a relay.
+/// Default listen address: this machine only. Other machines connect through a relay.
 const LISTEN: &str = "/ip4/127.0.0.1/tcp/0";
 
-/// How long open handoffs may take when it stops: as long as the longest plain one.
+/// Time limit for open handoffs at a stop: as long as the longest plain handoff.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Run a node beside an HTTP agent: peers get its card and hand work to it.
+/// Run a libp2p node beside an HTTP agent: peers can read its card and hand off work to it.
 ///
-/// The agent shows its card at /card below its URL, and gets requests for the paths that the card declares, and for no
-/// others. It may start later. The first line on standard output says who the sidecar is among peers, those after it
-/// where peers reach it; under which id the hub has it is told on standard error.
+/// The agent serves its card at /card below its URL, and receives requests only for paths on the card. The
+/// agent may start later. The first line on standard output is the sidecar's peer id, the following lines are
+/// its addresses; the agent id on the hub is printed to standard error.
 #[derive(Debug, Args)]
 #[command(
-    after_long_help = "Examples:\n  jackfield p2p sidecar --agent-url http://localhost:8000 --relay /ip4/192.0.2.7/tcp/7412/p2p/12D3KooW…\n  jackfield p2p sidecar --agent-url http://localhost:8000 --hub http://192.0.2.7:7411 --listen /ip4/0.0.0.0/tcp/9001\n\nThe key of each agent URL, by which its peer id and its agent id stay the same, is kept in sidecars/ in the data\ndirectory: $JACKFIELD_DATA_DIR, else $XDG_DATA_HOME/jackfield, else ~/.local/share/jackfield. One sidecar runs per key.\n\nP2P_RELAY_ADDR, P2P_KEYSTORE_PATH and AI_REGISTRY_URL are understood as the original programs do."
+    after_long_help = "Examples:\n  jackfield p2p sidecar --agent-url http://localhost:8000 --relay /ip4/192.0.2.7/tcp/7412/p2p/12D3KooW…\n  jackfield p2p sidecar --agent-url http://localhost:8000 --hub http://192.0.2.7:7411 --listen /ip4/0.0.0.0/tcp/9001\n\nThe key of each agent URL, by which its peer id and its agent id stay the same, is stored in sidecars/ in the data\ndirectory: $JACKFIELD_DATA_DIR, else $XDG_DATA_HOME/jackfield, else ~/.local/share/jackfield. One sidecar runs per key.\n\nP2P_RELAY_ADDR, P2P_KEYSTORE_PATH and AI_REGISTRY_URL are understood as in the original programs."
 )]
 pub(crate) struct Sidecar {
-    /// Where the agent is
+    /// Use the agent at this URL
     #[arg(long, value_name = "URL")]
     agent_url: String,
-    /// A relay through which it is reached, an address that ends in /p2p/ID; may be repeated
+    /// Accept connections through this relay, an address that ends in /p2p/ID; may be repeated
     #[arg(
         long,
         env = "P2P_RELAY_ADDR",
@@ -63,19 +63,19 @@ pub(crate) struct Sidecar {
         hide_env_values = true
     )]
     relay: Vec<String>,
-    /// Where it listens; may be repeated [default: /ip4/127.0.0.1/tcp/0]
+    /// Listen on this address; may be repeated [default: /ip4/127.0.0.1/tcp/0]
     #[arg(long, value_name = "MULTIADDR")]
     listen: Vec<String>,
-    /// An address under which others reach it, where it cannot know that by itself; may be repeated
+    /// Announce this address, if the node cannot know it by itself; may be repeated
     #[arg(long, value_name = "MULTIADDR")]
     external: Vec<String>,
-    /// What the agent is called [default: as its card says]
+    /// Use this agent name [default: the name on the card]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Take handoffs from this peer only; may be repeated [default: from everybody]
+    /// Accept handoffs from this peer only; may be repeated [default: from all peers]
     #[arg(long, value_name = "PEER")]
     allow: Vec<String>,
-    /// The folder of its key [default: one per agent URL in the data directory]
+    /// Store the key in this folder [default: one per agent URL in the data directory]
     #[arg(
         long,
         env = "P2P_KEYSTORE_PATH",
@@ -83,8 +83,8 @@ pub(crate) struct Sidecar {
         hide_env_values = true
     )]
     key_dir: Option<PathBuf>,
-    /// The registry in which others find it [default: that of the hub; without --hub and with a relay, none: a hub that
-    /// is the relay registers its guests itself]
+    /// Register at this registry [default: that of the hub; none with a relay and without --hub, because a
+    /// hub that is the relay registers its peers itself]
     #[arg(
         long,
         env = "AI_REGISTRY_URL",
@@ -92,13 +92,13 @@ pub(crate) struct Sidecar {
         hide_env_values = true
     )]
     registry: Option<String>,
-    /// How long the agent has for an answer in one piece, such as 30s [default: 10s]; one in frames has an hour
+    /// Wait this long for an answer in one piece, such as 30s [default: 10s]; a streamed answer has an hour
     #[arg(long, value_name = "TIME")]
     deadline: Option<Span>,
-    /// Say in no registry where it is
+    /// Do not register anywhere
     #[arg(long, conflicts_with = "registry")]
     no_register: bool,
-    /// What to log: error, warn, info, debug, trace, or a filter [default: error]
+    /// Log at this level (error, warn, info, debug, trace) or with this filter [default: error]
     #[arg(long, env = "JACKFIELD_LOG", value_name = "FILTER")]
     log: Option<String>,
     #[command(flatten)]
@@ -108,7 +108,7 @@ pub(crate) struct Sidecar {
 impl Sidecar {
     pub(crate) async fn run(self) -> Result<ExitCode> {
         telemetry::start(self.log.as_deref().unwrap_or("error"), LogFormat::Text)?;
-        // Heard from here on, so that a signal during the start stops it too.
+        // Listen for signals from here on, so that a signal stops a sidecar that is still starting.
         let (mut interrupt, mut terminate) = (
             signal(SignalKind::interrupt())?,
             signal(SignalKind::terminate())?,
@@ -120,7 +120,7 @@ impl Sidecar {
             hub: url(&hub),
         };
         let key_dir = self.key_dir()?;
-        // Held until the end: two sidecars of one key would take each other's entries away.
+        // Held until the end: two sidecars with one key would remove each other's entries.
         let _lock = lock(&key_dir)?;
         let setting = self.setting(&key_dir, registry, hub)?;
         let opening = sidecar::Sidecar::open(setting);
@@ -141,14 +141,15 @@ impl Sidecar {
                 _ = terminate.recv() => break,
             }
         }
-        output::chat("stopping; once more ctrl-c stops at once");
+        output::chat("stopping; press ctrl-c again to stop at once");
         tokio::select! {
             () = opened.close(GRACE) => Ok(Code::Ok.into()),
             _ = interrupt.recv() => Ok(Code::Interrupted.into()),
         }
     }
 
-    /// Where it registers. A token is shown to the hub that it is for, and to no other registry.
+    /// Returns the registry to use. A token is sent only to the hub that issued it, never to a different
+    /// registry.
     async fn registry(&self) -> Result<Option<RegistryAt>> {
         if self.no_register {
             return Ok(None);
@@ -165,7 +166,7 @@ impl Sidecar {
         self.hub().await
     }
 
-    /// The hub among whose agents it is: the one that was named, else that of this machine, unless something else was.
+    /// Returns the hub to join: the named hub, else this machine's hub, unless a relay or registry was named.
     async fn hub(&self) -> Result<Option<RegistryAt>> {
         let has_another = self.no_register
             || !self.relay.is_empty()
@@ -174,7 +175,7 @@ impl Sidecar {
             return Ok(None);
         }
         let hub = self.client.connect().await?;
-        // Registering does not check whoever listens there.
+        // Check the listener here, because the registration does not.
         let asked = client::ask(&hub, Method::GET, "/healthz", None).await;
         if let Err(error @ Error::Untrusted { .. }) = asked {
             return Err(error.into());
@@ -219,11 +220,15 @@ impl Sidecar {
         } else {
             Allowed::only(&self.allow).map_err(|text| {
                 let next = "give the id that jackfield p2p peers shows, such as 12D3KooW…";
-                Stop::new(Code::Usage, format!("--allow {text:?} is no peer id"), next)
+                Stop::new(
+                    Code::Usage,
+                    format!("--allow {text:?} is not a peer id"),
+                    next,
+                )
             })?
         };
         let key = Identity::load_or_create(key_dir).map_err(|error| {
-            let next = "--key-dir DIR keeps the key elsewhere";
+            let next = "--key-dir DIR stores the key elsewhere";
             Stop::new(
                 Code::Failed,
                 format!("{:#}", anyhow::Error::from(error)),
@@ -249,7 +254,7 @@ impl Sidecar {
         })
     }
 
-    /// Every agent has a key of its own, and keeps it.
+    /// Returns the folder of the key. Each agent keeps its own key.
     fn key_dir(&self) -> Result<PathBuf> {
         if let Some(dir) = &self.key_dir {
             return Ok(dir.clone());
@@ -261,11 +266,11 @@ impl Sidecar {
     }
 }
 
-/// Takes a key for this process; the system gives it back, however the process ends.
+/// Locks a key for this process; the system releases the lock when the process ends.
 fn lock(key_dir: &Path) -> Result<File> {
     let failed = |error: io::Error| {
         let text = format!("cannot lock {}: {error}", key_dir.display());
-        Stop::new(Code::Failed, text, "--key-dir DIR keeps the key elsewhere")
+        Stop::new(Code::Failed, text, "--key-dir DIR stores the key elsewhere")
     };
     let mut folder = DirBuilder::new();
     folder.recursive(true).mode(0o700);
@@ -289,7 +294,7 @@ fn no_multiaddr(flag: &str, text: &str) -> Stop {
     let next = "write it like /ip4/0.0.0.0/tcp/9001 or /ip4/0.0.0.0/udp/9001/quic-v1";
     Stop::new(
         Code::Usage,
-        format!("{flag} {text:?} is no multiaddr"),
+        format!("{flag} {text:?} is not a multiaddr"),
         next,
     )
 }

@@ -1,4 +1,4 @@
-//! The command as a peer of its own: it dials others and listens nowhere.
+//! libp2p node of the command: dials peers, and does not listen.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -16,16 +16,16 @@ use tokio::{sync::broadcast::error::RecvError, time::timeout};
 
 use crate::exit::{About, Code, Stop};
 
-/// How long others are given to hear that it leaves: a reset is one packet.
+/// Time limit for notifying peers at the end: a reset is one packet.
 const GOODBYE: Duration = Duration::from_secs(2);
 
-/// How long a peer that has answered is given to say what program it is: it does so at once, or not at all.
+/// Time limit for a peer's identification after its answer: it arrives at once, or not at all.
 const SAYS: Duration = Duration::from_secs(1);
 
-/// As whom others are asked.
+/// Identity of the command among peers.
 #[derive(Debug, Args)]
 pub(super) struct Identified {
-    /// The file of the key to be known by, for peers that let in only those they know [default: a new key each time]
+    /// Use the key in this file, for peers that accept only known peers [default: a new key each time]
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
 }
@@ -35,7 +35,7 @@ pub(super) struct Identified {
 pub(super) struct Station {
     pub(super) node: Node,
     tasks: Tasks,
-    /// Whether others know its id from before.
+    /// Whether the key is permanent, so that peers may know the id.
     is_kept: bool,
 }
 
@@ -60,23 +60,23 @@ impl Station {
         let tasks = Tasks::new();
         let node = Node::start(NodeConfig::default(), key, &tasks).await;
         Ok(Self {
-            node: node.context("cannot be a peer")?,
+            node: node.context("cannot start the libp2p node")?,
             tasks,
             is_kept: identified.key.is_some(),
         })
     }
 
-    /// Leaves, and lets others hear it.
+    /// Stops the [`Node`], and notifies peers.
     pub(super) async fn stop(self) {
         self.tasks.stop(GOODBYE).await;
     }
 
-    /// Whether a peer that was asked says to be a hub: it may have shown its card before it said what it is.
+    /// Returns whether a peer identifies as a hub. The identification may arrive later than the card.
     pub(super) async fn is_hub(&self, peer: PeerId) -> bool {
         let mut news = self.node.watch();
         let said = async {
             loop {
-                // Whoever is gone says nothing more.
+                // `None` for a peer that has disconnected.
                 if let Some(is_hub) = self.node.peer(peer)?.is_hub() {
                     return Some(is_hub);
                 }
@@ -89,19 +89,19 @@ impl Station {
         said.unwrap_or(false)
     }
 
-    /// What a card without skills means.
+    /// Explains a card without skills.
     pub(super) fn hidden(&self) -> String {
         let id = self.node.peer_id();
         let key = match self.is_kept {
             true => "",
-            false => "; --key FILE keeps one id",
+            false => "; --key FILE keeps the id",
         };
         format!(
-            "it shows its skills only to peers that it allows, if it has any: you are {id}{key}"
+            "the peer shows its skills, if any, only to peers that it allows: your peer id is {id}{key}"
         )
     }
 
-    /// What a failure of a peer means for whoever typed the command.
+    /// Converts a [`Failure`] of a peer into an error for the user.
     pub(super) fn stop_for(&self, failure: &Failure) -> Stop {
         let error = Error::Failed {
             code: failure.reason.name().to_owned(),
@@ -110,7 +110,7 @@ impl Station {
         let mut stop = Stop::from_hub(&error, About::Handoff);
         if failure.reason == Reason::Unauthorized && self.is_kept {
             let id = self.node.peer_id();
-            stop.next = Some(format!("its operator must allow you: you are {id}"));
+            stop.next = Some(format!("its operator must allow your peer id {id}"));
         }
         stop
     }

@@ -1,4 +1,4 @@
-//! Work that was handed to a peer, until its end: what comes is printed as it comes, and ctrl-c resets the stream.
+//! Runs work that was handed off to a peer: prints output as it arrives; ctrl-c resets the stream.
 
 use std::{io, time::Duration};
 
@@ -12,17 +12,17 @@ use serde_json::{Value, json};
 use super::station::Station;
 use crate::{output, reply::Page};
 
-/// How long work may take unless said otherwise: as a live call of a hub.
+/// Default time limit of a handoff: the same as for a live call of a hub.
 pub(super) const TIMEOUT: Span = Span(Duration::from_secs(3600));
 
-/// How the end of some work is told.
+/// Output settings.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Told {
     pub(super) json: bool,
     pub(super) verbose: bool,
 }
 
-/// Hands work over and prints what comes of it.
+/// Hands off work over a [`Delegation`] and prints the result.
 pub(super) async fn carry_out(
     station: &Station,
     mut delegation: Delegation,
@@ -32,7 +32,7 @@ pub(super) async fn carry_out(
 ) -> Result<()> {
     delegation.send(hand_off);
     let mut page = Page::new(told.verbose);
-    // Who asked for one piece of JSON gets one, although words come as the peer says them.
+    // With `--json` and `--no-stream` the user expects one JSON object, although text arrives in chunks.
     let is_one_piece = told.json && !delegation.is_streamed();
     let mut held = is_one_piece.then(String::new);
     let hearing = hear(&mut delegation, &mut page, told, &mut held);
@@ -57,7 +57,7 @@ pub(super) async fn carry_out(
     Err(station.stop_for(&failure).into())
 }
 
-/// Hears all of it; why it failed, if it did.
+/// Receives until the end; returns the [`Failure`], if any.
 async fn hear(
     delegation: &mut Delegation,
     page: &mut Page,
@@ -89,7 +89,7 @@ async fn hear(
                     }
                     output::json(&end)?;
                 } else if let Some(data) = &data {
-                    // What the result has besides the words stands on a line of its own.
+                    // A result besides streamed text starts on a new line.
                     if has_words {
                         page.text("\n")?;
                     }
@@ -102,7 +102,7 @@ async fn hear(
     }
 }
 
-/// Data as JSON; of a body nobody said what it is, so that what looks like JSON is.
+/// Converts [`Data`] to JSON. A plain body has no declared type, so text that parses as JSON counts as JSON.
 fn value(data: &Data) -> Value {
     let words = || Value::String(data.as_str().to_owned());
     match data {

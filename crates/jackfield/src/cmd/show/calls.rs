@@ -1,4 +1,4 @@
-//! `jackfield show --calls`: what passes when one agent calls another, and as what.
+//! `jackfield show --calls`: shows which features pass when one agent calls the other.
 
 use anyhow::{Result, bail};
 use jackfield_sdk::{Hub, encode};
@@ -13,7 +13,7 @@ use crate::{
     output::{self, Table, text},
 };
 
-/// Prints the rows for two agents, by the doors that they came through.
+/// Prints the rows of the protocol table for two agents, chosen by their doors.
 pub(super) async fn show(hub: &Hub, client: &Client, caller: &str, called: &str) -> Result<()> {
     let (by, of) = (column(hub, caller).await?, column(hub, called).await?);
     let rows = Topic::ALL.map(|topic| (topic.name(), by.of(of, topic)));
@@ -46,6 +46,8 @@ async fn column(hub: &Hub, id: &str) -> Result<&'static Column> {
     let door = text(&agent, "door");
     match matrix::column(door) {
         Some(column) => Ok(column),
-        None => bail!("the table has no column for agent {id}, whose protocol is {door:?}"),
+        None => {
+            bail!("the table of protocols has no column for agent {id}, whose protocol is {door:?}")
+        }
     }
 }

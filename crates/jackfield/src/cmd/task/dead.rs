@@ -1,4 +1,5 @@
-//! Callbacks that nobody took: `jackfield task ls --dead` lists them, `jackfield task resend` sends one again.
+//! Callbacks that could not be delivered: `jackfield task ls --dead` lists them, `jackfield task resend`
+//! sends one again.
 
 use anyhow::Result;
 use clap::Args;
@@ -13,10 +14,10 @@ use crate::{
     output::{self, Table, text, time},
 };
 
-/// How many the hub gives at once.
+/// Maximum number of callbacks per response of the hub.
 const MOST: usize = 200;
 
-/// Lists the tasks whose callback was given up.
+/// Lists the tasks whose callback could not be delivered.
 pub(super) async fn list(client: &Client, limit: usize) -> Result<Code> {
     let hub = client.connect().await?;
     let path = format!("/v1/callbacks?dead=true&limit={}", limit.min(MOST));
@@ -30,7 +31,7 @@ pub(super) async fn list(client: &Client, limit: usize) -> Result<Code> {
         .map(Vec::as_slice)
         .unwrap_or_default();
     if callbacks.is_empty() {
-        output::chat("no callback was given up");
+        output::chat("there are no undelivered callbacks");
     } else {
         let flags = client.flags();
         output::chat(&format!(
@@ -60,7 +61,7 @@ fn table(callbacks: &[Value]) -> Table {
     after_long_help = "jackfield task ls --dead lists them.\n\nExample:\n  jackfield task resend 0199c2f0-1111-7aaa-8bbb-123456789abc"
 )]
 pub(super) struct Resend {
-    /// The task's id, or the end of it
+    /// Resend the callback of the task with this id, or id ending
     #[arg(value_parser = named::task)]
     task: String,
     #[command(flatten)]

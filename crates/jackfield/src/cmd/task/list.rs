@@ -14,13 +14,13 @@ use crate::{
     reply::asks,
 };
 
-/// How many tasks the hub gives at once.
+/// Number of tasks per response of the hub.
 const PAGE: usize = 200;
 
-/// How far the calls that a task is made for are followed: no chain is longer.
+/// Maximum number of parent calls to follow: no chain is longer.
 const MOST_PARENTS: usize = 8;
 
-/// The states of a task.
+/// States of a task.
 const STATES: [&str; 7] = [
     "submitted",
     "working",
@@ -36,19 +36,19 @@ const STATES: [&str; 7] = [
     after_long_help = "Examples:\n  jackfield task ls --agent worker --state working\n  jackfield task ls --at worker"
 )]
 pub(super) struct Ls {
-    /// Only those for this agent
+    /// List only tasks for this agent
     #[arg(long, value_name = "AGENT", value_parser = client::agent_id)]
     agent: Option<String>,
-    /// Only those in this state
+    /// List only tasks in this state
     #[arg(long, value_name = "STATE", value_parser = STATES)]
     state: Option<String>,
-    /// All open calls at this agent of yours, whoever made them; jackfield task cancel ends one
+    /// List all open calls at this agent of yours, from any caller; jackfield task cancel ends one
     #[arg(long, value_name = "AGENT", value_parser = client::agent_id, conflicts_with_all = ["agent", "state", "dead"])]
     at: Option<String>,
-    /// Those whose callback was given up, and why
+    /// List tasks whose callback could not be delivered, with the reason
     #[arg(long, conflicts_with_all = ["agent", "state"])]
     dead: bool,
-    /// At most so many
+    /// List at most this many
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
     #[command(flatten)]
@@ -88,14 +88,14 @@ impl Ls {
                 next => break next.is_some(),
             }
         };
-        // What waits has no state that could be asked for.
+        // Waiting calls have no state to filter by.
         waiting.retain(|_| self.state.is_none());
         if self.client.json {
             output::json(&json!({ "waiting": waiting, "tasks": tasks }))?;
             return Ok(Code::Ok);
         }
         if tasks.is_empty() && waiting.is_empty() {
-            output::chat("no task is like that; jackfield call AGENT TEXT --detach makes one");
+            output::chat("no matching tasks; jackfield call AGENT TEXT --detach starts one");
         }
         let is_listed = |call: &Value| tasks.iter().any(|task| task["id"] == call["task"]);
         let others = waiting.iter().filter(|call| !is_listed(call));
@@ -110,7 +110,7 @@ impl Ls {
     }
 }
 
-/// Lists the open calls at an agent of ours.
+/// Lists the open calls at an agent of this user.
 async fn open_at(hub: &Hub, client: &Client, agent: &str, limit: usize) -> Result<Code> {
     let path = format!("/v1/agents/{}/calls", encode(agent));
     let mut answer = client::get(hub, &path, About::Agent).await?;
@@ -122,7 +122,7 @@ async fn open_at(hub: &Hub, client: &Client, agent: &str, limit: usize) -> Resul
         return Ok(Code::Ok);
     };
     if calls.is_empty() {
-        output::chat(&format!("no call is open at {agent}"));
+        output::chat(&format!("no open calls at {agent}"));
     }
     let mut table = Table::new(["id", "agent", "state", "caller", "since"]);
     for call in calls.iter().take(limit) {
@@ -142,7 +142,7 @@ async fn open_at(hub: &Hub, client: &Client, agent: &str, limit: usize) -> Resul
     Ok(Code::Ok)
 }
 
-/// Says what a call asks of us, and by which commands it is decided.
+/// Prints the open questions of a call to this user, with the commands that answer them.
 pub(crate) fn decisions(call: &Value, client: &Client) {
     let (id, caller) = (text(call, "id"), clean_lines(text(call, "caller")));
     for ask in output::items(call, "asks") {
@@ -170,8 +170,8 @@ fn table<'a>(tasks: impl Iterator<Item = &'a Value>) -> Table {
     table
 }
 
-/// Where a task stands. That it waits for an approval is no state of its own, but what a person wants to know. Of a call
-/// of somebody else's nothing else is told.
+/// Returns the state of a task. A pending approval is no separate state, but is shown because people want to
+/// know. For calls of other users the hub reveals nothing else.
 fn state(task: &Value) -> String {
     let state = text(task, "state");
     match output::items(task, "approvals") {
@@ -184,7 +184,7 @@ fn state(task: &Value) -> String {
 #[derive(Debug, Args)]
 #[command(after_long_help = "Example:\n  jackfield task show 0199c2f0-1111-7aaa-8bbb-123456789abc")]
 pub(super) struct Show {
-    /// The task's id, or the end of it; or the id of an open call
+    /// Show the task with this id, or id ending, or the open call with this id
     #[arg(value_parser = named::task)]
     task: String,
     #[command(flatten)]
@@ -199,7 +199,7 @@ impl Show {
     }
 }
 
-/// Shows a task, or an open call.
+/// Prints a task, or an open call.
 pub(crate) async fn show(hub: &Hub, client: &Client, id: &str) -> Result<Code> {
     let path = format!("/v1/calls/{id}");
     let task = client::get(hub, &path, About::Task).await?;
@@ -213,7 +213,7 @@ pub(crate) async fn show(hub: &Hub, client: &Client, id: &str) -> Result<Code> {
     let open = output::items(&task, "asks");
     for ask in open {
         output::chat(&format!(
-            "it asks: {}\n{}",
+            "the agent asks: {}\n{}",
             asks::wanted(ask),
             asks::command(id, ask, &client.flags())
         ));
@@ -242,7 +242,7 @@ fn facts(task: &Value) -> Vec<(&'static str, String)> {
         ("state", state(task)),
         ("failure", why),
         ("caller", of("caller")),
-        ("door", of("door")),
+        ("protocol", of("door")),
         ("session", of("session")),
         ("created", time(task, "created_at")),
         ("updated", time(task, "updated_at")),
@@ -250,7 +250,7 @@ fn facts(task: &Value) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The calls for which it was made, nearest first, as far as they are known and ours to see.
+/// Returns the parent calls, nearest first, as far as they are known and visible.
 async fn parents(hub: &Hub, task: &Value) -> Vec<(&'static str, String)> {
     let mut facts = Vec::new();
     let mut next = text(task, "parent").to_owned();
@@ -268,7 +268,7 @@ async fn parents(hub: &Hub, task: &Value) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// What was said, in order, after an empty line.
+/// Prints the messages in order, after an empty line.
 fn history(task: &Value) -> Result<()> {
     let said = task["history"]
         .as_array()
@@ -283,9 +283,9 @@ fn history(task: &Value) -> Result<()> {
             .map(Vec::as_slice)
             .unwrap_or_default();
         let words: Vec<_> = parts.iter().map(part).collect();
-        // Indented, so that no line of an agent looks like one of ours.
+        // Indented, so that no line of an agent looks like ours.
         let words = clean_lines(&words.join("\n")).replace('\n', "\n  ");
-        // An approval is its owner's, whoever called, and has words only against it.
+        // An approval is the owner's, not the caller's, and has text only if denied.
         output::line(&match item["approved"].as_bool() {
             Some(true) => "(approved)".to_owned(),
             Some(false) if words.is_empty() => "(denied)".to_owned(),
@@ -294,7 +294,7 @@ fn history(task: &Value) -> Result<()> {
         })?;
     }
     if task["truncated"] == true {
-        output::chat("(some of it is left out: too large, or no longer kept)");
+        output::chat("(some parts are left out: too large, or no longer stored)");
     }
     Ok(())
 }

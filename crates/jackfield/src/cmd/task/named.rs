@@ -1,4 +1,4 @@
-//! A task as it is named on the command line: by its id, or by the end of it that `watch` shows.
+//! Task ids on the command line: full, or the ending that `watch` shows.
 
 use anyhow::Result;
 use jackfield_model::TaskId;
@@ -10,10 +10,10 @@ use crate::{
     output::{items, text},
 };
 
-/// The shortest end of an id that can be meant.
+/// Minimum length of an id ending.
 const SHORTEST: usize = 6;
 
-/// A task's name as it was typed. What can be none is refused before the hub is asked.
+/// Parses a task id as typed. An invalid id is refused before any request to the hub.
 pub(super) fn task(typed: &str) -> Result<String, String> {
     let typed = typed.trim();
     if let Some(id) = TaskId::parse(typed) {
@@ -26,7 +26,8 @@ pub(super) fn task(typed: &str) -> Result<String, String> {
     Err("use the id that jackfield task ls shows, or the end of it".to_owned())
 }
 
-/// The id of the task that was named, or of the call that waits for us. Ends are looked for in the last tasks only.
+/// Returns the full [`TaskId`] of the named task, or of the call that waits for this user. Endings are searched among
+/// the latest tasks only.
 pub(super) async fn find(hub: &Hub, named: &str) -> Result<String> {
     if TaskId::parse(named).is_some() {
         return Ok(named.to_owned());
@@ -47,13 +48,13 @@ pub(super) async fn find(hub: &Hub, named: &str) -> Result<String> {
         [id] => Ok(id.to_owned()),
         [] => Err(Stop::new(
             Code::Missing,
-            format!("none of your last tasks ends in {named}"),
-            "jackfield task ls shows them; a call that is not kept needs its whole id",
+            format!("none of your last task ids ends in {named}"),
+            "jackfield task ls lists them; a call that is not stored as a task needs its whole id",
         )
         .into()),
         _ => Err(Stop::new(
             Code::Usage,
-            format!("several tasks end in {named}: {}", found.join(", ")),
+            format!("several task ids end in {named}: {}", found.join(", ")),
             "give more of the id",
         )
         .into()),

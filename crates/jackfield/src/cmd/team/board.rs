@@ -14,7 +14,7 @@ use crate::{
     shell,
 };
 
-/// Where a task of a board can stand.
+/// Statuses of a task on the board.
 const STATUSES: [&str; 6] = [
     "not_started",
     "queued",
@@ -24,7 +24,7 @@ const STATUSES: [&str; 6] = [
     "failed",
 ];
 
-/// See and change the board of a team: what is to do, who does it, what it waits for.
+/// Manage the board of a team: tasks, assignees, dependencies.
 #[derive(Debug, Args)]
 pub(super) struct Board {
     #[command(subcommand)]
@@ -33,11 +33,11 @@ pub(super) struct Board {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// The tasks of a team
+    /// List the tasks of a team
     Ls(Ls),
-    /// Put a task on the board
+    /// Add a task to the board
     Add(Add),
-    /// Say where a task stands
+    /// Set the status of a task
     Set(Set),
 }
 
@@ -54,7 +54,7 @@ impl Board {
 #[derive(Debug, Args)]
 #[command(after_long_help = "Example:\n  jackfield team task ls shop")]
 struct Ls {
-    /// The team's id
+    /// List the board of the team with this id
     #[arg(value_parser = client::agent_id)]
     team: String,
     #[command(flatten)]
@@ -71,7 +71,7 @@ impl Ls {
         }
         let tasks = items(&answer, "tasks");
         if tasks.is_empty() {
-            output::chat("the board is empty; jackfield team task add puts something on it");
+            output::chat("the board is empty; jackfield team task add adds a task");
         }
         table(tasks).print()
     }
@@ -82,19 +82,19 @@ impl Ls {
     after_long_help = "Example:\n  jackfield team task add shop --name build --assignee bob --after design"
 )]
 struct Add {
-    /// The team's id
+    /// Add to the board of the team with this id
     #[arg(value_parser = client::agent_id)]
     team: String,
-    /// What the task is called
+    /// Name the task
     #[arg(long)]
     name: String,
-    /// The member that does it
+    /// Assign the task to this member
     #[arg(long, value_name = "MEMBER")]
     assignee: String,
-    /// What is to do
+    /// Describe the task
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
-    /// A task that comes before it, by name or id; may be repeated
+    /// Do the task after this one, by name or id; may be repeated
     #[arg(long, value_name = "TASK")]
     after: Vec<String>,
     #[command(flatten)]
@@ -128,29 +128,29 @@ impl Add {
     after_long_help = "Example:\n  jackfield team task set shop build completed --deliver dist/app.js=\"the program\""
 )]
 struct Set {
-    /// The team's id
+    /// Change the board of the team with this id
     #[arg(value_parser = client::agent_id)]
     team: String,
-    /// The task's name or id
+    /// Change the task with this name or id
     task: String,
-    /// Where it stands
+    /// Set this status
     #[arg(value_parser = STATUSES)]
     status: String,
-    /// A file that it gave, and what that is; may be repeated
+    /// Record a file as a result, with a summary; may be repeated
     #[arg(long, value_name = "PATH=SUMMARY", value_parser = deliverable)]
     deliver: Vec<(String, String)>,
-    /// The member that says so
+    /// Make the change as this member
     #[arg(long = "as", value_name = "MEMBER")]
     member: Option<String>,
     #[command(flatten)]
     client: Client,
 }
 
-/// `PATH=SUMMARY`, or a path that says enough. The summary begins after the first equals sign.
+/// Parses `PATH=SUMMARY`, or a path alone. The summary begins after the first equals sign.
 fn deliverable(text: &str) -> Result<(String, String), String> {
     let (path, summary) = text.split_once('=').unwrap_or((text, ""));
     if path.is_empty() {
-        return Err("say PATH=SUMMARY".to_owned());
+        return Err("write PATH=SUMMARY".to_owned());
     }
     Ok((path.to_owned(), summary.to_owned()))
 }
@@ -186,7 +186,7 @@ impl Set {
     }
 }
 
-/// Tasks as a table; what a task waits for by the names that the table has.
+/// Formats tasks as a table. Dependencies are shown by name, if the task is in the table.
 pub(super) fn table(tasks: &[Value]) -> Table {
     let mut table = Table::new([
         "id",
@@ -194,7 +194,7 @@ pub(super) fn table(tasks: &[Value]) -> Table {
         "status",
         "assignee",
         "after",
-        "gave",
+        "files",
         "description",
     ]);
     for task in tasks {

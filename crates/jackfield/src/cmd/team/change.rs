@@ -1,5 +1,5 @@
-//! `jackfield team change`: what is named is changed, and what is not stays. The hub takes all members at once; so those
-//! that are there are asked for first.
+//! `jackfield team change`: changes the given settings only. The hub replaces all members at once, so the
+//! current members are read first.
 
 use anyhow::Result;
 use clap::Args;
@@ -20,29 +20,29 @@ use crate::{
 
 #[derive(Debug, Args)]
 #[command(
-    after_long_help = "--member takes the place of all agents that were members, --team of all teams; the others stay.\n\
-                       What a member that is removed does for the team is stopped.\n\n\
+    after_long_help = "--member replaces all agents in the team, --team all teams in it; the other members stay.\n\
+                       The work of a removed member for the team is stopped.\n\n\
                        Examples:\n  jackfield team change shop --description \"sells things\"\n  \
                        jackfield team change shop --add writer=ann --remove bob\n  \
                        jackfield team change shop --member lead=claude --member bob --coordinator lead"
 )]
 pub(super) struct Change {
-    /// The team's id
+    /// Change the team with this id
     #[arg(value_name = "ID", value_parser = client::agent_id)]
     team: String,
-    /// One more agent or team, and its name here if it has another; may be repeated
+    /// Add an agent or team, optionally under another name; may be repeated
     #[arg(long = "add", value_name = "[NAME=]ID", value_parser = named)]
     added: Vec<Named>,
-    /// One more team, and its name here if it has another; may be repeated
+    /// Add a team, optionally under another name; may be repeated
     #[arg(long = "add-team", value_name = "[NAME=]TEAM", value_parser = named)]
     added_teams: Vec<Named>,
-    /// A member that shall be none any more, by its name here; may be repeated
+    /// Remove the member with this name; may be repeated
     #[arg(long = "remove", value_name = "NAME")]
     removed: Vec<String>,
-    /// An agent or team that is a member, and its name here if it has another; may be repeated
+    /// Replace all agents by this agent or team, optionally under another name; may be repeated
     #[arg(long = "member", value_name = "[NAME=]ID", value_parser = named)]
     members: Vec<Named>,
-    /// The name of the member that calls go to
+    /// Send calls to the member with this name
     #[arg(long, value_name = "NAME")]
     coordinator: Option<String>,
     #[command(flatten)]
@@ -88,7 +88,7 @@ impl Change {
             && self.described.teams.is_empty())
     }
 
-    /// The members as they shall be, where these are there.
+    /// Returns the new members, given the current ones.
     fn members_of(&self, there: &[Value]) -> Result<Vec<Value>, Stop> {
         let teams = &self.described.teams;
         let stays = |member: &&Value| match member["team"] {

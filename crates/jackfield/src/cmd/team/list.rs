@@ -28,7 +28,7 @@ impl Ls {
         let teams = items(&answer, "teams");
         if teams.is_empty() {
             output::chat(
-                "there are no teams; jackfield team create ID --member AGENT --member AGENT makes one",
+                "there are no teams; jackfield team create ID --member AGENT --member AGENT creates one",
             );
         }
         let mut table = Table::new(["id", "name", "state", "status", "agents", "owner"]);
@@ -52,7 +52,7 @@ impl Ls {
 #[derive(Debug, Args)]
 #[command(after_long_help = "Example:\n  jackfield team show shop")]
 pub(super) struct Show {
-    /// The team's id
+    /// Show the team with this id
     #[arg(value_parser = client::agent_id)]
     team: String,
     #[command(flatten)]
@@ -80,7 +80,7 @@ impl Show {
     }
 }
 
-/// Prints a team as it was made or changed.
+/// Prints a team that was created or changed.
 pub(super) fn print(team: &Value, is_json: bool) -> Result<()> {
     if is_json {
         return Ok(output::json(team)?);
@@ -121,7 +121,7 @@ fn facts(team: &Value) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The tree, one row each: a sub-team, then its agents by their route keys.
+/// Returns the tree of members: a row for each sub-team, then its agents by their route keys.
 fn members(team: &Value) -> Table {
     let mut table = Table::new(["member", "is", "state", "status"]);
     let agents = items(team, "agents");
@@ -142,7 +142,7 @@ fn members(team: &Value) -> Table {
             continue;
         }
         let told = agents.iter().find(|agent| text(agent, "route_key") == name);
-        // An agent that one may not see is a member all the same.
+        // A member stays listed even if this user may not see the agent.
         let unseen = json!({"route_key": name, "agent": member["agent"]});
         table.row(agent_row(told.unwrap_or(&unseen)));
     }
@@ -158,12 +158,13 @@ fn agent_row(agent: &Value) -> [String; 4] {
     ]
 }
 
-/// How an agent is doing. One that is away did that last, and goes on with it if it comes back.
+/// Returns the status of an agent. An offline agent shows its last status, which continues when the agent
+/// returns.
 fn status(agent: &Value) -> String {
     let status = text(agent, "status");
     let is_at_rest = matches!(status, "" | "uninitialized" | "idle" | "error");
     if agent["online"] != false || is_at_rest {
         return status.to_owned();
     }
-    format!("away; was {status}")
+    format!("offline; was {status}")
 }

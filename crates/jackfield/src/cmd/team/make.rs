@@ -12,7 +12,7 @@ use crate::{
     output, prompt, shell,
 };
 
-/// A member as it was typed.
+/// A member as typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Named {
     pub(super) name: String,
@@ -20,22 +20,22 @@ pub(super) struct Named {
 }
 
 impl Named {
-    /// An agent that is a member, as the hub is told.
+    /// Returns the member as an agent, in the hub's format.
     pub(super) fn agent(&self) -> Value {
         json!({"name": self.name, "agent": self.id})
     }
 
-    /// A team that is one.
+    /// Returns the member as a team, in the hub's format.
     pub(super) fn team(&self) -> Value {
         json!({"name": self.name, "team": self.id})
     }
 }
 
-/// `NAME=ID`, or an id that is also the name.
+/// Parses `NAME=ID` into [`Named`], or an id that is also the name.
 pub(super) fn named(text: &str) -> Result<Named, String> {
     let (name, id) = text.split_once('=').unwrap_or((text, text));
     if name.is_empty() {
-        return Err("say NAME=ID, or only the id".to_owned());
+        return Err("write NAME=ID, or only the id".to_owned());
     }
     Ok(Named {
         name: name.to_owned(),
@@ -43,23 +43,23 @@ pub(super) fn named(text: &str) -> Result<Named, String> {
     })
 }
 
-/// What a team is described with.
+/// Description of a team.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Team")]
 pub(super) struct Described {
-    /// A team that is a member, and its name here if it has another; may be repeated
+    /// Add a team as a member, optionally under another name; may be repeated
     #[arg(long = "team", value_name = "[NAME=]TEAM", value_parser = named)]
     pub(super) teams: Vec<Named>,
-    /// A name for people
+    /// Set a display name
     #[arg(long)]
     name: Option<String>,
-    /// What it is for
+    /// Describe the team's purpose
     #[arg(long)]
     description: Option<String>,
 }
 
 impl Described {
-    /// What the hub is told, but for the members.
+    /// Returns the request body, without the members.
     pub(super) fn body(self, coordinator: Option<String>) -> Map<String, Value> {
         let mut body = Map::new();
         let mut say = |key: &str, value: Option<String>| {
@@ -76,18 +76,18 @@ impl Described {
 
 #[derive(Debug, Args)]
 #[command(
-    after_long_help = "Whoever calls the team calls its coordinator. Members are agents of any protocol, or other teams.\n\n\
+    after_long_help = "Calls of the team go to its coordinator. Members are agents of any protocol, or other teams.\n\n\
                        Examples:\n  jackfield team create shop --member lead=claude --member writer --team backend\n  \
                        jackfield team create shop --member ann --member bob --coordinator bob"
 )]
 pub(super) struct Create {
-    /// The team's id, by which it is called like an agent
+    /// Create the team with this id, under which it can be called like an agent
     #[arg(value_name = "ID", value_parser = client::agent_id)]
     team: String,
-    /// An agent or team that is a member, and its name here if it has another; may be repeated
+    /// Add an agent or team as a member, optionally under another name; may be repeated
     #[arg(long = "member", value_name = "[NAME=]ID", required = true, value_parser = named)]
     members: Vec<Named>,
-    /// The name of the member that calls go to [default: the first agent]
+    /// Send calls to the member with this name [default: the first agent]
     #[arg(long, value_name = "NAME")]
     coordinator: Option<String>,
     #[command(flatten)]
@@ -114,7 +114,7 @@ impl Create {
         if !self.client.json {
             let (id, flags) = (&self.team, self.client.flags());
             output::chat(&format!(
-                "call it with: {}\nsee it with: {}",
+                "call it with: {}\nwatch it with: {}",
                 shell::command("call", &[id], "TEXT", &flags),
                 shell::command("watch", &[id], "", &flags)
             ));
@@ -126,10 +126,10 @@ impl Create {
 #[derive(Debug, Args)]
 #[command(after_long_help = "Example:\n  jackfield team rm shop --yes")]
 pub(super) struct Rm {
-    /// The team's id
+    /// Remove the team with this id
     #[arg(value_name = "ID", value_parser = client::agent_id)]
     team: String,
-    /// Do not ask
+    /// Remove without asking
     #[arg(long, short)]
     yes: bool,
     #[command(flatten)]
@@ -140,13 +140,16 @@ impl Rm {
     pub(super) async fn run(self) -> Result<()> {
         let hub = self.client.connect().await?;
         let question = format!(
-            "remove {} and its board? Its members stay; what it is doing is stopped.",
+            "remove {} and its board? Its members stay; its work is stopped.",
             self.team
         );
         if !self.yes && prompt::somebody_is_there() && !prompt::confirm(&question) {
-            return Err(
-                Stop::new(Code::Cancelled, "nothing was done", "--yes does not ask").into(),
-            );
+            return Err(Stop::new(
+                Code::Cancelled,
+                "nothing was done",
+                "--yes removes without asking",
+            )
+            .into());
         }
         client::ask(&hub, Method::DELETE, &path(&self.team), None)
             .await

@@ -1,4 +1,4 @@
-//! `jackfield team say`, `stop`, `approve` and `deny`: a word with a team that works.
+//! `jackfield team say`, `stop`, `approve` and `deny`: messages and decisions for a working team.
 
 use anyhow::Result;
 use clap::Args;
@@ -17,17 +17,17 @@ use crate::{
 
 #[derive(Debug, Args)]
 #[command(
-    after_long_help = "The hub keeps the call; its answer is read with jackfield task wait, or seen with jackfield watch TEAM.\n\
-                       A member that waits for words gets them as the answer, and no call is made.\n\n\
+    after_long_help = "The hub stores the call as a task; jackfield task wait prints its answer, and jackfield watch TEAM shows it live.\n\
+                       If the member waits for an answer, the text is that answer, and no call is made.\n\n\
                        Examples:\n  jackfield team say shop \"close at six\"\n  jackfield team say shop --to backend/dba \"add an index\""
 )]
 pub(super) struct Say {
-    /// The team's id
+    /// Send to the team with this id
     #[arg(value_parser = client::agent_id)]
     team: String,
-    /// What to say; - or nothing reads it from standard input
+    /// Send this text; - or no text reads standard input
     text: Option<String>,
-    /// To this member instead of the coordinator: its name, or its route key such as backend/dba
+    /// Send to this member instead of the coordinator: a name, or a route key such as backend/dba
     #[arg(long, value_name = "MEMBER")]
     to: Option<String>,
     #[command(flatten)]
@@ -57,7 +57,7 @@ impl Say {
         let (task, team, flags) = (text(&started, "task"), &self.team, self.client.flags());
         output::line(&output::clean(task))?;
         output::chat(&format!(
-            "read the answer with: {}\nsee the team with: {}",
+            "read the answer with: {}\nwatch the team with: {}",
             shell::command("task wait", &[task], "", &flags),
             shell::command("watch", &[team], "", &flags)
         ));
@@ -70,10 +70,10 @@ impl Say {
     after_long_help = "Examples:\n  jackfield team stop shop\n  jackfield team stop shop writer"
 )]
 pub(super) struct Stop {
-    /// The team's id
+    /// Stop the team with this id
     #[arg(value_parser = client::agent_id)]
     team: String,
-    /// Only this member: its name, or its route key such as backend/dba
+    /// Stop only this member: a name, or a route key such as backend/dba
     member: Option<String>,
     #[command(flatten)]
     client: Client,
@@ -134,15 +134,15 @@ impl Deny {
 
 #[derive(Debug, Args)]
 struct Decision {
-    /// The team's id
+    /// Decide for the team with this id
     #[arg(value_parser = client::agent_id)]
     team: String,
-    /// What is asked for, as jackfield watch TEAM shows it; not needed where only one thing is
+    /// Decide on this request, by its id in jackfield watch TEAM; not needed if only one is open
     invocation: Option<String>,
-    /// The member that asks: its name, or its route key such as backend/dba
+    /// Decide on the request of this member: a name, or a route key such as backend/dba
     #[arg(long, value_name = "NAME")]
     member: Option<String>,
-    /// Why, or the answer to what was asked
+    /// Give a reason, or the answer to a question
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
     #[command(flatten)]

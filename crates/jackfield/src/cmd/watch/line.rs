@@ -1,4 +1,4 @@
-//! The lines that `watch` prints: one for each message, tool or change, not one for each piece of them.
+//! Lines of `watch`: one for each message, tool use or change, not one for each chunk.
 
 use std::{
     collections::HashMap,
@@ -15,31 +15,32 @@ use crate::{
     reply::asks,
 };
 
-/// How much of a call's id is shown: its end, since ids of the same minute begin alike.
+/// Number of characters shown of a call's id: the end, since ids of the same minute have the same beginning.
 const SHORT: usize = 8;
 
-/// A line that no newline ends is printed after so long without another piece of it. Models pause less between tokens.
+/// Pause after which an unfinished line is printed. Models pause less between tokens.
 pub(super) const QUIET: Duration = Duration::from_secs(2);
 
-/// The longest line in bytes: some screens full.
+/// Maximum length of a line in bytes: some screens full.
 const LONGEST: usize = 4096;
 
-/// Writes lines.
+/// Formatter of events as lines.
 #[derive(Debug)]
 pub(super) struct Lines {
     style: Style,
     zone: TimeZone,
-    /// The widest agent so far, so that what follows is aligned; elsewhere than on a terminal there are tabs.
+    /// Width of the agent column on a terminal, as wide as the longest id so far; `None` elsewhere, where
+    /// tabs separate the columns.
     width: Option<usize>,
-    /// The flags to repeat in a command that somebody is told to type.
+    /// Flags to repeat in a command that the user is told to type.
     flags: String,
-    /// The line that each call is in the middle of.
+    /// Unfinished lines, by call.
     open: HashMap<String, Open>,
-    /// The names of the tools at work, by call and tool call: only their start has to name them.
+    /// Names of tools in use, by call and tool call: only the first chunk of a tool call must have the name.
     tools: HashMap<String, HashMap<String, String>>,
 }
 
-/// A line whose end has not come yet.
+/// An unfinished line.
 #[derive(Debug)]
 struct Open {
     prefix: Prefix,
@@ -47,11 +48,11 @@ struct Open {
     tool_call: String,
     tool: String,
     text: String,
-    /// When its last piece came.
+    /// Time of the last chunk.
     grew: Instant,
 }
 
-/// What stands before the words of a line.
+/// Columns before the text of a line.
 #[derive(Debug, Clone)]
 struct Prefix {
     at: String,
@@ -71,7 +72,7 @@ impl Lines {
         }
     }
 
-    /// The lines that an event completes; none for what a newer hub may say.
+    /// Returns the lines that a [`RawEvent`] completes; none for unknown events of newer hubs.
     pub(super) fn of(&mut self, event: &RawEvent) -> Vec<String> {
         let data = &event.data;
         let call = text(data, "call").to_owned();
@@ -105,18 +106,18 @@ impl Lines {
         lines
     }
 
-    /// The lines whose next piece has not come for [`QUIET`].
+    /// Finishes the lines that got no chunk for [`QUIET`].
     pub(super) fn quiet(&mut self, now: Instant) -> Vec<String> {
         let is_quiet = |open: &Open| now.saturating_duration_since(open.grew) >= QUIET;
         self.finish(is_quiet)
     }
 
-    /// Whether a line has no end yet.
+    /// Returns whether a line is unfinished.
     pub(super) fn is_open(&self) -> bool {
         !self.open.is_empty()
     }
 
-    /// All lines that have no end yet.
+    /// Finishes all lines.
     pub(super) fn rest(&mut self) -> Vec<String> {
         self.finish(|_| true)
     }
@@ -132,7 +133,7 @@ impl Lines {
         lines
     }
 
-    /// Adds a piece to the line of its call.
+    /// Adds a chunk to the line of its call.
     fn piece(&mut self, call: &str, data: &Value, lines: &mut Vec<String>) {
         let (kind, tool_call) = (text(data, "kind"), text(data, "tool_call_id"));
         let tool = self.tool(call, data);
@@ -151,7 +152,7 @@ impl Lines {
         });
         open.text.push_str(text(data, "text"));
         open.grew = Instant::now();
-        // What an agent says has lines of its own; what tools are told and answer is one each.
+        // An agent's text is split at its newlines; a tool's input and result are one line each.
         let is_words = matches!(kind, "text" | "thinking");
         while let Some(open) = self.open.get_mut(call) {
             let newline = open.text.find('\n').filter(|_| is_words);
@@ -170,7 +171,7 @@ impl Lines {
         }
     }
 
-    /// Ends the line that a call is in the middle of.
+    /// Finishes the line of a call.
     fn close(&mut self, call: &str, lines: &mut Vec<String>) {
         if let Some(open) = self.open.remove(call) {
             self.said(&open.prefix, &open.kind, &open.tool, &open.text, lines);
@@ -191,7 +192,7 @@ impl Lines {
         }
     }
 
-    /// The name of the tool that a chunk is about.
+    /// Returns the name of the tool that a chunk belongs to.
     fn tool(&mut self, call: &str, data: &Value) -> String {
         let (id, name) = (text(data, "tool_call_id"), text(data, "tool_name"));
         if name.is_empty() {
@@ -235,12 +236,12 @@ impl Lines {
     }
 }
 
-/// Whether chunks of this kind are pieces of one message.
+/// Returns whether chunks of this kind are parts of one message.
 fn is_in_pieces(kind: &str) -> bool {
     matches!(kind, "text" | "thinking" | "tool_input" | "tool_result")
 }
 
-/// Where a line that is too long is cut: at a character's boundary.
+/// Returns where to cut a line longer than [`LONGEST`]: at a character boundary.
 fn too_long(text: &str) -> Option<usize> {
     (text.len() > LONGEST).then(|| text.floor_char_boundary(LONGEST))
 }
@@ -282,10 +283,10 @@ fn what(name: &str, data: &Value, style: Style) -> Option<String> {
             format!("{} {}", style.bold(arrow), of("text"))
         }
         "missed" => style.yellow(&format!(
-            "missed {} events: we were too slow",
+            "missed {} events: this program was too slow",
             data["count"]
         )),
-        "gap" => style.yellow("some of it is no longer kept"),
+        "gap" => style.yellow("some events are no longer stored"),
         _ => return None,
     })
 }
@@ -302,7 +303,7 @@ fn chunk(kind: &str, tool: &str, said: &str, style: Style) -> String {
     }
 }
 
-/// The words of a message, and that there is more than words.
+/// Returns the text of a message, with markers for files and data.
 fn words(message: &Value) -> String {
     let parts = message["parts"]
         .as_array()
@@ -346,7 +347,7 @@ mod tests {
     const AT: &str = "2026-03-04T05:06:07Z";
     const CALL: &str = "0199c2f0-1111-7aaa-8bbb-123456789abc";
 
-    /// The lines of chunks of one call, each with its kind, tool call and text; without what stands before the words.
+    /// Returns the lines of one call's chunks, given by kind, tool call and text; without the prefix.
     fn words(lines: &mut Lines, chunks: &[(&str, &str, &str)]) -> Vec<String> {
         let of = |(kind, tool_call, text): &(&str, &str, &str)| {
             let name = (*kind == "tool_start").then_some("rm");

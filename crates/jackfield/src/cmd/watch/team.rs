@@ -1,4 +1,4 @@
-//! Watching a team: as JSON, in lines, or on a screen.
+//! `jackfield watch TEAM`: as JSON, in lines, or on a screen.
 
 mod feed;
 mod lines;
@@ -22,10 +22,11 @@ use crate::{
     output::{self, Style},
 };
 
-/// The replay of what happened before is over if it pauses for so long: its last event may be one that is not for us.
+/// Pause after which the replay of earlier events counts as finished: its last event may be hidden from this
+/// user.
 const REPLAY_PAUSE: Duration = Duration::from_secs(1);
 
-/// Shows a team until it is no more, or nobody wants to see it.
+/// Shows a team until the team is removed or the user quits.
 #[cfg_attr(
     not(feature = "tui"),
     expect(unused_variables, reason = "without a screen there are only lines")
@@ -63,13 +64,13 @@ pub(super) async fn watch(
             }
         };
         match told {
-            Told::Lost => output::chat("the hub is gone; looking for it again"),
+            Told::Lost => output::chat("lost the connection to the hub; reconnecting"),
             Told::Back => is_back = true,
-            // Now it is known whether it goes on where it was.
+            // The snapshot shows whether the same run continues.
             Told::Snapshot(ref snapshot) if std::mem::take(&mut is_back) => {
                 let rest = lines.as_mut().map(|lines| lines.broken_off(snapshot));
                 print(&rest.unwrap_or_default())?;
-                output::chat("it is back");
+                output::chat("reconnected");
             }
             _ => {}
         }
@@ -87,7 +88,7 @@ fn print(lines: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// One object per line: envelopes as they are, what else the hub says under its name.
+/// Prints an item ([`Told`]) as one object per line: envelopes unchanged, other events with their name.
 fn as_json(told: Told) -> Result<()> {
     let named = |name: &str, mut data: Value| {
         if let Some(data) = data.as_object_mut() {

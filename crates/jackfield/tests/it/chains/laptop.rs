@@ -42,6 +42,6 @@ impl Laptop {
 
     /// Waits until it is at the hub once more.
     pub(crate) async fn until_connected_again(&mut self) {
-        self.connect.until_it_says("connected again").await;
+        self.connect.until_it_says("reconnected").await;
     }
 }

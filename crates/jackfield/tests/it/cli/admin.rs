@@ -92,7 +92,7 @@ async fn who_listens_in_the_hubs_place_does_not_see_the_admins_token() {
 async fn a_refusal_says_which_token_was_shown() {
     let hub = closed().await;
     let cli = Cli::new(&hub);
-    cli.run(&["ls"]).await.code(4).says("no token was shown");
+    cli.run(&["ls"]).await.code(4).says("no token was sent");
     let nobody = hub.token("ann", &[]).await;
     let refused = cli.run_with("JACKFIELD_TOKEN", &nobody, &["token", "ls"]);
     refused.await.code(4).says("in JACKFIELD_TOKEN");

@@ -20,7 +20,7 @@ async fn who_may_see_no_agent_is_not_told_that_there_is_none() {
     let _agent = FakeAgent::attach(hub.hub(), "bob");
     let ann = hub.token("ann", &[]).await;
     let run = cli.run_with("JACKFIELD_TOKEN", &ann, &["ls"]).await.ok();
-    assert!(!run.err.contains("nobody is here"), "{run:?}");
+    assert!(!run.err.contains("there are no agents"), "{run:?}");
     let run = run.says("ann has no agent, and none is shared with ann");
     run.says("jackfield share AGENT --with ann");
 }
@@ -92,7 +92,7 @@ async fn show_tells_all_of_an_agent() {
     let run = cli.run(&["show", "bob"]).await.ok();
     for line in [
         "id\tbob",
-        "door\tagora",
+        "protocol\tagora",
         "owner\tlocal",
         "shared\twith nobody",
     ] {
@@ -155,7 +155,7 @@ async fn a_forgotten_agent_is_gone() {
     let cli = Cli::new(&hub);
     drop(FakeAgent::attach(hub.hub(), "bob"));
     drop(FakeAgent::attach(hub.hub(), "eve"));
-    cli.run(&["rm", "bob"]).await.ok().says("bob is forgotten");
+    cli.run(&["rm", "bob"]).await.ok().says("bob is removed");
     let told = cli.run(&["rm", "eve", "--yes", "--json"]).await.ok().json();
     assert_eq!(told, json!({"id": "eve", "forgotten": true}));
     cli.run(&["show", "bob"]).await.code(3);

@@ -284,12 +284,12 @@ async fn the_only_open_question_is_answered_without_its_id() {
     let task = cli.run(&["call", "bob", "x", "--detach"]).await.ok();
     let task = task.out.trim();
     let none = cli.run(&["task", "answer", task, "blue"]).await.code(3);
-    none.says("asks nothing that is yours to answer");
+    none.says("has no open question for you");
     let serving = agent.call().await;
     serving.ask(question("q1", AskKind::Input));
     serving.ask(question("q2", AskKind::Approval));
     let several = cli.run(&["task", "answer", task, "blue"]).await.code(2);
-    several.says("asks several things: q1, q2");
+    several.says("has several open questions: q1, q2");
     cli.run(&["task", "answer", task])
         .await
         .code(2)

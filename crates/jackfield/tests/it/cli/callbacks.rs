@@ -60,7 +60,7 @@ async fn a_callback_that_was_given_up_is_listed_and_sent_again() {
     cli.run(&["task", "ls", "--dead"])
         .await
         .ok()
-        .says("no callback was given up");
+        .says("there are no undelivered callbacks");
     let mut receiver = Receiver::start().await;
     let bob = FakeAgent::attach(hub.hub(), "bob");
     let id = AgentId::parse("bob").unwrap();

@@ -165,7 +165,7 @@ async fn what_cannot_be_sent_is_refused_before_the_hub_is_asked() {
     cli.run(&["call", "bob"])
         .await
         .code(2)
-        .says("nothing to say");
+        .says("the message is empty");
     cli.run(&["call", "bob", "x", "-f", "missing"])
         .await
         .code(2)

@@ -71,7 +71,7 @@ async fn three_for_what_is_not_there() {
 
 #[tokio::test]
 async fn a_token_that_goes_to_another_machine_unencrypted_is_warned_of_once() {
-    let warning = "warning: the token goes to";
+    let warning = "warning: the token is sent to";
     for (hub, count) in [("http://0.0.0.0:1", 1), ("http://127.0.0.1:1", 0)] {
         let cli = Cli::at(hub);
         let run = cli.run_with("JACKFIELD_TOKEN", "jf_x", &["ls"]).await;

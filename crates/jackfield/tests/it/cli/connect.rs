@@ -62,7 +62,7 @@ async fn a_command_is_an_agent_until_ctrl_c() {
     assert_eq!(shown["skills"][0]["id"], "shout");
     assert_eq!(shown["agent_type"], "exec");
     bob.signal(Signal::INT);
-    bob.end().await.ok().says("leaving");
+    bob.end().await.ok().says("disconnecting");
     cli.run(&["call", "bob", "hello"]).await.code(3);
 }
 
@@ -78,7 +78,11 @@ async fn what_cannot_work_is_told_before_anything_else() {
             2,
             "--trust",
         ),
-        (&["--max", "0", "exec", "cat"][..], 2, "number from 1"),
+        (
+            &["--max", "0", "exec", "cat"][..],
+            2,
+            "number of at least 1",
+        ),
         (&["openai", "nonsense"][..], 2, "https://HOST"),
         (&["--setup", "nonsense", "exec", "cat"][..], 2, "invite"),
         (
@@ -98,7 +102,7 @@ async fn a_hub_that_is_not_there_is_tried_until_it_is() {
     hub.stop(Duration::ZERO).await;
     let cli = Cli::at(&format!("http://{addr}"));
     let mut bob = cli.start_command(connect(&cli, &["--as", "bob", "exec", "cat"]));
-    bob.until_it_says("trying until it works").await;
+    bob.until_it_says("retrying (start a hub").await;
     let _hub = TestHub::start_with(|config| config.listen = addr).await;
     assert_eq!(bob.line().await.as_deref(), Some("connected as bob"));
     bob.signal(Signal::TERM);
@@ -112,9 +116,9 @@ async fn a_hub_that_restarts_is_come_back_to() {
     let cli = Cli::new(&hub);
     let mut bob = connected(&cli, &["--as", "bob", "exec", "cat"]).await;
     hub.stop(Duration::ZERO).await;
-    bob.until_it_says("trying again").await;
+    bob.until_it_says("; retrying").await;
     let _hub = TestHub::start_with(|config| config.listen = addr).await;
-    bob.until_it_says("connected again").await;
+    bob.until_it_says("reconnected").await;
     assert_eq!(cli.run(&["call", "bob", "hi"]).await.ok().out, "hi\n");
 }
 
@@ -148,7 +152,7 @@ async fn a_token_that_is_refused_or_revoked_ends_it() {
         tokens.revoke(token.id).await.unwrap();
     }
     let ended = bob.end().await.code(4).says("revoked");
-    let which = "the token shown is the one in JACKFIELD_TOKEN";
+    let which = "the token sent is the one in JACKFIELD_TOKEN";
     ended.says("jackfield invite bob").says(which);
     // The same for one that comes with it later.
     let mut command = connect(&cli, &args);
@@ -435,9 +439,9 @@ async fn ten_calls_outlive_kill_9_of_the_hub_and_none_is_run_twice() {
     timeout(SOON, all_begun).await.expect("all begin");
     hub.signal(Signal::KILL);
     hub.end().await;
-    bob.until_it_says("trying again").await;
+    bob.until_it_says("; retrying").await;
     let (_hub, _) = served(&cli, &addr).await;
-    bob.until_it_says("connected again").await;
+    bob.until_it_says("reconnected").await;
     std::fs::write(cli.home().join("go"), "").unwrap();
     for (number, task) in tasks.iter().enumerate() {
         let waited = cli.run(&["task", "wait", task]).await.ok();
@@ -457,9 +461,9 @@ async fn a_call_to_an_agent_that_can_resume_survives_kill_9_of_the_hub() {
     assert_eq!(call.line().await.as_deref(), Some("begin"));
     hub.signal(Signal::KILL);
     hub.end().await;
-    bob.until_it_says("trying again").await;
+    bob.until_it_says("; retrying").await;
     let (_hub, _) = served(&cli, &addr).await;
-    bob.until_it_says("connected again").await;
+    bob.until_it_says("reconnected").await;
     std::fs::write(cli.home().join("go"), "").unwrap();
     assert_eq!(call.line().await.as_deref(), Some("end"));
     call.end().await.ok();
@@ -490,7 +494,7 @@ async fn refuse_the_socket(hub: &FakeHub, path: &str) {
 
 #[tokio::test]
 async fn a_proxy_that_passes_no_websockets_is_told_alike_with_and_without_an_invite() {
-    const HINT: &str = "a proxy before the hub must pass WebSockets on, at /ws";
+    const HINT: &str = "a proxy in front of the hub must forward WebSockets at /ws";
     let hub = FakeHub::start().await;
     let cli = Cli::at(&hub.url());
     let args = ["--as", "bob", "exec", "cat"];
@@ -506,7 +510,7 @@ async fn a_proxy_that_passes_no_websockets_is_told_alike_with_and_without_an_inv
 
 #[tokio::test]
 async fn a_server_that_is_no_hub_is_told_from_a_proxy_that_wants_a_login() {
-    for (status, code, says) in [(404, 3, "pass WebSockets on"), (401, 1, "401")] {
+    for (status, code, says) in [(404, 3, "forward WebSockets"), (401, 1, "401")] {
         let hub = FakeHub::start().await;
         let cli = Cli::at(&hub.url());
         let refusing = async {
@@ -564,7 +568,7 @@ async fn an_agent_comes_back_to_its_hub_that_needs_a_token_since_its_restart() {
     let public = ["--public-url", "https://hub.example.com"];
     let mut hub = cli.start(&[&["serve", "--listen", &addr], &public[..]].concat());
     hub.until_line("jackfield listens on ").await;
-    bob.until_it_says("connected again").await;
+    bob.until_it_says("reconnected").await;
     assert_eq!(cli.run(&["call", "bob", "hi"]).await.ok().out, "hi\n");
     // It shows a token that is this agent, and not the administrator's.
     let tokens = cli.run(&["token", "ls"]).await.ok().out;

@@ -83,7 +83,7 @@ async fn who_must_approve_finds_what_waits_and_who_calls_hears_whose_it_is() {
     let serving = scene.agent.call().await;
     let id = serving.call().id.to_string();
     serving.ask(leave_to_delete());
-    call.until_it_says("ann must approve this before it goes on [rm -rf]")
+    call.until_it_says("ann must approve this before the agent continues [rm -rf]")
         .await;
     let how = call.until_it_says("jackfield task answer").await;
     let approves = format!("ann approves with: jackfield task answer {id} q1 --approve");
@@ -101,7 +101,7 @@ async fn who_must_approve_finds_what_waits_and_who_calls_hears_whose_it_is() {
          deny with: jackfield task answer {id} q1 --deny --token-file ann"
     );
     let listed = listed.says("ann-1 asks in a call of bob").says(&how);
-    assert!(!listed.err.contains("no task"), "{listed:?}");
+    assert!(!listed.err.contains("no matching tasks"), "{listed:?}");
     let shown = scene.ann(&["show", "ann-1"]).await.ok().says(&how);
     let fact = format!("waits for you\tcall {id} of bob\n");
     assert!(shown.out.contains(&fact), "{shown:?}");
@@ -122,7 +122,7 @@ async fn who_must_approve_finds_what_waits_and_who_calls_hears_whose_it_is() {
         "00000000"
     };
     let unknown = scene.ann(&["task", "answer", other, "q1", "--deny"]).await;
-    unknown.code(3).says("none of your last tasks ends in");
+    unknown.code(3).says("none of your last task ids ends in");
     scene
         .ann(&["task", "answer", end, "q1", "--approve"])
         .await
@@ -180,7 +180,7 @@ async fn an_owner_lists_and_cancels_what_waits_at_an_agent_of_hers() {
         .says("only the owner of an agent may do this");
     scene.ann(&["task", "cancel", &task]).await.ok();
     let list = scene.ann(&["task", "ls", "--at", "ann-1"]).await.ok();
-    list.says("no call is open at ann-1");
+    list.says("no open calls at ann-1");
     let shown = scene.bob(&["task", "show", &task]).await.ok();
     assert!(shown.out.contains("state\tcancelled\n"), "{shown:?}");
     drop(scene.hub);

@@ -341,7 +341,7 @@ async fn told_twice_it_leaves_nothing_either() {
     terminal.until("ready").await;
     let pid = terminal.pid();
     kill_process(pid, Signal::INT).expect("it runs");
-    terminal.until("stopping; once more ctrl-c").await;
+    terminal.until("stopping; press ctrl-c again").await;
     // It may have ended meanwhile.
     kill_process(pid, Signal::INT).ok();
     let (code, screen) = terminal.end().await;
@@ -427,7 +427,7 @@ async fn where_the_usual_port_is_taken_it_takes_another_and_says_so() {
     let _held = usual_port().await;
     let demo = Demo::start_with(&["--quiet"]).await;
     assert!(!demo.url.ends_with(":7411"), "{}", demo.url);
-    let said = format!("({USUAL} is taken, so it took another port)");
+    let said = format!("({USUAL} is in use, so the demo uses another port)");
     assert_eq!(demo.said[1], said);
     assert!(
         demo.commands().all(|line| line.contains(&demo.url)),

@@ -50,7 +50,7 @@ async fn what_has_to_be_put_into_the_line_is_said_and_costs_no_invite_if_forgott
         // Pasted as it is.
         let words: Vec<_> = line.split(' ').skip(1).collect();
         let run = cli.run(&words).await.code(2);
-        run.says(&format!("{word} stands for"));
+        run.says(&format!("{word} is a placeholder"));
         let url = words[2].strip_prefix(&hub.url("")).expect("its URL");
         let (status, _) = hub.web().get(url).await;
         assert_eq!(status, 200, "the invite still works");

@@ -85,7 +85,7 @@ async fn the_flow_of_the_seed_peers_then_card_then_handoff_then_all_in_one() {
     let run = run.end().await.ok();
     assert_eq!(run.out, "{\"degrees\":21}\n");
     let steps = format!(
-        "the registry knows one peer for it\nasking weather ({}) for its card\nhanding over: forecast, POST /forecast/{{city}}\n",
+        "the registry has one matching peer\nasking weather ({}) for its card\nhanding off: forecast, POST /forecast/{{city}}\n",
         weather.id()
     );
     assert_eq!(run.err, steps);
@@ -185,10 +185,10 @@ async fn delegate_passes_over_who_is_away_or_lacks_the_skill_and_never_sends_twi
     let run = run.end().await.code(6).says("no such number");
     assert!(second.has_no_work());
     for step in [
-        "the registry knows 4 peers for it",
-        &format!("asking away ({NOBODY}) for its card\n  passed over: cannot connect"),
-        "  passed over: its card has no skill \"sum\"",
-        "handing over: sum, POST /sum",
+        "the registry has 4 matching peers",
+        &format!("asking away ({NOBODY}) for its card\n  skipped: cannot connect"),
+        "  skipped: its card has no skill \"sum\"",
+        "handing off: sum, POST /sum",
     ] {
         assert!(run.err.contains(step), "{step:?} is not in {run:?}");
     }

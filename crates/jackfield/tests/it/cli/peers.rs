@@ -47,7 +47,7 @@ async fn a_peer_is_added_its_agent_is_shown_and_both_are_forgotten() {
     assert_eq!((&again["id"], &again["kept"]), (&peer.into(), &true.into()));
 
     let peer = format!("/p2p/{}", again["id"].as_str().expect("an id"));
-    cli.run(&["rm", &peer]).await.ok().says("is forgotten");
+    cli.run(&["rm", &peer]).await.ok().says("is removed");
     cli.run(&["rm", &peer]).await.code(3).says("is kept");
     // The id alone is as good.
     cli.run(&["add", &address]).await.ok();
@@ -87,7 +87,7 @@ async fn a_peer_that_is_not_there_is_kept_only_if_it_is_meant() {
     let cli = Cli::new(&hub);
     cli.run(&["add", NOBODY]).await.code(3).says("--keep");
     let kept = cli.run(&["add", NOBODY, "--keep"]).await.ok();
-    let kept = kept.says("again and again");
+    let kept = kept.says("keeps dialling it");
     assert!(kept.out.contains("connection\toffline"), "{kept:?}");
     assert!(kept.out.contains("last error\t"), "{kept:?}");
     cli.run(&["rm", NOBODY]).await.ok();
@@ -117,5 +117,5 @@ async fn what_cannot_be_meant_of_a_peer_is_refused() {
         .says("/p2p/");
     let ashore = TestHub::start().await;
     let refused = Cli::new(&ashore).run(&["add", NOBODY]).await.code(3);
-    refused.says("no peer among peers").says("[p2p]");
+    refused.says("libp2p is not enabled").says("[p2p]");
 }

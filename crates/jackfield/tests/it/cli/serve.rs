@@ -247,7 +247,7 @@ async fn each_call_has_one_line_in_the_log_that_says_how_it_ended() {
 async fn behind_a_proxy_it_says_what_it_listens_on_and_what_others_use() {
     let args = ["--public-url", "https://hub.example.com"];
     let mut served = Served::start(home(""), &args).await;
-    let others = "others reach it at https://hub.example.com";
+    let others = "other machines reach it at https://hub.example.com";
     served.process.until_it_says(others).await;
     // Commands look into another data directory.
     let token = served

@@ -187,7 +187,7 @@ async fn the_agent_may_start_later_and_the_words_of_the_original_are_understood(
     sidecar.until_it_says("--agent-url").await;
     assert!(found(&hub).await.is_empty());
     let _agent = Agent::at(addr).await;
-    sidecar.until_it_says("the agent Polly is there: say").await;
+    sidecar.until_it_says("the agent Polly is ready: say").await;
     // A relayed address comes with the place at the relay.
     sidecar.until_line(&hub.peer_addresses().remove(0)).await;
     let found_it = found(&hub).await;
@@ -302,7 +302,7 @@ async fn what_is_wrong_with_the_way_to_a_relay_is_told_and_not_blamed_on_it() {
             "a hub's libp2p port is one above its HTTP port".to_owned(),
         ),
         (&another, format!("another peer answers there: {peer}")),
-        (&address, "it is no relay".to_owned()),
+        (&address, "which is no relay".to_owned()),
     ] {
         let args = [
             "p2p",

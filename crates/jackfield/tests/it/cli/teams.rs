@@ -82,7 +82,7 @@ async fn a_team_is_shown_as_a_tree_with_its_board() {
         "lead\tclaude\tonline\texecuting_tool",
         "backend/\tteam db-team\t\t",
         "backend/dba\tann\toffline\tidle",
-        "backend/aide\tbob\toffline\taway; was analyzing_llm_response",
+        "backend/aide\tbob\toffline\toffline; was analyzing_llm_response",
         "task_0002\tbuild\tnot_started\tlead\tdesign\t\tdo it",
     ] {
         assert!(shown.lines().any(|it| it == line), "{line:?} in {shown}");

@@ -279,7 +279,7 @@ async fn ctrl_d_at_a_question_is_no_answer_and_ends_the_call() {
     let (code, screen) = terminal.end().await;
     assert_eq!(code, Some(7));
     assert!(screen.contains("no answer was given"), "{screen:?}");
-    assert!(!screen.contains("nobody is here"), "{screen:?}");
+    assert!(!screen.contains("there are no agents"), "{screen:?}");
 }
 
 #[tokio::test]

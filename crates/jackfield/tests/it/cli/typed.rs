@@ -19,7 +19,7 @@ async fn the_flags_of_clients_may_stand_before_the_verb() {
     let nearer = ["--hub", "http://127.0.0.1:2", "ls", "--hub", &url];
     nowhere.run(&nearer).await.ok();
     let useless = nowhere.run(&["--hub", &url, "config", "check"]).await;
-    useless.code(2).says("config check has no use for --hub");
+    useless.code(2).says("config check does not accept --hub");
 }
 
 #[tokio::test]

@@ -74,7 +74,7 @@ async fn it_comes_back_after_a_cut() {
     let mut watch = Cli::at(&format!("http://{}", proxy.addr())).start(&["watch"]);
     watch.until_it_says("watching").await;
     proxy.cut();
-    watch.until_it_says("it is back").await;
+    watch.until_it_says("reconnected").await;
     let _bob = FakeAgent::attach(hub.hub(), "bob");
     assert!(watch.line().await.unwrap().contains("bob"));
 }

@@ -194,7 +194,7 @@ async fn after_a_cut_it_goes_on_where_it_was_and_tells_nothing_twice() {
     assert_eq!(watch.line().await.unwrap(), "lead     │ one");
     assert_eq!(watch.line().await.unwrap(), "lead     │ two");
     drop(stream);
-    watch.until_it_says("the hub is gone").await;
+    watch.until_it_says("lost the connection to the hub").await;
     let again = hub.expect("GET /v1/teams/shop/events").await;
     assert_eq!(again.last.as_deref(), Some("run_1:2"));
     let stopping = json!({"error": "stopping", "message": "the hub stops"});
@@ -203,7 +203,7 @@ async fn after_a_cut_it_goes_on_where_it_was_and_tells_nothing_twice() {
     assert_eq!(again.last.as_deref(), Some("run_1:2"));
     let mut stream = again.stream().await;
     stream.event("snapshot", None, &snapshot(3)).await;
-    watch.until_it_says("it is back").await;
+    watch.until_it_says("reconnected").await;
     // A hub that does not know the cursor tells all of it again.
     say(&mut stream, 1, "one\n").await;
     say(&mut stream, 2, "two\nthr").await;
@@ -220,7 +220,7 @@ async fn what_an_earlier_run_had_begun_is_told_as_broken_off_before_the_hub_is_b
     say(&mut stream, 1, "one\nhalf a li").await;
     assert_eq!(watch.line().await.unwrap(), "lead     │ one");
     drop(stream);
-    watch.until_it_says("the hub is gone").await;
+    watch.until_it_says("lost the connection to the hub").await;
     let again = hub.expect("GET /v1/teams/shop/events").await;
     let mut stream = again.stream().await;
     let mut next = snapshot(1);
@@ -228,9 +228,9 @@ async fn what_an_earlier_run_had_begun_is_told_as_broken_off_before_the_hub_is_b
     stream.event("snapshot", None, &next).await;
     assert_eq!(
         watch.line().await.unwrap(),
-        "lead     │ half a li … (broken off)"
+        "lead     │ half a li … (interrupted)"
     );
-    watch.until_it_says("it is back").await;
+    watch.until_it_says("reconnected").await;
     let data =
         json!({"event_type": "SEGMENT_CONTENT", "segment_id": "s", "payload": {"delta": "new\n"}});
     let mut envelope = envelope(1, "segment_event", &data);

@@ -1,5 +1,5 @@
-//! What a sidecar says of itself: who it is and where on standard output, everything else on standard error; or all of it
-//! as lines of JSON. Nobody may be reading: it goes on all the same.
+//! Messages of a sidecar: peer id and addresses to standard output, everything else to standard error; or all
+//! as lines of JSON. Write errors are ignored.
 
 use jackfield_peer::node::ReservationState;
 use jackfield_sidecar::{AgentStanding, HubStanding, Listing, Standing};
@@ -7,17 +7,17 @@ use serde_json::{Value, json};
 
 use crate::output;
 
-/// Says what is new.
+/// Prints changes of the [`Standing`].
 #[derive(Debug)]
 pub(super) struct Teller {
     is_json: bool,
     peer: String,
     places: Places,
-    /// What was told before.
+    /// Last printed state.
     told: Standing,
 }
 
-/// Where it is known besides among peers, by URL.
+/// URLs of registry and hub.
 #[derive(Debug)]
 pub(super) struct Places {
     pub(super) registry: Option<String>,
@@ -34,7 +34,7 @@ impl Teller {
         }
     }
 
-    /// The first line.
+    /// Prints the first line.
     pub(super) fn begin(&self) {
         if self.is_json {
             self.event(&json!({"event": "started", "peer_id": self.peer}));
@@ -43,7 +43,7 @@ impl Teller {
         }
     }
 
-    /// Says what has changed.
+    /// Prints the changes.
     pub(super) fn tell(&mut self, now: Standing) {
         self.addresses(&now);
         if now.agent != self.told.agent {
@@ -78,7 +78,7 @@ impl Teller {
             let address = address.to_string();
             self.say(
                 &json!({"event": "address", "state": "gone", "address": address}),
-                &format!("no longer reached at {address}"),
+                &format!("no longer reachable at {address}"),
             );
         }
     }
@@ -93,7 +93,7 @@ impl Teller {
             } => {
                 self.say(
                     &json!({"event": "agent", "state": "here", "name": name, "skills": skills, "remarks": remarks}),
-                    &format!("the agent {name} is there: {}", skills.join(", ")),
+                    &format!("the agent {name} is ready: {}", skills.join(", ")),
                 );
                 if !self.is_json {
                     for remark in remarks {
@@ -104,7 +104,7 @@ impl Teller {
             AgentStanding::Gone(why) => self.say(
                 &json!({"event": "agent", "state": "gone", "reason": **why}),
                 &format!(
-                    "the agent shows no card: {why}\nstart it, or name another with --agent-url; it is looked for again and again"
+                    "the agent shows no card: {why}\nstart it, or name another with --agent-url; retrying"
                 ),
             ),
         }
@@ -115,24 +115,24 @@ impl Teller {
             ReservationState::Asking => {}
             ReservationState::Held => self.say(
                 &json!({"event": "relay", "state": "held", "relay": relay}),
-                &format!("reached through the relay {relay}"),
+                &format!("reachable through the relay {relay}"),
             ),
             ReservationState::NoRelay => self.say(
                 &json!({"event": "relay", "state": "no_relay", "relay": relay}),
                 &format!(
-                    "connected with {relay}; it is no relay, so that peers that cannot dial you do not reach you through it\na hub is a relay with p2p.relay = true"
+                    "connected with {relay}, which is no relay: peers that cannot dial you cannot reach you through it\na hub is a relay with p2p.relay = true"
                 ),
             ),
             ReservationState::Unreached(why) => self.say(
                 &json!({"event": "relay", "state": "unreached", "relay": relay, "reason": **why}),
                 &format!(
-                    "no way to the relay: {why}\nit is tried again and again; a hub says its addresses at URL/peers"
+                    "cannot reach the relay: {why}\nretrying; a hub lists its addresses at URL/peers"
                 ),
             ),
             ReservationState::Lost(why) => self.say(
                 &json!({"event": "relay", "state": "lost", "relay": relay, "reason": **why}),
                 &format!(
-                    "no place at the relay {relay}: {why}\nit is asked again and again; a hub is a relay with p2p.relay = true, for peers that are allowed there or registered with --hub URL"
+                    "no reservation at the relay {relay}: {why}\nretrying; a hub is a relay with p2p.relay = true, for peers that are allowed there or registered with --hub URL"
                 ),
             ),
         }
@@ -148,17 +148,17 @@ impl Teller {
                 &json!({"event": "registry", "state": "listed", "url": url}),
                 &format!("listed in the registry at {url}"),
             ),
-            // Whoever keeps the connection there says the same.
+            // The connection to the hub reports the same.
             Listing::Forbidden(_) if self.places.hub.as_ref() == Some(url) => {}
             Listing::Forbidden(why) => self.forbidden("registry", url, why),
             Listing::Failed { why, is_refused } => {
                 let next = if *is_refused {
                     format!(
-                        "show a token of that hub with --hub {url} --token-file FILE, or let its operator add {} to p2p.allowed",
+                        "pass a token of that hub with --hub {url} --token-file FILE, or have its operator add {} to p2p.allowed",
                         self.peer
                     )
                 } else {
-                    "it is tried again and again; --hub URL or --registry URL names another, --no-register does without"
+                    "retrying; --hub URL or --registry URL names another, --no-register does without"
                         .to_owned()
                 };
                 self.say(
@@ -174,7 +174,7 @@ impl Teller {
         let failed = |why: &str| {
             self.say(
                 &json!({"event": "hub", "state": "failed", "url": url, "reason": why}),
-                &format!("not connected with the hub at {url}: {why}\nit is tried again and again"),
+                &format!("not connected with the hub at {url}: {why}\nretrying"),
             );
         };
         match hub {
@@ -186,29 +186,29 @@ impl Teller {
             HubStanding::Connected => self.say(
                 &json!({"event": "hub", "state": "connected", "url": url}),
                 &format!(
-                    "connected with the hub at {url}, which has not taken it for an agent\nits operator must add {} to p2p.allowed; its card must have a skill",
+                    "connected with the hub at {url}, which does not offer it as an agent\nits operator must add {} to p2p.allowed; its card must have a skill",
                     self.peer
                 ),
             ),
-            // Whoever keeps the registry there says the same.
+            // The registration at the hub reports the same.
             HubStanding::Unanswered(_) if self.places.registry.as_ref() == Some(url) => {}
             HubStanding::Forbidden(why) => self.forbidden("hub", url, why),
             HubStanding::Unanswered(why) | HubStanding::Unreached(why) => failed(why),
         }
     }
 
-    /// Whoever is there does not want this peer.
+    /// Reports that this peer is blocked there.
     fn forbidden(&self, event: &str, url: &str, why: &str) {
         self.say(
             &json!({"event": event, "state": "forbidden", "url": url, "reason": why}),
             &format!(
-                "not wanted at {url}: {why}\nits operator lets it in again with: jackfield p2p unblock {}",
+                "blocked at {url}: {why}\nits operator unblocks it with: jackfield p2p unblock {}",
                 self.peer
             ),
         );
     }
 
-    /// An event for programs, or words for people.
+    /// Prints an event for programs, or a message for people.
     fn say(&self, event: &Value, words: &str) {
         if self.is_json {
             self.event(event);

@@ -1,4 +1,4 @@
-//! What the hub tells about a team, as one endless stream: taken up again after each cut, and nothing twice.
+//! [`Feed`], the endless event stream of a team: resumed after each lost connection, without duplicates.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -12,53 +12,54 @@ use crate::{
     output::text,
 };
 
-/// The first wait before the hub is looked for again, and the longest.
+/// Shortest and longest wait before a reconnect.
 const WAITS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(15));
-/// How many runs are remembered; an older one does not come back.
+/// Number of remembered runs; events of older runs do not return.
 const RUNS: usize = 8;
 
-/// What is told.
+/// An item of the stream.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Told {
-    /// How all of it stands.
+    /// State of the whole team.
     Snapshot(Value),
-    /// Something happened. If it is past, the last snapshot has what it did to the team and its board.
+    /// An event of the team. The last snapshot already includes the effect of past events on the team and its
+    /// board.
     Envelope { envelope: Value, is_past: bool },
-    /// Something that nobody has any more.
+    /// A range of events that the hub no longer has.
     Gap(Value),
-    /// What follows happened before we came.
+    /// Start of the replay: the following events are older than this connection.
     Earlier,
-    /// And what follows did not.
+    /// End of the replay: the following events are new.
     Now,
-    /// The hub is gone and looked for.
+    /// The connection was lost; the feed reconnects.
     Lost,
-    /// It is back.
+    /// The connection is back.
     Back,
 }
 
-/// A team that is watched.
+/// Subscription to the events of a team.
 #[derive(Debug)]
 pub(super) struct Feed {
     hub: Hub,
     path: String,
     stream: Option<EventStream>,
-    /// Where to go on.
+    /// Id of the last event, from which the stream is resumed.
     last: Option<String>,
     backoff: Backoff,
     gate: Gate,
-    /// The run and its last event when the last snapshot was made.
+    /// Run and its last sequence number in the last snapshot.
     snapshot: Option<(String, u64)>,
     replay: Replay,
-    /// What was read and not told yet.
+    /// Items that were read and not yet returned.
     ready: VecDeque<Told>,
 }
 
-/// How far the events are told that were there before us. What is caught up with after a cut is no such thing.
+/// Progress of the initial replay. Events that are caught up after a reconnect do not count as replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Replay {
-    /// None of them was told.
+    /// No event of the replay was returned.
     Ahead,
-    /// Some were.
+    /// Some events of the replay were returned.
     Going,
     Over,
 }
@@ -80,7 +81,7 @@ impl Feed {
         })
     }
 
-    /// What comes next. Only what does not pass by itself is an error.
+    /// Returns the next item ([`Told`]). Only permanent problems are errors.
     pub(super) async fn next(&mut self) -> Result<Told, Stop> {
         loop {
             if let Some(told) = self.ready.pop_front() {
@@ -130,13 +131,13 @@ impl Feed {
                 "envelope" if self.gate.lets(&event.data) => {
                     self.take(event.data);
                 }
-                // Seen already, or something that a newer hub may say.
+                // A duplicate, or an unknown event of a newer hub.
                 _ => {}
             }
         }
     }
 
-    /// Takes an envelope in, with a mark where the past begins and where it ends.
+    /// Queues an envelope, with a mark at the start and at the end of the replay.
     fn take(&mut self, envelope: Value) {
         let run = text(&envelope, "team_run_id");
         let sequence = envelope["sequence"].as_u64().unwrap_or(u64::MAX);
@@ -150,7 +151,7 @@ impl Feed {
                 self.replay = Replay::Going;
                 self.ready.push_back(Told::Earlier);
             }
-            // The last of them may be one that is not for us.
+            // The last event of the replay may be hidden from this user.
             Replay::Going if !is_past => self.end_replay(),
             Replay::Ahead | Replay::Going | Replay::Over => {}
         }
@@ -166,10 +167,11 @@ impl Feed {
     }
 }
 
-/// Lets each event of a run pass once. Numbers grow within a run and never start again.
+/// Filter that passes each event of a run once, for the last [`RUNS`] runs. Sequence numbers grow within a
+/// run and never restart.
 #[derive(Debug, Default)]
 struct Gate {
-    /// The last number of each run, newest run last.
+    /// Last sequence number of each run, newest run last.
     seen: VecDeque<(String, u64)>,
 }
 
@@ -206,9 +208,9 @@ mod tests {
         };
         assert!(lets("a", 1) && lets("a", 2));
         assert!(!lets("a", 2) && !lets("a", 1));
-        // Another run counts for itself, and the first one goes on.
+        // A second run counts separately, and the first one continues.
         assert!(lets("b", 1) && lets("a", 5) && !lets("a", 4));
-        // What has no number is not counted.
+        // Events without a number are not counted.
         assert!(lets("a", 0) && gate.lets(&json!({})) && gate.lets(&json!({})));
     }
 

@@ -1,4 +1,4 @@
-//! A team in lines: who, and what. Text comes in whole lines, a tool in one.
+//! Line view of a team: member and event. Text comes in full lines, a tool use in one line.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
@@ -11,46 +11,46 @@ use super::{
 };
 use crate::output::{Style, clean, items, text};
 
-/// A line without an end is not waited for longer than this.
+/// Maximum length of an unfinished line in bytes.
 const LINE_MAX: usize = 16 << 10;
-/// What stands so many lines above is still seen.
+/// Number of recent lines that the user can still see.
 const IN_SIGHT: usize = 10;
-/// How many lines are shown of what happened before anybody watched, unless all of them are wanted.
+/// Number of shown lines from before the start, unless the user wants all.
 const EARLIER: usize = 20;
-/// The tool under whose name the hub shows status lines that belong to no tool.
+/// Tool name that the hub uses for status lines without a tool.
 const STATUS: &str = "status";
-/// What one member may have open at once; what is older is shown as it is.
+/// Maximum number of open segments of one member; older ones are printed as they are.
 const OPEN_MAX: usize = 64;
 
-/// Writes lines.
+/// Formatter of a team's events as lines.
 #[derive(Debug)]
 pub(super) struct Lines {
     style: Style,
     team: String,
-    /// To repeat in the commands that are shown.
+    /// Flags to repeat in the commands that are shown.
     flags: String,
-    /// The widest place so far, so that what follows is aligned.
+    /// Width of the first column, as wide as the longest member path so far.
     width: usize,
     status: String,
-    /// The run that was seen last.
+    /// Id of the last seen run.
     run: String,
     members: HashMap<String, Member>,
-    /// What was asked and waits for an answer, by place and id: the lines that say so, and after how many others.
+    /// Open questions, by member path and id: the lines that show each, and the line count at that time.
     asked: BTreeMap<(String, String), ([String; 2], usize)>,
-    /// How many lines there were so far.
+    /// Number of lines so far.
     count: usize,
-    /// Whether what is told happened before we came.
+    /// Whether the current events happened before the start.
     is_earlier: bool,
-    /// Whether that was said, which it is with the first line of it.
+    /// Whether the heading "earlier" was printed, which comes with the first such line.
     is_marked: bool,
-    /// Whether all lines of what happened before are shown.
+    /// Whether all lines from before the start are shown.
     has_history: bool,
-    /// The last lines of what happened before, which are shown when it is told to its end.
+    /// Last lines from before the start, printed at the end of the replay.
     held: VecDeque<String>,
-    /// How many lines there were in all since some were shown.
+    /// Number of replayed lines since the last print.
     past: usize,
-    /// What is shown as a tool, and is none, by place and id: a question or an approval that was answered, status lines. The
-    /// hub ends it with the call, which is no news.
+    /// Entries that the hub sends as tools although they are none, by member path and id: answered questions
+    /// and approvals, and status lines. The hub ends them with the call, which is not worth a line.
     stands: HashSet<(String, String)>,
     /// Name and status of the tasks, by team and id.
     tasks: HashMap<(String, String), (String, String)>,
@@ -60,7 +60,7 @@ pub(super) struct Lines {
 #[derive(Debug, Default)]
 struct Member {
     open: Vec<Segment>,
-    /// Whether its answer was streamed, so that the whole of it is no news.
+    /// Whether the answer was streamed, so that the complete answer must not be printed again.
     has_text: bool,
 }
 
@@ -68,7 +68,7 @@ struct Member {
 struct Segment {
     id: String,
     kind: Kind,
-    /// What was said and not shown yet.
+    /// Text that was received and not yet printed.
     rest: String,
 }
 
@@ -95,24 +95,24 @@ impl Lines {
         }
     }
 
-    /// Shows all that happened before, not only the last lines of it.
+    /// Shows all events from before the start, not only the last lines.
     pub(super) fn with_history(mut self, has_history: bool) -> Self {
         self.has_history = has_history;
         self
     }
 
-    /// Whether lines of what happened before wait for its end.
+    /// Returns whether lines from before the start wait for the end of the replay.
     pub(super) fn is_holding(&self) -> bool {
         !self.held.is_empty()
     }
 
-    /// The lines of what happened before that wait for its end, when that does not come.
+    /// Returns the waiting lines from before the start, if the end of the replay does not come.
     pub(super) fn held(&mut self) -> Vec<String> {
         self.release();
         std::mem::take(&mut self.lines)
     }
 
-    /// The lines of what is told.
+    /// Returns the lines of an item ([`Told`]).
     pub(super) fn of(&mut self, told: &Told) -> Vec<String> {
         match told {
             Told::Snapshot(snapshot) => {
@@ -133,7 +133,7 @@ impl Lines {
             Told::Gap(gap) => {
                 self.flush_all();
                 let (from, to) = (&gap["from_sequence"], &gap["to_sequence"]);
-                let line = format!("the events {from} to {to} are no longer kept");
+                let line = format!("events {from} to {to} are no longer stored");
                 self.line("", Tone::Loud, &line);
                 self.hold();
             }
@@ -142,20 +142,21 @@ impl Lines {
         std::mem::take(&mut self.lines)
     }
 
-    /// The lines that have no end yet, when there will be none.
+    /// Returns all unfinished lines, at the end of the stream.
     pub(super) fn rest(&mut self) -> Vec<String> {
         self.release();
         self.flush_all();
         std::mem::take(&mut self.lines)
     }
 
-    /// The lines of an earlier run that have no end, as a snapshot after a cut shows: they get none any more.
+    /// Returns the unfinished lines of an earlier run, if the snapshot after a reconnect shows a different
+    /// run: they will never be finished.
     pub(super) fn broken_off(&mut self, snapshot: &Value) -> Vec<String> {
         if text(&snapshot["team"]["run"], "id") != self.run {
             for member in self.members.values_mut() {
                 let open = member.open.iter_mut();
                 for segment in open.filter(|segment| !segment.rest.is_empty()) {
-                    segment.rest += " … (broken off)";
+                    segment.rest += " … (interrupted)";
                 }
             }
             self.flush_all();
@@ -164,7 +165,7 @@ impl Lines {
         std::mem::take(&mut self.lines)
     }
 
-    /// Shows what is new in it.
+    /// Prints the changes in a snapshot.
     fn snapshot(&mut self, snapshot: &Value) {
         text(&snapshot["team"]["run"], "id").clone_into(&mut self.run);
         self.team_status("", text(&snapshot["team"], "status"), "");
@@ -180,7 +181,7 @@ impl Lines {
         }
     }
 
-    /// All that was is told: what comes is new. What waits for an answer is told again if it is far above by now.
+    /// Ends the replay. Open questions far above are printed again.
     fn now(&mut self) {
         self.flush_all();
         self.hold();
@@ -200,7 +201,7 @@ impl Lines {
         }
     }
 
-    /// Keeps new lines of what happened before until all of it is told, and of them only the last.
+    /// Holds new lines from before the start until the end of the replay, and keeps only the last ones.
     fn hold(&mut self) {
         if !self.is_earlier {
             return;
@@ -215,7 +216,8 @@ impl Lines {
         }
     }
 
-    /// Shows what is held of what happened before. Above the first line of it stands that it is past, and how to see more.
+    /// Prints the lines of [`Lines::hold`]. A heading above the first line marks them as earlier, with the
+    /// flag to see more.
     fn release(&mut self) {
         if self.held.is_empty() {
             return;
@@ -290,11 +292,11 @@ impl Lines {
         status.clone_into(&mut task.1);
         let mut line = format!("task {}: {}", clean(&task.0), clean(status));
         if !by.is_empty() {
-            line += &format!(", says {}", clean(by));
+            line += &format!(", by {}", clean(by));
         }
         let files: Vec<_> = gave.iter().map(|file| text(file, "file_path")).collect();
         if !files.is_empty() {
-            line += &format!(", gave {}", clean(&files.join(", ")));
+            line += &format!(", files: {}", clean(&files.join(", ")));
         }
         self.line(place, Tone::Plain, &line);
     }
@@ -345,14 +347,14 @@ impl Lines {
     }
 
     fn say(&mut self, place: &str, id: &str, kind: Kind, delta: &str) {
-        // Whoever comes in the middle takes it for what it says it is.
+        // A viewer who missed the start of a segment uses the kind in the chunk.
         self.begin(place, id, kind);
         let member = self.member(place);
         let Some(segment) = member.open.iter_mut().find(|segment| segment.id == id) else {
             return;
         };
         let kind = segment.kind;
-        // What a tool is given is shown with its line, if at all.
+        // A tool's input is shown with the tool's line, if at all.
         if kind == Kind::Tool {
             return;
         }
@@ -392,7 +394,7 @@ impl Lines {
 
     fn tool(&mut self, place: &str, id: &str, tool: &str, step: &Step<'_>, is_past: bool) {
         let tool_name = clean(tool);
-        // What was asked before and still waits stands in the snapshot, whatever became of it earlier.
+        // The snapshot already contains past questions that are still open.
         if !is_past && !matches!(step, Step::Asks(_) | Step::Logs(_)) {
             self.asked.remove(&(place.to_owned(), id.to_owned()));
         }
@@ -421,14 +423,14 @@ impl Lines {
         }
     }
 
-    /// Whether this is only the end of something that stands for no tool; what does is noted on the way.
+    /// Returns whether the step only ends an entry that is no real tool. Records such entries on the way.
     fn is_end_of_stand(&mut self, place: &str, id: &str, tool: &str, step: &Step<'_>) -> bool {
         let key = (place.to_owned(), id.to_owned());
         let is_stand = match step {
             Step::Approved => true,
             Step::Logs(_) if tool == STATUS => true,
             Step::Succeeded(Value::Null) | Step::Failed(_) => return self.stands.remove(&key),
-            // It runs after leave was given, so that it is a tool; or it is over.
+            // A step that runs after an approval is a real tool; the other steps are an end.
             Step::Runs(_) | Step::Succeeded(_) | Step::Denied(_) => false,
             Step::Asks(_) | Step::Logs(_) => return false,
         };
@@ -477,7 +479,7 @@ impl Lines {
         self.members.entry(place.to_owned()).or_default()
     }
 
-    /// Shows what a member has said so far; what it has open goes on.
+    /// Prints the unfinished text of a member; its segments stay open.
     fn flush(&mut self, place: &str) {
         let member = self.member(place);
         let mut rests = Vec::new();
@@ -499,7 +501,7 @@ impl Lines {
         }
     }
 
-    /// One line of a place; the team itself has its id.
+    /// Adds a line with a [`Tone`] for a member path; the team itself is shown by its id.
     fn line(&mut self, place: &str, tone: Tone, line: &str) {
         let place = clean(if place.is_empty() { &self.team } else { place });
         self.width = self.width.max(place.chars().count()).min(32);

@@ -1,4 +1,4 @@
-//! A team on the whole terminal: what is told and what is typed changes the state, and the state is drawn.
+//! Full-screen view of a team: events and keys change the [`State`], and the state is drawn.
 
 mod draw;
 mod lane;
@@ -33,20 +33,21 @@ use crate::{
     exit::{Code, Stop},
 };
 
-/// No eye needs more; a burst of events is drawn once.
+/// Minimum time between two frames; a burst of events is drawn once.
 const FRAME: Duration = Duration::from_millis(40);
-/// What is read ahead of the drawing. When it is full, the hub waits, and tells what was missed if it is for long.
+/// Capacity of the queue of items. With a full queue the hub waits, and after a long wait reports the missed
+/// events.
 const AHEAD: usize = 1024;
-/// Keys that nobody has seen to yet.
+/// Capacity of the queue of keys.
 const KEYS: usize = 64;
 
-/// Whether there is a terminal to draw on, and one to type at.
+/// Returns whether standard input and output are a capable terminal.
 pub(super) fn is_possible() -> bool {
     let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
     io::stdout().is_terminal() && io::stdin().is_terminal() && !is_dumb
 }
 
-/// Shows a team until somebody quits, or there is nothing more to show.
+/// Shows a team on a [`Screen`] until the user quits or the stream ends.
 pub(super) async fn run(feed: Feed, hub: &Hub, team: &str, flags: &str) -> Result<ExitCode> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hangup = signal(SignalKind::hangup())?;
@@ -96,7 +97,8 @@ pub(super) async fn run(feed: Feed, hub: &Hub, team: &str, flags: &str) -> Resul
     }
 }
 
-/// The terminal while it is ours. It is given back at every end; a panic gives it back before it says anything.
+/// The terminal in full-screen mode. Dropping restores the terminal; a panic hook restores it before the
+/// panic message.
 #[derive(Debug)]
 struct Screen {
     terminal: DefaultTerminal,
@@ -127,7 +129,7 @@ async fn read(mut feed: Feed, told: mpsc::Sender<Result<Told, Stop>>) {
     }
 }
 
-/// Why the reader ended without a word.
+/// Returns why the reader task ended without an error.
 async fn broken(mut reader: JoinSet<()>) -> anyhow::Error {
     if let Some(Err(error)) = reader.join_next().await
         && let Ok(panic) = error.try_into_panic()
@@ -137,8 +139,8 @@ async fn broken(mut reader: JoinSet<()>) -> anyhow::Error {
     Error::Broken.into()
 }
 
-/// What is typed, and that the terminal has another size. A thread of its own waits for it, since a read of a terminal
-/// cannot be given up; it ends with the process.
+/// Returns the events of keyboard and terminal size. A separate thread waits for them, because a read of a
+/// terminal cannot be cancelled; the thread ends with the process.
 fn keys() -> mpsc::Receiver<Event> {
     let (sender, keys) = mpsc::channel(KEYS);
     std::thread::spawn(move || {
@@ -151,7 +153,7 @@ fn keys() -> mpsc::Receiver<Event> {
     keys
 }
 
-/// Tells the hub a decision. What it says against it comes back.
+/// Sends a decision to the hub, and returns the refusal, if any.
 async fn decide(
     hub: Hub,
     team: String,

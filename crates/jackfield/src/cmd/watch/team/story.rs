@@ -1,39 +1,39 @@
-//! What an envelope says, with the teams around it taken off: pure. Both views are fed by it.
+//! Parser of team envelopes; unwraps nested teams. Pure, used by both views.
 
 use serde_json::Value;
 
 use crate::output::{items, text};
 
-/// Teams inside teams inside teams; the hub takes no more.
+/// Maximum nesting of teams; the hub allows no more.
 const DEPTH: usize = 16;
 
-/// Something that happened in a run.
+/// An event of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct News<'a> {
-    /// The sub-teams on the way to where it happened, joined by `/`; nothing in the team itself.
+    /// Path of sub-teams to the event, joined by `/`; empty for the team itself.
     pub(super) team: String,
     pub(super) what: What<'a>,
 }
 
-/// What happened.
+/// Content of an event.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum What<'a> {
-    /// The team's status.
+    /// New status of the team.
     Team { status: &'a str, error: &'a str },
-    /// Tasks were put on the board.
+    /// New tasks on the board.
     Tasks(&'a [Value]),
-    /// A task of the board stands elsewhere.
+    /// New status of a task on the board.
     Task {
         id: &'a str,
         status: &'a str,
         by: &'a str,
         gave: &'a [Value],
     },
-    /// A member did something.
+    /// An event of a member.
     Member { name: &'a str, deed: Deed<'a> },
 }
 
-/// What a member did.
+/// Event of a member.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Deed<'a> {
     Status {
@@ -41,7 +41,7 @@ pub(super) enum Deed<'a> {
         tool: &'a str,
         error: &'a str,
     },
-    /// A segment begins; `tool` is the name of one that is a tool's.
+    /// Start of a segment; `tool` is the tool's name in a tool segment.
     Begins {
         id: &'a str,
         kind: Kind,
@@ -49,7 +49,7 @@ pub(super) enum Deed<'a> {
     },
     Says {
         id: &'a str,
-        /// For those who missed its beginning.
+        /// For viewers who missed the start.
         kind: Kind,
         delta: &'a str,
     },
@@ -57,24 +57,24 @@ pub(super) enum Deed<'a> {
         id: &'a str,
         arguments: &'a Value,
     },
-    /// Its whole answer.
+    /// Complete answer.
     Answers(&'a str),
-    /// Something about one use of a tool.
+    /// A step of a tool use.
     Tool {
         id: &'a str,
         tool: &'a str,
         step: Step<'a>,
     },
-    /// Another member wrote to it.
+    /// A message from a different member.
     Hears {
         from: &'a str,
         content: &'a str,
     },
-    /// The hub or its runtime told it something.
+    /// A notification of the hub or the runtime.
     Told(&'a str),
-    /// Its own list of what to do.
+    /// The member's own to-do list.
     Todos(&'a [Value]),
-    /// It made a file, or changed one.
+    /// A file that was created or changed.
     Made(&'a str),
     Fails {
         code: &'a str,
@@ -82,7 +82,7 @@ pub(super) enum Deed<'a> {
     },
 }
 
-/// What a segment is.
+/// Kind of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Text,
@@ -90,7 +90,7 @@ pub(super) enum Kind {
     Tool,
 }
 
-/// Where the use of a tool has come to.
+/// Step of a tool use.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Step<'a> {
     Asks(Ask<'a>),
@@ -102,16 +102,16 @@ pub(super) enum Step<'a> {
     Logs(&'a str),
 }
 
-/// What a member asks of whoever decides.
+/// A member's question.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Ask<'a> {
-    /// In its own words; older hubs do not tell them.
+    /// Text of the question; older hubs do not send it.
     pub(super) message: &'a str,
     pub(super) arguments: &'a Value,
 }
 
 impl<'a> Ask<'a> {
-    /// Reads it, from an event or from a snapshot.
+    /// Reads a question from an event or from a snapshot.
     pub(super) fn of(data: &'a Value) -> Self {
         Self {
             message: text(data, "message"),
@@ -121,7 +121,7 @@ impl<'a> Ask<'a> {
 }
 
 impl News<'_> {
-    /// The member's route key, or the sub-team's path.
+    /// Returns the member's route key, or the sub-team's path.
     pub(super) fn place(&self) -> String {
         match &self.what {
             What::Member { name, .. } if self.team.is_empty() => (*name).to_owned(),
@@ -130,7 +130,7 @@ impl News<'_> {
         }
     }
 
-    /// Whether it only moves the team itself and its board, which a newer snapshot shows as they are.
+    /// Returns whether the event only changes the team's status or board, which a newer snapshot includes.
     pub(super) fn is_standing(&self) -> bool {
         match &self.what {
             What::Team { .. } | What::Tasks(_) | What::Task { .. } => self.team.is_empty(),
@@ -139,7 +139,7 @@ impl News<'_> {
     }
 }
 
-/// Reads an envelope; nothing for what a newer hub may say.
+/// Parses an envelope into [`News`]; `None` for unknown events of newer hubs.
 pub(super) fn read(envelope: &Value) -> Option<News<'_>> {
     let mut team = String::new();
     let mut event = envelope;
@@ -238,7 +238,7 @@ fn segment(data: &Value) -> Option<Deed<'_>> {
         "SEGMENT_START" => Deed::Begins {
             id,
             kind,
-            // A tool whose name is not told is called by what its segment is, such as run_bash.
+            // A tool without a name is called by its segment type, such as run_bash.
             tool: either(text(metadata, "tool_name"), text(data, "segment_type")),
         },
         "SEGMENT_CONTENT" => Deed::Says {
@@ -254,7 +254,7 @@ fn segment(data: &Value) -> Option<Deed<'_>> {
     })
 }
 
-/// Pictures and sound are only named: by the first of their links.
+/// Images and sound are only named, by the first link.
 fn media(data: &Value) -> Option<Deed<'_>> {
     let url = data["payload"]["metadata"]["urls"][0].as_str()?;
     Some(Deed::Made(url))

@@ -1,4 +1,4 @@
-//! The words that both views have for what happens: one line each, and its tone.
+//! One-line descriptions of events with their tone, for both views.
 
 use serde_json::Value;
 
@@ -8,22 +8,22 @@ use crate::{
     shell::{command, word},
 };
 
-/// How something is meant.
+/// Importance of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tone {
     Plain,
-    /// In the background.
+    /// Secondary.
     Quiet,
-    /// Somebody should look.
+    /// Needs attention.
     Loud,
-    /// Something went wrong.
+    /// An error.
     Bad,
 }
 
-/// How much of a value is shown on a line.
+/// Maximum number of characters of a value on a line.
 const SHORT: usize = 120;
 
-/// The line of a deed; nothing for what is not told in a line.
+/// Returns the line for a member's event ([`Deed`]); `None` for events without a line.
 pub(super) fn of_deed(deed: &Deed<'_>) -> Option<(Tone, String)> {
     Some(match deed {
         Deed::Status {
@@ -52,7 +52,7 @@ pub(super) fn of_deed(deed: &Deed<'_>) -> Option<(Tone, String)> {
         Deed::Told(content) => (Tone::Plain, format!("← {}", clean(content))),
         Deed::Todos(todos) => (Tone::Quiet, to_do(todos)),
         Deed::Made(path) => (Tone::Plain, format!("made {}", clean(path))),
-        // The hub has no other word for what was stopped.
+        // The hub reports a stop as this failure.
         Deed::Fails {
             code: "cancelled", ..
         } => (Tone::Loud, "stopped".to_owned()),
@@ -81,7 +81,7 @@ fn to_do(todos: &[Value]) -> String {
     format!("to do: {}", todos.join(", "))
 }
 
-/// The name of a task, or what it is about where it has none.
+/// Returns the name of a task, or its description if there is no name.
 pub(super) fn task_name(task: &Value) -> &str {
     let named = ["task_name", "description", "task_id", "id"];
     let names = named.iter().map(|key| text(task, key));
@@ -91,17 +91,17 @@ pub(super) fn task_name(task: &Value) -> &str {
         .unwrap_or("?")
 }
 
-/// The id of a task, in either spelling.
+/// Returns the id of a task, in either spelling.
 pub(super) fn task_id(task: &Value) -> &str {
     task["task_id"].as_str().unwrap_or(text(task, "id"))
 }
 
-/// Where a task stands; one that was just made may not say.
+/// Returns the status of a task; a new task may have none.
 pub(super) fn task_status(task: &Value) -> &str {
     task["status"].as_str().unwrap_or("not_started")
 }
 
-/// Some value of somebody else on a line.
+/// Formats a foreign value on one line.
 pub(super) fn whole(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -110,7 +110,7 @@ pub(super) fn whole(value: &Value) -> String {
     }
 }
 
-/// Some value of somebody else, cut to what fits.
+/// Formats a foreign value like [`whole`], truncated to [`SHORT`] characters.
 pub(super) fn short(value: &Value) -> String {
     let whole = whole(value);
     match whole.char_indices().nth(SHORT) {
@@ -119,15 +119,15 @@ pub(super) fn short(value: &Value) -> String {
     }
 }
 
-/// The name under which the hub shows a question for words.
+/// Tool name that the hub uses for a question for text.
 const QUESTION: &str = "ask_user";
 
-/// Whether what is asked for under this tool's name is words, and not leave.
+/// Returns whether the tool name means a question for text, not an approval.
 pub(super) fn is_question(tool: &str) -> bool {
     tool == QUESTION
 }
 
-/// What a member asks, in a line. A question stands among the arguments too, and is told once.
+/// Returns a member's question on one line. Shows a question once, even if it is repeated in the arguments.
 pub(super) fn asked(tool: &str, ask: Ask<'_>) -> String {
     let (tool, message) = (clean(tool), clean(ask.message));
     let arguments = match ask.arguments["question"].as_str() {
@@ -141,7 +141,7 @@ pub(super) fn asked(tool: &str, ask: Ask<'_>) -> String {
     }
 }
 
-/// The command that answers a member. What members say must not become a command of its own.
+/// Returns the command that answers a member. Text from members must not become a command.
 pub(super) fn how_to_answer(
     team: &str,
     key: &str,
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(asks("rm", &leave), r#"? rm {"path":"x"}: delete it?"#);
         let question = json!({"message": "which?", "arguments": {"question": "which?"}});
         assert_eq!(asks("ask_user", &question), "? ask_user: which?");
-        // A hub that does not tell the words.
+        // A hub that does not send the message.
         let older = json!({"arguments": {"path": "x"}});
         assert_eq!(asks("rm", &older), r#"? rm {"path":"x"}"#);
         assert_eq!(asks("rm", &json!({})), "? rm");

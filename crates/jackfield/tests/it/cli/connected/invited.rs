@@ -84,7 +84,7 @@ async fn the_printed_line_connects_an_agent_once() {
     // Who tries it in vain does not disturb who is there.
     cli.run(&["call", "amy", "hello"]).await.ok();
     amy.interrupt();
-    amy.end().await.says("leaving");
+    amy.end().await.says("disconnecting");
 }
 
 #[tokio::test]

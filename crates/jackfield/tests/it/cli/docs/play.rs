@@ -111,7 +111,7 @@ fn said_by(scene: &Scene, shown: &Shown, args: &[&str]) -> Vec<String> {
         ("show", [name, ..]) if !args.contains(&"--calls") => here(&[name]),
         ("add", _) if args.contains(&"--as") => vec!["online".to_owned()],
         ("add", [address]) => here(&[address.rsplit('/').next().unwrap_or_default(), "online"]),
-        ("rm", _) => here(&["is forgotten"]),
+        ("rm", _) => here(&["is removed"]),
         ("invite", _) => here(&["jackfield connect --setup "]),
         ("share", [name, ..]) => here(&[name]),
         ("token", ["create", ..]) => here(&["jf_"]),
@@ -216,7 +216,7 @@ async fn connect(scene: &mut Scene, shown: &Shown, line: &str) {
     assert!(!call.out.trim().is_empty(), "{}: {call:?}", shown.place);
     // The page may show two ways to bring the same agent, of which the newer one counts.
     if let Some(older) = scene.take(&connected) {
-        older.end().await.code(1).says("another connection is");
+        older.end().await.code(1).says("has taken over");
     }
     scene.stay(&connected, agent);
 }

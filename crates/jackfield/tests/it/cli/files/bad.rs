@@ -172,7 +172,7 @@ async fn an_agent_that_sends_less_than_it_offered_is_given_up_after_some_tries()
         .end()
         .await
         .code(1)
-        .says("go on with: jackfield fetch t-1");
+        .says("resume with: jackfield fetch t-1");
     assert!(!cli.home().join("got").exists(), "{given_up:?}");
 }
 
@@ -190,7 +190,7 @@ async fn nobody_else_can_fetch_what_was_offered_whatever_id_they_know() {
         .end()
         .await
         .code(130)
-        .says("go on with: jackfield fetch t-1");
+        .says("resume with: jackfield fetch t-1");
     let token = hub.token("mallory", &["call:*"]).await;
     let stolen = cli
         .run_with("JACKFIELD_TOKEN", token, &["fetch", "t-1", "--via", "hub"])
@@ -222,7 +222,7 @@ async fn an_agent_that_cannot_be_reached_directly_sends_through_the_hub() {
                 .end()
                 .await
                 .code(1)
-                .says("no direct way")
+                .says("no direct connection")
                 .says("jackfield fetch t-1");
             continue;
         }
@@ -233,7 +233,7 @@ async fn an_agent_that_cannot_be_reached_directly_sends_through_the_hub() {
             .end()
             .await
             .ok()
-            .says("through the hub")
+            .says("using the hub")
             .says("1 file (2 bytes)");
         let got = cli.home().join("got/a.txt");
         assert_eq!(fs::read_to_string(&got).unwrap(), "hi");

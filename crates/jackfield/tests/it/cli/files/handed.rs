@@ -113,12 +113,12 @@ async fn a_transfer_is_forgotten_if_somebody_wants_that_or_if_the_hub_knows_of_n
     drop(eve);
     cli.run(&["rm", "eve"]).await.ok();
     let gone = cli.run(&["fetch", "t-2", "--via", "hub"]).await.code(4);
-    gone.says("no transfer of yours").says("forgotten here");
+    gone.says("no transfer of yours").says("removed here");
     cli.run(&["fetch", "t-2"]).await.code(3);
     cli.run(&["fetch", "--forget", "--all"])
         .await
         .ok()
         .says("forgotten: 1");
-    cli.run(&["fetch"]).await.ok().says("nothing waits");
+    cli.run(&["fetch"]).await.ok().says("no unfinished");
     assert_eq!(left_over(&cli), Vec::<String>::new());
 }

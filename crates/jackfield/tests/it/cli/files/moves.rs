@@ -110,7 +110,7 @@ async fn files_that_are_in_the_way_stay_and_the_others_are_not_fetched_again() {
     while amy.line().await.is_some() {}
     cli.run(&["fetch", id, "--overwrite"]).await.ok();
     assert_eq!(fs::read_to_string(out.join("a.txt")).unwrap(), "new\n");
-    cli.run(&["fetch"]).await.ok().says("nothing waits");
+    cli.run(&["fetch"]).await.ok().says("no unfinished");
     assert_eq!(left_over(&cli), Vec::<String>::new());
 }
 

@@ -155,7 +155,7 @@ async fn a_place_that_is_no_folder_is_told_before_anything_is_done() {
         let called = cli
             .run(&["call", "amy", "go", "--with-files", "--out", out])
             .await;
-        called.code(2).says("is no folder");
+        called.code(2).says("is not a folder");
     }
     assert!(
         !project(&cli).join(".bridge-clients").exists(),

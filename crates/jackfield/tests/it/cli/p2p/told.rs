@@ -43,7 +43,7 @@ async fn whoever_is_shown_no_skills_is_told_who_it_is() {
     refused
         .code(4)
         .says("only to peers that it allows")
-        .says("you are 12D3KooW")
+        .says("your peer id is 12D3KooW")
         .says("--key");
     let mut open = RawPeer::streaming(card("open", "sum", "/sum")).await;
     open.register(&hub, "open", "sum").await;
@@ -54,9 +54,9 @@ async fn whoever_is_shown_no_skills_is_told_who_it_is() {
     run.end()
         .await
         .ok()
-        .says("passed over: it shows its skills only");
+        .says("skipped: the peer shows its skills");
     let shown = cli.run(&["p2p", "card", "guarded"]).await.ok();
-    shown.says("you are 12D3KooW").says("--key FILE");
+    shown.says("your peer id is 12D3KooW").says("--key FILE");
 }
 
 #[tokio::test]
@@ -89,7 +89,7 @@ async fn a_blocked_peer_is_listed_nowhere_and_cannot_register_until_it_is_unbloc
     let text = "this hub refuses this peer: its operator has blocked it";
     assert_eq!((status, refused), (403, json!({ "error": text })));
     let delegated = cli.run(&["p2p", "delegate", "--skill", "forecast", "x"]);
-    delegated.await.code(3).says("knows nobody");
+    delegated.await.code(3).says("no matching peer");
 
     // Who is refused stays refused.
     let hub = hub.restart().await;
@@ -111,7 +111,7 @@ async fn the_entry_of_a_peer_that_is_gone_is_removed_with_it() {
     let away = format!("/ip4/127.0.0.1/tcp/1/p2p/{NOBODY}");
     register(&hub, NOBODY, &away, "away", "sum").await;
     let peer = format!("/p2p/{NOBODY}");
-    cli.run(&["rm", &peer]).await.ok().says("is forgotten");
+    cli.run(&["rm", &peer]).await.ok().says("is removed");
     assert!(!peers(&hub).await.contains(&NOBODY.to_owned()));
     cli.run(&["rm", &peer]).await.code(3);
 }

@@ -283,13 +283,13 @@ fn the_board_is_shown_as_it_changes() {
                       "deliverables": [{"file_path": "a.md", "summary": "notes"}]});
     assert_eq!(
         seen.envelope("TASK_PLAN", done.clone()),
-        ["shop     │ task scan: completed, says dev, gave a.md"]
+        ["shop     │ task scan: completed, by dev, files: a.md"]
     );
     // The same id on the board of a sub-team is another task.
     let nested = json!({"sub_team_node_name": "backend", "sub_team_event": {"event_source_type": "TASK_PLAN", "data": done}});
     assert_eq!(
         seen.envelope("SUB_TEAM", nested),
-        ["backend  │ task task_0001: completed, says dev, gave a.md"]
+        ["backend  │ task task_0001: completed, by dev, files: a.md"]
     );
 }
 
@@ -325,7 +325,7 @@ fn what_comes_in_the_middle_is_shown_too() {
         seen.lines.of(&Told::Gap(gap)),
         [
             "lead     │ rest",
-            "shop     │ the events 3 to 9 are no longer kept"
+            "shop     │ events 3 to 9 are no longer stored"
         ]
     );
 }

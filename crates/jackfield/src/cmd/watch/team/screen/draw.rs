@@ -1,4 +1,4 @@
-//! The drawing of the screen: a line on top, a lane for each member, the board beside them, a line below.
+//! Drawing of the screen: a headline, a lane for each member, the board beside the lanes, a footline.
 
 use ratatui::{
     Frame,
@@ -16,9 +16,9 @@ use super::{
 };
 use crate::output::clean;
 
-/// A lane is not squeezed into less: its title and two lines.
+/// Minimum height of a lane: a title and two lines.
 const LANE_LEAST: u16 = 3;
-/// The board needs so much, and leaves the rest to the lanes if that is enough for them.
+/// Width of the board, and the minimum width of the screen for a board beside the lanes.
 const BOARD: u16 = 30;
 const BOARD_FROM: u16 = 76;
 
@@ -27,7 +27,7 @@ const KEYS: &str = "q quit  tab select  enter alone  t tools  a approve  d deny"
 const DIM: Style = Style::new().add_modifier(Modifier::DIM);
 const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
 
-/// Draws it all. What was scrolled too far is put right.
+/// Draws the [`State`]. Corrects a scroll position beyond the end.
 pub(super) fn draw(frame: &mut Frame<'_>, state: &mut State) {
     let rows = Layout::vertical([
         Constraint::Length(1),
@@ -80,13 +80,13 @@ fn footline(state: &State) -> Line<'_> {
     Line::from(vec![notice, Span::styled(format!("  {KEYS}"), DIM)])
 }
 
-/// As many lanes as fit, among them the selected one.
+/// Draws as many lanes as fit, including the selected lane.
 fn draw_lanes(frame: &mut Frame<'_>, area: Rect, state: &State) {
     let room = usize::from(area.height / LANE_LEAST).max(1);
     let first = state.selected.saturating_sub(room.saturating_sub(1));
     let shown: Vec<_> = (first..state.lanes.len()).take(room).collect();
     if shown.is_empty() {
-        let waiting = Line::styled("nobody has done anything yet", DIM);
+        let waiting = Line::styled("no activity yet", DIM);
         frame.render_widget(waiting, area);
         return;
     }
@@ -97,7 +97,7 @@ fn draw_lanes(frame: &mut Frame<'_>, area: Rect, state: &State) {
     }
 }
 
-/// One lane; says how far it could be scrolled.
+/// Draws one lane, and returns the corrected scroll position.
 fn draw_lane(frame: &mut Frame<'_>, area: Rect, state: &State, at: usize, scroll: usize) -> usize {
     let Some(lane) = state.lanes.get(at) else {
         return 0;
@@ -114,7 +114,7 @@ fn draw_lane(frame: &mut Frame<'_>, area: Rect, state: &State, at: usize, scroll
         .asked(&lane.key)
         .flat_map(|approval| approval_lines(approval, state, is_selected, width))
         .collect();
-    // What waits for an answer is always seen, and the last words too where there is room.
+    // Open questions are always shown; the last text too, if there is room.
     asked.truncate(usize::from(inner.height));
     let height = usize::from(inner.height) - asked.len();
     let (mut lines, scroll) = tail(lane, width, height, scroll, state.is_unfolded);
@@ -153,7 +153,7 @@ fn approval_lines(
         .fg(Color::Yellow)
         .add_modifier(Modifier::REVERSED);
     let how = if approval.is_answered {
-        "  the hub is told".to_owned()
+        "  sent to the hub".to_owned()
     } else if is_selected && !words::is_question(&approval.tool) {
         "  a approves, d denies".to_owned()
     } else {
@@ -173,7 +173,7 @@ fn approval_lines(
     lines
 }
 
-/// The last lines of a lane, or some above them; and how far above they are.
+/// Returns the last lines of a [`Lane`], shifted by `scroll`, and the corrected scroll position.
 fn tail(
     lane: &Lane,
     width: usize,
@@ -249,7 +249,7 @@ fn tool_lines(tool: &Tool, width: usize, is_unfolded: bool) -> Vec<Line<'static>
     lines
 }
 
-/// Tasks beside the lanes. Where there are too many, those that are over make room.
+/// Draws the [`Task`]s beside the lanes. If there are too many, finished tasks are left out first.
 fn draw_board(frame: &mut Frame<'_>, area: Rect, tasks: &[Task]) {
     let done = tasks.iter().filter(|task| task.status == "completed");
     let title = format!(" board {} of {} done ", done.count(), tasks.len());
@@ -305,7 +305,7 @@ fn tone_style(tone: Tone) -> Style {
     }
 }
 
-/// Statuses of teams and of members, in either spelling.
+/// Returns the [`Style`] for a status of a team or a member, in either spelling.
 fn status_style(status: &str) -> Style {
     match status.to_ascii_lowercase().as_str() {
         "idle" | "" | "uninitialized" => DIM,

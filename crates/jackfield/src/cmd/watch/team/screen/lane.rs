@@ -1,4 +1,4 @@
-//! What one member has said and done, as far as it is still worth showing: pure, and bounded.
+//! Recent output and actions of one member. Pure, with a memory limit.
 
 use std::collections::VecDeque;
 
@@ -8,30 +8,30 @@ use super::super::{
 };
 use crate::output::{clean, clean_lines};
 
-/// What a lane keeps, in bytes; a screen shows much less.
+/// Memory limit of a lane in bytes; a screen shows much less.
 const LANE_MAX: usize = 256 << 10;
-/// What is kept of one segment; the end is what one looks at.
+/// Limit of one segment in bytes; the end is kept.
 const SEGMENT_MAX: usize = 64 << 10;
-/// What is kept of what goes into a tool, and of what comes out.
+/// Limit of a tool's input, and of a tool's output, in bytes.
 const TOOL_MAX: usize = 4 << 10;
-/// What an entry weighs besides its text.
+/// Assumed size of an entry besides its text.
 const ENTRY: usize = 128;
 
 /// A member of the team.
 #[derive(Debug, Default)]
 pub(super) struct Lane {
-    /// Its route key.
+    /// Route key of the member.
     pub(super) key: String,
     pub(super) agent: String,
     pub(super) is_online: bool,
     pub(super) status: String,
     pub(super) entries: VecDeque<Entry>,
     weight: usize,
-    /// Whether its answer was streamed, so that the whole of it is no news.
+    /// Whether the answer was streamed, so that the complete answer must not be shown again.
     has_text: bool,
 }
 
-/// Something in a lane.
+/// An entry of a lane.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Entry {
     Said {
@@ -50,12 +50,12 @@ pub(super) struct Tool {
     pub(super) id: String,
     pub(super) name: String,
     pub(super) state: ToolState,
-    /// What it was given, and what came of it.
+    /// Input, and output or error.
     pub(super) input: String,
     pub(super) output: String,
 }
 
-/// Where the use of a tool has come to. It never goes back.
+/// Progress of a tool use. Never goes back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ToolState {
     Begun,
@@ -80,7 +80,7 @@ impl Lane {
         }
     }
 
-    /// Takes in what the member did.
+    /// Applies an event of the member ([`Deed`]).
     pub(super) fn see(&mut self, deed: &Deed<'_>) {
         match deed {
             Deed::Begins { id, kind, tool } => self.begin(id, *kind, tool),
@@ -108,7 +108,7 @@ impl Lane {
                     self.end_all();
                     self.has_text = false;
                 }
-                // Where a lane stands is in its title; only why it failed is worth a line.
+                // The lane's title shows the status; only the reason of a failure needs a line.
                 if *status == "error" {
                     self.line(deed);
                 }
@@ -122,13 +122,16 @@ impl Lane {
         self.forget();
     }
 
-    /// Some of what happened is not known: what was open may have ended.
+    /// Marks a gap: open segments may have ended.
     pub(super) fn gap(&mut self) {
         if self.entries.is_empty() {
             return;
         }
         self.end_all();
-        self.push(Entry::Line(Tone::Quiet, "… some of it is gone".to_owned()));
+        self.push(Entry::Line(
+            Tone::Quiet,
+            "… some events are missing".to_owned(),
+        ));
     }
 
     fn line(&mut self, deed: &Deed<'_>) {
@@ -185,13 +188,13 @@ impl Lane {
         self.has_text |= is_text;
     }
 
-    /// The open segment of this id.
+    /// Returns the open [`Entry::Said`] with this id.
     fn said(&mut self, id: &str) -> Option<&mut Entry> {
         let is_it = |entry: &&mut Entry| matches!(entry, Entry::Said { id: its, is_open: true, .. } if its == id);
         self.entries.iter_mut().rev().find(is_it)
     }
 
-    /// The use of a tool with this id.
+    /// Returns the [`Tool`] use with this id.
     fn tool(&mut self, id: &str) -> Option<&mut Tool> {
         self.entries.iter_mut().rev().find_map(|entry| match entry {
             Entry::Used(tool) if tool.id == id => Some(tool),
@@ -274,7 +277,7 @@ impl Entry {
     fn weight(&self) -> usize {
         match self {
             Self::Said { text, .. } | Self::Line(_, text) => ENTRY + text.len(),
-            // Its texts come and change later: it weighs what they may become.
+            // Input and output arrive later, so the entry counts with their maximum.
             Self::Used(_) => ENTRY + TOOL_MAX,
         }
     }

@@ -1,4 +1,4 @@
-//! What the screen shows, and what keys do to it: pure. Envelopes and keys go in, wishes come out.
+//! State of the screen, changed by events and keys. Pure: envelopes and keys go in, a [`Wish`] comes out.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::Value;
@@ -13,41 +13,41 @@ use super::{
 };
 use crate::output::{clean, items, text};
 
-/// A screen has no room for more, and a team hardly members.
+/// Maximum number of lanes: a screen has no room for more, and teams rarely have as many members.
 const LANES_MAX: usize = 512;
-/// The tasks that are kept for the side.
+/// Maximum number of tasks for the board.
 const TASKS_MAX: usize = 1000;
-/// How far a page goes.
+/// Number of lines per page.
 const PAGE: usize = 10;
 
-/// What the screen shows.
+/// State of the screen.
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) team: String,
-    /// To repeat in the commands that are shown.
+    /// Flags to repeat in the commands that are shown.
     pub(super) flags: String,
     pub(super) name: String,
     pub(super) status: String,
-    /// The run and the number of the last event seen.
+    /// Run, and the number of the last event.
     pub(super) run: Option<(String, u64)>,
     pub(super) is_lost: bool,
     pub(super) lanes: Vec<Lane>,
     pub(super) tasks: Vec<Task>,
     pub(super) approvals: Vec<Approval>,
-    /// The last thing worth telling.
+    /// Last message for the user.
     pub(super) notice: String,
     pub(super) selected: usize,
-    /// Whether the selected lane has the screen for itself.
+    /// Whether the selected lane fills the screen.
     pub(super) is_alone: bool,
     pub(super) is_unfolded: bool,
-    /// How many lines above the end, in a lane that is alone.
+    /// Number of lines scrolled up from the end, for a lane that fills the screen.
     pub(super) scroll: usize,
 }
 
 /// A task on a board.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Task {
-    /// The sub-team whose it is; nothing for the team itself.
+    /// Sub-team of the task; empty for the team itself.
     pub(super) team: String,
     pub(super) id: String,
     pub(super) name: String,
@@ -55,20 +55,20 @@ pub(super) struct Task {
     pub(super) status: String,
 }
 
-/// Something that a member may not do without being told so.
+/// An open approval or question of a member.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Approval {
-    /// The member's route key.
+    /// Route key of the member.
     pub(super) key: String,
     pub(super) invocation: String,
     pub(super) tool: String,
-    /// What is asked, in a line.
+    /// The question on one line.
     pub(super) what: String,
-    /// Whether the hub is being told already.
+    /// Whether the answer was sent to the hub.
     pub(super) is_answered: bool,
 }
 
-/// What the person at the screen wants.
+/// Action that the user requested by a key.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Wish {
     Quit,
@@ -89,7 +89,7 @@ impl State {
         }
     }
 
-    /// Takes in what the hub tells.
+    /// Applies an item of the feed ([`Told`]).
     pub(super) fn see(&mut self, told: &Told) {
         match told {
             Told::Snapshot(snapshot) => self.snapshot(snapshot),
@@ -103,18 +103,18 @@ impl State {
             }
             Told::Gap(gap) => {
                 let (from, to) = (&gap["from_sequence"], &gap["to_sequence"]);
-                self.notice = format!("the events {from} to {to} are no longer kept");
+                self.notice = format!("events {from} to {to} are no longer stored");
                 self.lanes.iter_mut().for_each(Lane::gap);
             }
-            // The lanes show what was and what is alike.
+            // The lanes show past and new events alike.
             Told::Earlier | Told::Now => {}
             Told::Lost => {
                 self.is_lost = true;
-                "the hub is gone; looking for it again".clone_into(&mut self.notice);
+                "lost the connection to the hub; reconnecting".clone_into(&mut self.notice);
             }
             Told::Back => {
                 self.is_lost = false;
-                "the hub is back".clone_into(&mut self.notice);
+                "reconnected to the hub".clone_into(&mut self.notice);
             }
         }
     }
@@ -135,7 +135,7 @@ impl State {
                 lane.status = clean(text(agent, "status"));
             }
         }
-        // The boards of sub-teams are not in it.
+        // The snapshot does not contain the boards of sub-teams.
         self.tasks.retain(|task| !task.team.is_empty());
         self.put("", items(snapshot, "tasks"));
         let open = items(snapshot, "approvals");
@@ -191,7 +191,7 @@ impl State {
                 self.forget_tasks();
             }
             What::Member { deed, .. } => {
-                // The snapshot has what of that is still open.
+                // The snapshot contains the past questions that are still open.
                 if !is_past {
                     self.approve(&place, deed);
                 }
@@ -225,7 +225,7 @@ impl State {
         self.tasks.drain(..extra);
     }
 
-    /// Keeps the list of what waits for an answer.
+    /// Updates the list of open approvals.
     fn approve(&mut self, place: &str, deed: &Deed<'_>) {
         match deed {
             Deed::Tool {
@@ -241,7 +241,7 @@ impl State {
                 self.approvals
                     .retain(|it| it.key != place || it.invocation != *id);
             }
-            // Whoever is idle waits for nothing.
+            // An idle member waits for no answer.
             Deed::Status { status: "idle", .. } => self.approvals.retain(|it| it.key != place),
             _ => {}
         }
@@ -261,7 +261,7 @@ impl State {
         });
     }
 
-    /// The lane of a member; none for one too many.
+    /// Returns the [`Lane`] of a member; `None` above [`LANES_MAX`].
     fn lane(&mut self, key: &str) -> Option<&mut Lane> {
         let at = self.lanes.iter().position(|lane| lane.key == key);
         let at = match at {
@@ -275,12 +275,12 @@ impl State {
         self.lanes.get_mut(at)
     }
 
-    /// What waits for an answer in a lane, oldest first.
+    /// Returns the open [`Approval`]s of a lane, oldest first.
     pub(super) fn asked<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a Approval> {
         self.approvals.iter().filter(move |it| it.key == key)
     }
 
-    /// Takes in a key.
+    /// Handles a key ([`KeyEvent`]).
     pub(super) fn press(&mut self, key: KeyEvent) -> Option<Wish> {
         let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
@@ -323,13 +323,13 @@ impl State {
         let key = self.lanes.get(self.selected)?.key.clone();
         let is_open = |it: &&mut Approval| it.key == key && !it.is_answered;
         let Some(approval) = self.approvals.iter_mut().find(is_open) else {
-            self.notice = format!("{} asks for nothing", clean(&key));
+            self.notice = format!("{} has no open question", clean(&key));
             return None;
         };
         if approve && words::is_question(&approval.tool) {
             let (tool, invocation) = (&approval.tool, &approval.invocation);
             let how = words::how_to_answer(&self.team, &key, tool, invocation, &self.flags);
-            self.notice = format!("words are wanted: {how}");
+            self.notice = format!("the question needs a text: {how}");
             return None;
         }
         approval.is_answered = true;
@@ -340,11 +340,12 @@ impl State {
         })
     }
 
-    /// The hub took a decision, or says why not.
+    /// Handles the hub's response to a decision.
     pub(super) fn decided(&mut self, key: &str, invocation: &str, refused: Option<&str>) {
         let is_it = |it: &Approval| it.key == key && it.invocation == invocation;
         match refused {
-            // It is gone when the hub tells so; if it does not, it was never known there.
+            // Usually the hub's event has removed the approval already; if no event comes, the hub did not
+            // know the approval.
             None => self.approvals.retain(|it| !is_it(it)),
             Some(why) => {
                 self.notice = clean(why);

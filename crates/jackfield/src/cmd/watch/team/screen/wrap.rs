@@ -1,8 +1,8 @@
-//! Text in lines that fit: pure.
+//! Line wrapping. Pure.
 
 use ratatui::text::Span;
 
-/// Breaks text into lines of at most `width` columns, between words where it can.
+/// Wraps text into lines of at most `width` columns, between words if possible.
 pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for line in text.split('\n') {
@@ -32,7 +32,7 @@ fn wrap_line(line: &str, width: usize, lines: &mut Vec<String>) {
     lines.push(current);
 }
 
-/// Takes the word off that does not fit any more; nothing if it is all there is.
+/// Removes and returns the word that does not fit; empty if the line is a single word.
 fn last_word(line: &mut String) -> String {
     match line.rfind(' ') {
         Some(at) if !line[..at].trim().is_empty() => {

@@ -186,7 +186,7 @@ fn a_hub_that_is_gone_is_told_below() {
     let mut state = at_work();
     state.see(&Told::Lost);
     let buffer = drawn(&mut state, 80, 14);
-    assert!(rows(&buffer)[13].starts_with("the hub is gone; looking for it again  q quit"));
+    assert!(rows(&buffer)[13].starts_with("lost the connection to the hub; reconnecting  q quit"));
     assert_eq!(buffer[(0, 13)].fg, Color::Red);
 }
 

@@ -216,7 +216,7 @@ fn a_tool_is_one_entry_that_never_goes_back() {
 fn keys_answer_what_the_selected_member_asks_for_once() {
     let mut state = watched();
     assert_eq!(state.type_in(KeyCode::Char('a')), None);
-    assert!(state.notice.contains("lead asks for nothing"));
+    assert!(state.notice.contains("lead has no open question"));
     state.type_in(KeyCode::Tab);
     let wish = Wish::Decide {
         key: "backend/dba".to_owned(),
