@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use crate::workspace::{Workspace, shown};
+use crate::workspace::{Workspace, command_line};
 
 /// File of the results, unless the caller names a file with `--out`.
 const RESULTS: &str = "docs/benchmarks.md";
@@ -40,7 +40,7 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
     if writes_results(args) {
         bench.args(["--out", RESULTS]);
     }
-    if !names(args, "--nats") {
+    if !has_flag(args, "--nats") {
         match nats(workspace) {
             Some(program) => {
                 bench.arg("--nats").arg(program);
@@ -56,9 +56,9 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
 pub(crate) fn run_to_success(mut command: Command) -> Result<()> {
     let status = command
         .status()
-        .with_context(|| format!("`{}` could not be started", shown(&command)))?;
+        .with_context(|| format!("`{}` could not be started", command_line(&command)))?;
     if !status.success() {
-        bail!("`{}` failed ({status})", shown(&command));
+        bail!("`{}` failed ({status})", command_line(&command));
     }
     Ok(())
 }
@@ -94,10 +94,10 @@ fn nats(workspace: &Workspace) -> Option<PathBuf> {
 fn writes_results(args: &[String]) -> bool {
     !["--out", "--only", "--quick"]
         .iter()
-        .any(|flag| names(args, flag))
+        .any(|flag| has_flag(args, flag))
 }
 
-fn names(args: &[String], flag: &str) -> bool {
+fn has_flag(args: &[String], flag: &str) -> bool {
     args.iter().any(|arg| {
         arg.strip_prefix(flag)
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('='))

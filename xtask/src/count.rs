@@ -1,7 +1,7 @@
 //! Counts tests from the output of `cargo nextest` and `cargo test` while showing the output live.
 //!
-//! [`watch`] runs a command, forwards both output streams line by line, and reads the summary lines. The exit
-//! status alone decides whether a step failed, never the [`Count`].
+//! [`run_and_count`] runs a command, forwards both output streams line by line, and reads the summary lines. The exit
+//! status alone decides whether a step failed, never the [`TestCount`].
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::ops::AddAssign;
@@ -13,51 +13,51 @@ use anyhow::{Context, Result};
 
 /// Time to wait for remaining output after a command has ended. Matters only if a test left a process behind
 /// that inherited the output.
-const LAST_WORDS: Duration = Duration::from_secs(5);
+const OUTPUT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Numbers of passed and failed tests.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
-pub(crate) struct Count {
+pub(crate) struct TestCount {
     pub(crate) passed: u64,
     pub(crate) failed: u64,
 }
 
-impl AddAssign for Count {
+impl AddAssign for TestCount {
     fn add_assign(&mut self, other: Self) {
         self.passed += other.passed;
         self.failed += other.failed;
     }
 }
 
-impl std::fmt::Display for Count {
+impl std::fmt::Display for TestCount {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} passed, {} failed", self.passed, self.failed)
     }
 }
 
-/// Runs `command`, shows the output live, and returns the status with the [`Count`] of reported tests.
-pub(crate) fn watch(command: Command) -> Result<(ExitStatus, Count)> {
-    watch_into(command, std::io::stdout(), std::io::stderr())
+/// Runs `command`, shows the output live, and returns the status with the [`TestCount`] of reported tests.
+pub(crate) fn run_and_count(command: Command) -> Result<(ExitStatus, TestCount)> {
+    run_and_count_into(command, std::io::stdout(), std::io::stderr())
 }
 
-fn watch_into(
+fn run_and_count_into(
     mut command: Command,
     stdout: impl Write + Send + 'static,
     stderr: impl Write + Send + 'static,
-) -> Result<(ExitStatus, Count)> {
+) -> Result<(ExitStatus, TestCount)> {
     let mut child = command
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .context("the command could not be started")?;
     let readers = [
-        child.stdout.take().map(|stream| pass_on(stream, stdout)),
-        child.stderr.take().map(|stream| pass_on(stream, stderr)),
+        child.stdout.take().map(|stream| forward(stream, stdout)),
+        child.stderr.take().map(|stream| forward(stream, stderr)),
     ];
     let status = child.wait().context("the command was lost")?;
-    let mut count = Count::default();
+    let mut count = TestCount::default();
     for reader in readers.into_iter().flatten() {
-        match reader.recv_timeout(LAST_WORDS) {
+        match reader.recv_timeout(OUTPUT_TIMEOUT) {
             Ok(counted) => count += counted,
             Err(_) => {
                 eprintln!("xtask: a process that outlived its test still holds the output");
@@ -67,15 +67,15 @@ fn watch_into(
     Ok((status, count))
 }
 
-/// Copies one stream to the other in a separate thread; sends the [`Count`] when the stream ends.
-fn pass_on(
+/// Copies one stream to the other in a separate thread; sends the [`TestCount`] when the stream ends.
+fn forward(
     from: impl Read + Send + 'static,
     mut to: impl Write + Send + 'static,
-) -> Receiver<Count> {
+) -> Receiver<TestCount> {
     let (sender, receiver) = sync_channel(1);
     std::thread::spawn(move || {
         let mut from = BufReader::new(from);
-        let mut count = Count::default();
+        let mut count = TestCount::default();
         let mut line = Vec::new();
         while from.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
             count += count_of_line(&String::from_utf8_lossy(&line));
@@ -89,7 +89,7 @@ fn pass_on(
 }
 
 /// Returns the numbers of a summary line; zeros for all other lines.
-fn count_of_line(line: &str) -> Count {
+fn count_of_line(line: &str) -> TestCount {
     let line = without_colours(line);
     // At the margin only: nextest indents the output of a failed test, which may contain a summary too.
     if let Some(rest) = line.strip_prefix("test result:") {
@@ -104,11 +104,11 @@ fn count_of_line(line: &str) -> Count {
         // `Summary [ 0.1s] 6 tests run: 3 passed (1 slow, 1 flaky), 2 failed, 1 timed out, 0 skipped`
         return count_of_parts(without_brackets(numbers).split(','));
     }
-    Count::default()
+    TestCount::default()
 }
 
-fn count_of_parts<'a>(parts: impl Iterator<Item = &'a str>) -> Count {
-    let mut count = Count::default();
+fn count_of_parts<'a>(parts: impl Iterator<Item = &'a str>) -> TestCount {
+    let mut count = TestCount::default();
     for part in parts {
         let Some((number, what)) = part.trim().split_once(' ') else {
             continue;
@@ -219,11 +219,12 @@ mod tests {
             "echo 'test result: ok. 2 passed; 0 failed'; echo 'Summary [ 1s] 3 tests run: 2 passed, 1 failed' >&2; exit 3",
         ]);
         // Into a sink: if shown, these lines would be counted by the run that executes this test.
-        let (status, count) = watch_into(command, std::io::sink(), std::io::sink()).unwrap();
+        let (status, count) =
+            run_and_count_into(command, std::io::sink(), std::io::sink()).unwrap();
         assert_eq!(status.code(), Some(3));
         assert_eq!(
             count,
-            Count {
+            TestCount {
                 passed: 4,
                 failed: 1
             }
@@ -232,7 +233,7 @@ mod tests {
 
     #[test]
     fn a_count_reads_as_the_closing_line() {
-        let count = Count {
+        let count = TestCount {
             passed: 41,
             failed: 0,
         };

@@ -1,7 +1,7 @@
 //! Outside judges: published third-party programs that the tests run against the hub. The modules [`list`]
 //! and [`quiet`] define the judges and the installation commands.
 //!
-//! [`Judge::prepare`] installs a judge under `judges/` in the target folder, with pinned versions, and writes
+//! [`OutsideJudge::prepare`] installs a judge under `judges/` in the target folder, with pinned versions, and writes
 //! a stamp there; a folder with the same stamp is reused. A judge that cannot be prepared (no Python, no
 //! network) is no error: the tests that need the judge skip it, and the closing list of `cargo xtask test`
 //! gives the reason. Tests receive the paths of ready judges in environment variables.
@@ -16,7 +16,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 pub(crate) use list::{JUDGES, PYTHON};
-use quiet::{answers, run_quietly, version_of};
+use quiet::{run_quietly, runs_successfully, version_of};
 
 /// Time limit for installing the packages of a judge; a hanging network must not hang the tests.
 const INSTALL_LIMIT: Duration = Duration::from_secs(300);
@@ -25,7 +25,7 @@ const SYSTEM_LIMIT: Duration = Duration::from_secs(420);
 
 /// Packages of one language that belong together, with their location.
 #[derive(Debug)]
-pub(crate) struct Judge {
+pub(crate) struct OutsideJudge {
     /// Name for the closing list.
     pub(crate) name: &'static str,
     /// Exact versions: (package, version).
@@ -49,7 +49,7 @@ pub(crate) struct Judge {
     install: fn(&Path, &[String]) -> Result<(), String>,
 }
 
-impl Judge {
+impl OutsideJudge {
     /// Returns the display name with the pins: `Python (websockets 17.4)`.
     pub(crate) fn title(&self) -> String {
         let pins: Vec<_> = self
@@ -123,15 +123,16 @@ impl Judge {
 const STAMP: &str = ".jackfield-stamp";
 
 fn python_is_here() -> Result<(), String> {
-    answers("python3", &["--version"]).map_err(|()| "python3 is not installed".to_owned())?;
+    runs_successfully("python3", &["--version"])
+        .map_err(|()| "python3 is not installed".to_owned())?;
     // Debian ships Python without these two; `python3-venv` brings them.
-    answers("python3", &["-c", "import venv, ensurepip"])
+    runs_successfully("python3", &["-c", "import venv, ensurepip"])
         .map_err(|()| "python3 has no module venv".to_owned())
 }
 
 fn node_is_here() -> Result<(), String> {
-    answers("node", &["--version"]).map_err(|()| "node is not installed".to_owned())?;
-    answers("npm", &["--version"]).map_err(|()| "npm is not installed".to_owned())
+    runs_successfully("node", &["--version"]).map_err(|()| "node is not installed".to_owned())?;
+    runs_successfully("npm", &["--version"]).map_err(|()| "npm is not installed".to_owned())
 }
 
 fn install_python(folder: &Path, pinned: &[String]) -> Result<(), String> {
@@ -180,7 +181,7 @@ fn install_system_packages(packages: &[&str]) -> Result<(), String> {
         .arg("-u")
         .output()
         .is_ok_and(|output| output.stdout.trim_ascii() == b"0");
-    if !is_root || answers("apt-get", &["--version"]).is_err() {
+    if !is_root || runs_successfully("apt-get", &["--version"]).is_err() {
         return Err("install it to run these tests too".to_owned());
     }
     println!("    installing {} with apt-get", packages.join(", "));
@@ -207,9 +208,9 @@ mod tests {
     use super::*;
 
     /// A folder that is removed at the end of the test.
-    struct Folder(PathBuf);
+    struct TempFolder(PathBuf);
 
-    impl Folder {
+    impl TempFolder {
         fn new(name: &str) -> Self {
             let path = std::env::temp_dir().join(format!("xtask-{}-{name}", std::process::id()));
             fs::create_dir_all(&path).unwrap();
@@ -217,14 +218,14 @@ mod tests {
         }
     }
 
-    impl Drop for Folder {
+    impl Drop for TempFolder {
         fn drop(&mut self) {
             fs::remove_dir_all(&self.0).ok();
         }
     }
 
-    fn judge(pins: &'static [(&'static str, &'static str)]) -> Judge {
-        Judge {
+    fn judge(pins: &'static [(&'static str, &'static str)]) -> OutsideJudge {
+        OutsideJudge {
             name: "Shell",
             pins,
             folder: "shell",
@@ -240,13 +241,13 @@ mod tests {
         }
     }
 
-    fn installed(target: &Folder) -> String {
+    fn installed(target: &TempFolder) -> String {
         fs::read_to_string(target.0.join("judges/shell/installed")).unwrap()
     }
 
     #[test]
     fn a_prepared_judge_is_given_to_the_tests() {
-        let target = Folder::new("prepared");
+        let target = TempFolder::new("prepared");
         let judge = judge(&[("one", "1.0"), ("two", "2.0")]);
         assert_eq!(judge.variable(&target.0), None);
 
@@ -262,7 +263,7 @@ mod tests {
 
     #[test]
     fn the_same_pins_are_not_installed_twice() {
-        let target = Folder::new("twice");
+        let target = TempFolder::new("twice");
         judge(&[("one", "1.0")]).prepare(&target.0).unwrap();
         let mut again = judge(&[("one", "1.0")]);
         again.install = |_, _| Err("installed again".to_owned());
@@ -271,7 +272,7 @@ mod tests {
 
     #[test]
     fn new_pins_replace_the_old_folder() {
-        let target = Folder::new("pins");
+        let target = TempFolder::new("pins");
         judge(&[("one", "1.0")]).prepare(&target.0).unwrap();
         fs::write(target.0.join("judges/shell/left-over"), "").unwrap();
 
@@ -283,7 +284,7 @@ mod tests {
 
     #[test]
     fn a_judge_whose_language_is_gone_is_not_ready() {
-        let target = Folder::new("gone");
+        let target = TempFolder::new("gone");
         judge(&[("one", "1.0")]).prepare(&target.0).unwrap();
         let mut without = judge(&[("one", "1.0")]);
         without.program = "no-such-program-anywhere";
@@ -295,7 +296,7 @@ mod tests {
 
     #[test]
     fn a_failed_install_is_not_taken_for_ready() {
-        let target = Folder::new("failed");
+        let target = TempFolder::new("failed");
         let mut judge = judge(&[("one", "1.0")]);
         judge.install = |folder, _| {
             fs::write(folder.join("installed"), "half").map_err(|e| e.to_string())?;

@@ -28,7 +28,7 @@ const STORE: &str = "jackfield-store";
 const DOORS: &str = "crates/doors/";
 
 /// Third-party crates reserved for one package: (crate name or prefix; the package; reason).
-const OWNED: [(&str, &str, &str); 3] = [
+const RESERVED: [(&str, &str, &str); 3] = [
     ("rusqlite", STORE, "SQLite is the store's affair"),
     ("libsqlite3-sys", STORE, "SQLite is the store's affair"),
     ("libp2p", PEER, "libp2p is the peer's affair"),
@@ -49,7 +49,7 @@ const BEHIND_FEATURES: [(&str, &[&str], &str); 2] = [
 ];
 
 /// Crates that a package may not depend on, even indirectly: (package; the crates; reason).
-const OUT_OF_REACH: [(&str, &[&str], &str); 4] = [
+const UNREACHABLE: [(&str, &[&str], &str); 4] = [
     (CORE, &["hyper", "tungstenite"], "the core has no sockets"),
     (MODEL, &["tokio"], "the nouns need no runtime"),
     (WIRE, &["tokio"], "wire types need no runtime"),
@@ -85,13 +85,13 @@ fn broken_rules(packages: &[Package], lock: &str) -> Vec<String> {
     let mut broken = Vec::new();
     for package in packages {
         for dependency in &package.dependencies {
-            if let Some(why) = wrong_edge(package, dependency, packages) {
+            if let Some(why) = forbidden_reason(package, dependency, packages) {
                 broken.push(format!("{} -> {dependency}: {why}", package.name));
             }
         }
     }
     let graph = graph(packages, lock);
-    for (package, unwanted, why) in OUT_OF_REACH {
+    for (package, unwanted, why) in UNREACHABLE {
         for path in paths(&graph, package, unwanted) {
             let path = path.join(" -> ");
             // The direct rules above may have reported the same edge already.
@@ -107,10 +107,10 @@ fn broken_rules(packages: &[Package], lock: &str) -> Vec<String> {
 }
 
 /// Returns why the manifest of `package` may not name `dependency`; `None` if allowed.
-fn wrong_edge(package: &Package, dependency: &str, packages: &[Package]) -> Option<String> {
+fn forbidden_reason(package: &Package, dependency: &str, packages: &[Package]) -> Option<String> {
     let is_ours = packages.iter().any(|member| member.name == dependency);
     if is_ours
-        && let Some((known, why)) = may_know(package)
+        && let Some((known, why)) = allowed_dependencies(package)
         && !known.contains(&dependency)
     {
         return Some(why.to_owned());
@@ -122,15 +122,15 @@ fn wrong_edge(package: &Package, dependency: &str, packages: &[Package]) -> Opti
     {
         return Some((*why).to_owned());
     }
-    OWNED
+    RESERVED
         .iter()
-        .find(|(owned, user, _)| is_of(dependency, owned) && package.name != *user)
+        .find(|(owned, user, _)| is_in_family(dependency, owned) && package.name != *user)
         .map(|(_, user, why)| format!("{why}, only {user} may use it"))
 }
 
 /// Returns the workspace members that a package may name, with the reason; `None` for packages without such a
 /// rule.
-fn may_know(package: &Package) -> Option<(&'static [&'static str], &'static str)> {
+fn allowed_dependencies(package: &Package) -> Option<(&'static [&'static str], &'static str)> {
     match package.name.as_str() {
         MODEL | WIRE => Some((&[], "model and wire know no other crate of ours")),
         CORE => Some((&[MODEL], "the core knows the model only")),
@@ -172,7 +172,7 @@ fn may_know(package: &Package) -> Option<(&'static [&'static str], &'static str)
     }
 }
 
-fn is_of(name: &str, family: &str) -> bool {
+fn is_in_family(name: &str, family: &str) -> bool {
     name.strip_prefix(family)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
@@ -229,7 +229,10 @@ fn paths(graph: &Graph, start: &str, unwanted: &[&str]) -> Vec<Vec<String>> {
             }
             let mut longer = path.clone();
             longer.push(dependency);
-            if unwanted.iter().any(|family| is_of(dependency, family)) {
+            if unwanted
+                .iter()
+                .any(|family| is_in_family(dependency, family))
+            {
                 found.push(longer.into_iter().map(str::to_owned).collect());
             } else {
                 queue.push_back(longer);

@@ -7,11 +7,11 @@
 
 mod bench;
 mod count;
+mod disk_space;
 mod judges;
 mod layers;
 mod picture;
 mod promises;
-mod room;
 mod steps;
 mod workspace;
 
@@ -22,7 +22,7 @@ use workspace::Workspace;
 
 /// Parsed command line.
 #[derive(Debug, PartialEq)]
-enum Command {
+enum XtaskCommand {
     Test(Selection),
     Bench(Vec<String>),
     Picture,
@@ -39,17 +39,17 @@ fn main() -> ExitCode {
         }
     };
     let outcome = match command {
-        Command::Help => {
+        XtaskCommand::Help => {
             print!("{}", help());
             return ExitCode::SUCCESS;
         }
-        Command::Test(selection) => {
+        XtaskCommand::Test(selection) => {
             Workspace::find().map(|workspace| steps::run(&workspace, &selection))
         }
-        Command::Bench(args) => {
+        XtaskCommand::Bench(args) => {
             Workspace::find().and_then(|workspace| bench::run(&workspace, &args).map(|()| true))
         }
-        Command::Picture => {
+        XtaskCommand::Picture => {
             Workspace::find().and_then(|workspace| picture::run(&workspace).map(|()| true))
         }
     };
@@ -63,20 +63,20 @@ fn main() -> ExitCode {
     }
 }
 
-fn parse(args: &[String]) -> Result<Command, String> {
+fn parse(args: &[String]) -> Result<XtaskCommand, String> {
     let Some((command, rest)) = args.split_first() else {
-        return Ok(Command::Help);
+        return Ok(XtaskCommand::Help);
     };
     match command.as_str() {
-        "test" if rest.iter().any(|arg| arg == "--help" || arg == "-h") => Ok(Command::Help),
-        "test" => selection(rest).map(Command::Test),
-        "bench" => Ok(Command::Bench(rest.to_vec())),
-        "picture" if rest.is_empty() => Ok(Command::Picture),
+        "test" if rest.iter().any(|arg| arg == "--help" || arg == "-h") => Ok(XtaskCommand::Help),
+        "test" => selection(rest).map(XtaskCommand::Test),
+        "bench" => Ok(XtaskCommand::Bench(rest.to_vec())),
+        "picture" if rest.is_empty() => Ok(XtaskCommand::Picture),
         "picture" => Err(format!(
             "`picture` takes no arguments, so not `{}`",
             rest[0]
         )),
-        "help" | "--help" | "-h" => Ok(Command::Help),
+        "help" | "--help" | "-h" => Ok(XtaskCommand::Help),
         other => Err(format!("unknown command `{other}`")),
     }
 }
@@ -145,16 +145,16 @@ Steps of `test`, in order:
 mod tests {
     use super::*;
 
-    fn parsed(line: &str) -> Result<Command, String> {
+    fn parsed(line: &str) -> Result<XtaskCommand, String> {
         let args: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
         parse(&args)
     }
 
     #[test]
     fn no_arguments_show_the_help() {
-        assert_eq!(parsed(""), Ok(Command::Help));
-        assert_eq!(parsed("help"), Ok(Command::Help));
-        assert_eq!(parsed("test --help"), Ok(Command::Help));
+        assert_eq!(parsed(""), Ok(XtaskCommand::Help));
+        assert_eq!(parsed("help"), Ok(XtaskCommand::Help));
+        assert_eq!(parsed("test --help"), Ok(XtaskCommand::Help));
     }
 
     #[test]
@@ -166,7 +166,7 @@ mod tests {
         };
         assert_eq!(
             parsed("test --only fmt,clippy --strict --skip=deny --only docs"),
-            Ok(Command::Test(expected))
+            Ok(XtaskCommand::Test(expected))
         );
     }
 
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn arguments_of_bench_are_passed_on_as_they_are() {
-        let expected = Command::Bench(vec!["--rounds".into(), "3".into()]);
+        let expected = XtaskCommand::Bench(vec!["--rounds".into(), "3".into()]);
         assert_eq!(parsed("bench --rounds 3"), Ok(expected));
     }
 

@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use crate::count::{self, Count};
-use crate::judges::{self, JUDGES, Judge, PYTHON};
+use crate::count::{self, TestCount};
+use crate::disk_space;
+use crate::judges::{self, JUDGES, OutsideJudge, PYTHON};
 use crate::layers;
 use crate::promises;
-use crate::room;
-use crate::workspace::{Workspace, shown};
+use crate::workspace::{Workspace, command_line};
 
 /// Steps to run.
 #[derive(Debug, Default, PartialEq)]
@@ -31,25 +31,25 @@ pub(crate) struct Selection {
 impl Selection {
     /// Returns whether no step is left to run.
     pub(crate) fn is_empty(&self) -> bool {
-        !names().any(|step| self.has(step))
+        !names().any(|step| self.includes(step))
     }
 
-    fn has(&self, step: &str) -> bool {
+    fn includes(&self, step: &str) -> bool {
         let is_in = |list: &[String]| list.iter().any(|name| name == step);
         (self.only.is_empty() || is_in(&self.only)) && !is_in(&self.skip)
     }
 }
 
-struct Step {
+struct TestStep {
     name: &'static str,
     about: &'static str,
     /// Advice for a failed step, beyond reading the output.
     hint: &'static str,
-    run: fn(&mut Run<'_>) -> Result<Verdict>,
+    run: fn(&mut TestRun<'_>) -> Result<StepResult>,
 }
 
 /// Outcome of a step that did not fail.
-enum Verdict {
+enum StepResult {
     Passed,
     /// The step needs a program that is not installed; the closing list names the program.
     CouldNotRun,
@@ -58,74 +58,74 @@ enum Verdict {
 /// The step that waits for the judges. Their preparation begins with the run, since downloads need no processor.
 const SET_UP: &str = "set-up";
 
-const STEPS: [Step; 12] = [
-    Step {
+const STEPS: [TestStep; 12] = [
+    TestStep {
         name: "fmt",
         about: "the code is formatted",
         hint: "`cargo fmt --all` formats it; `rustup component add rustfmt` brings the formatter",
         run: fmt,
     },
-    Step {
+    TestStep {
         name: "clippy",
         about: "no lint has a complaint, in any target",
         hint: "`rustup component add clippy` brings the linter",
         run: clippy,
     },
-    Step {
+    TestStep {
         name: "docs",
         about: "the documentation builds without warnings",
         hint: "",
         run: docs,
     },
-    Step {
+    TestStep {
         name: "deny",
         about: "licences, sources and banned crates, by cargo-deny where it is installed",
         hint: "the rules are in deny.toml",
         run: deny,
     },
-    Step {
+    TestStep {
         name: "layers",
         about: "the crates know only those they may know",
         hint: "the rules are in xtask/src/layers.rs",
         run: layers,
     },
-    Step {
+    TestStep {
         name: "promises",
         about: "every promise in docs/promises.md names tests that exist",
         hint: "each section ends with a line `Tests:` and a list of files with the names of tests",
         run: promises,
     },
-    Step {
+    TestStep {
         name: "build",
         about: "every target builds",
         hint: "",
         run: build,
     },
-    Step {
+    TestStep {
         name: SET_UP,
         about: "outside judges are prepared: published clients and servers that the tests run",
         hint: "",
         run: set_up,
     },
-    Step {
+    TestStep {
         name: "tests",
         about: "all tests, by cargo-nextest where it is installed",
         hint: "",
         run: tests,
     },
-    Step {
+    TestStep {
         name: "api",
         about: "the HTTP API answers as it describes itself, judged by schemathesis",
         hint: "the judge is in crates/testkit/judges/http_api; its report has a curl line for each finding",
         run: api,
     },
-    Step {
+    TestStep {
         name: "doctests",
         about: "the examples in the documentation run",
         hint: "",
         run: doctests,
     },
-    Step {
+    TestStep {
         name: "alone",
         about: "every library builds alone, without features borrowed from its neighbours, and the program without libp2p and with no feature at all",
         hint: "the crate names a dependency without a feature that it uses",
@@ -144,14 +144,14 @@ pub(crate) fn descriptions() -> impl Iterator<Item = (&'static str, &'static str
 }
 
 /// State shared by the steps of one run.
-struct Run<'a> {
+struct TestRun<'a> {
     workspace: &'a Workspace,
-    count: Count,
+    count: TestCount,
     /// Preparation of the judges, which runs beside the steps before `set-up`.
     preparation: Option<JoinHandle<Preparation>>,
     /// Names of judges that are not ready, with the reasons.
     unready: Vec<(&'static str, String)>,
-    deny: Standing,
+    deny: JudgeStatus,
     /// Whether the step `tests` ran, which uses all judges.
     tests_ran: bool,
     /// Whether the step `api` ran, which uses the Python judge.
@@ -160,14 +160,14 @@ struct Run<'a> {
 
 /// Status of an outside judge.
 #[derive(Debug, Clone, PartialEq)]
-enum Standing {
+enum JudgeStatus {
     Ran,
     GivenToTests,
     NotAsked,
     CouldNotRun(String),
 }
 
-impl Standing {
+impl JudgeStatus {
     fn could_not_run(&self) -> bool {
         matches!(self, Self::CouldNotRun(_))
     }
@@ -175,29 +175,29 @@ impl Standing {
 
 /// Runs the selected steps and prints the report. Returns whether the run succeeded.
 pub(crate) fn run(workspace: &Workspace, selection: &Selection) -> bool {
-    let mut run = Run {
+    let mut run = TestRun {
         workspace,
-        count: Count::default(),
+        count: TestCount::default(),
         preparation: None,
         unready: Vec::new(),
-        deny: Standing::NotAsked,
+        deny: JudgeStatus::NotAsked,
         tests_ran: false,
         api_ran: false,
     };
     let start = Instant::now();
     let mut report = Vec::new();
     let mut failure = None;
-    if selection.has(SET_UP) {
+    if selection.includes(SET_UP) {
         run.begin_preparation();
     }
-    for step in STEPS.iter().filter(|step| selection.has(step.name)) {
+    for step in STEPS.iter().filter(|step| selection.includes(step.name)) {
         println!("\n==> {}: {}", step.name, step.about);
         let start = Instant::now();
         let result = (step.run)(&mut run);
         let took = start.elapsed();
         let verdict = match &result {
-            Ok(Verdict::Passed) => "ok",
-            Ok(Verdict::CouldNotRun) => "could not run",
+            Ok(StepResult::Passed) => "ok",
+            Ok(StepResult::CouldNotRun) => "could not run",
             Err(_) => "FAILED",
         };
         println!("<== {}: {verdict}, {}", step.name, readable(took));
@@ -215,11 +215,11 @@ pub(crate) fn run(workspace: &Workspace, selection: &Selection) -> bool {
         println!("  {name:<9} {:>12}  {verdict}", readable(took));
     }
     println!("Outside judges:");
-    for (title, standing) in run.standings() {
+    for (title, standing) in run.judge_statuses() {
         println!("  {}", judge_line(&title, &standing));
     }
-    let could_run = |(_, standing): &(String, Standing)| !standing.could_not_run();
-    let is_whole = !selection.is_strict || run.standings().iter().all(could_run);
+    let could_run = |(_, standing): &(String, JudgeStatus)| !standing.could_not_run();
+    let is_whole = !selection.is_strict || run.judge_statuses().iter().all(could_run);
     let count = closing_count(run.count, failure.is_some() || !is_whole);
     let Some((step, error)) = failure else {
         if !is_whole {
@@ -244,7 +244,7 @@ struct Preparation {
     judges: Vec<Result<(), String>>,
 }
 
-impl Run<'_> {
+impl TestRun<'_> {
     /// Starts to prepare the judges on a thread of its own.
     fn begin_preparation(&mut self) {
         let target = self.workspace.target.clone();
@@ -260,8 +260,8 @@ impl Run<'_> {
     }
 
     /// Runs a command whose output goes straight to the terminal.
-    fn show(mut command: Command) -> Result<Verdict> {
-        let line = shown(&command);
+    fn run_visibly(mut command: Command) -> Result<StepResult> {
+        let line = command_line(&command);
         println!("    {line}");
         let status = command
             .status()
@@ -269,12 +269,12 @@ impl Run<'_> {
         if !status.success() {
             bail!("`{line}` ended with {status}");
         }
-        Ok(Verdict::Passed)
+        Ok(StepResult::Passed)
     }
 
     /// Runs a test command with the judges in the environment, and adds the results to the count.
-    fn count(&mut self, mut command: Command) -> Result<Verdict> {
-        let line = shown(&command);
+    fn run_counted(&mut self, mut command: Command) -> Result<StepResult> {
+        let line = command_line(&command);
         println!("    {line}");
         for judge in &JUDGES {
             match judge.variable(&self.workspace.target) {
@@ -285,34 +285,34 @@ impl Run<'_> {
         if std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() {
             command.env("CARGO_TERM_COLOR", "always");
         }
-        let (status, count) = count::watch(command).with_context(|| format!("`{line}`"))?;
+        let (status, count) = count::run_and_count(command).with_context(|| format!("`{line}`"))?;
         self.count += count;
         if !status.success() {
             bail!("`{line}` ended with {status}");
         }
-        Ok(Verdict::Passed)
+        Ok(StepResult::Passed)
     }
 
     /// Returns the closing list: cargo-deny first, then the judges of the tests.
-    fn standings(&self) -> Vec<(String, Standing)> {
+    fn judge_statuses(&self) -> Vec<(String, JudgeStatus)> {
         let mut standings = vec![("cargo-deny".to_owned(), self.deny.clone())];
         for judge in &JUDGES {
-            standings.push((judge.title(), self.standing(judge)));
+            standings.push((judge.title(), self.judge_status(judge)));
         }
         standings
     }
 
-    fn standing(&self, judge: &Judge) -> Standing {
+    fn judge_status(&self, judge: &OutsideJudge) -> JudgeStatus {
         let reason = self.unready.iter().find(|(name, _)| *name == judge.name);
         let is_asked = self.tests_ran || (self.api_ran && judge.name == PYTHON.name);
         if let Some((_, reason)) = reason {
-            Standing::CouldNotRun(reason.clone())
+            JudgeStatus::CouldNotRun(reason.clone())
         } else if !is_asked {
-            Standing::NotAsked
+            JudgeStatus::NotAsked
         } else if judge.variable(&self.workspace.target).is_some() {
-            Standing::GivenToTests
+            JudgeStatus::GivenToTests
         } else {
-            Standing::CouldNotRun("not prepared, the step `set-up` was not run".to_owned())
+            JudgeStatus::CouldNotRun("not prepared, the step `set-up` was not run".to_owned())
         }
     }
 }
@@ -320,12 +320,12 @@ impl Run<'_> {
 /// Judge of the HTTP API, a Python program.
 const API_JUDGE: &str = "crates/testkit/judges/http_api/judge.py";
 
-fn fmt(run: &mut Run<'_>) -> Result<Verdict> {
-    Run::show(run.workspace.cargo(&["fmt", "--all", "--check"]))
+fn fmt(run: &mut TestRun<'_>) -> Result<StepResult> {
+    TestRun::run_visibly(run.workspace.cargo(&["fmt", "--all", "--check"]))
 }
 
-fn clippy(run: &mut Run<'_>) -> Result<Verdict> {
-    Run::show(run.workspace.cargo_locked(&[
+fn clippy(run: &mut TestRun<'_>) -> Result<StepResult> {
+    TestRun::run_visibly(run.workspace.cargo_locked(&[
         "clippy",
         "--workspace",
         "--all-targets",
@@ -335,23 +335,24 @@ fn clippy(run: &mut Run<'_>) -> Result<Verdict> {
     ]))
 }
 
-fn docs(run: &mut Run<'_>) -> Result<Verdict> {
+fn docs(run: &mut TestRun<'_>) -> Result<StepResult> {
     let mut command = run
         .workspace
         .cargo_locked(&["doc", "--workspace", "--no-deps"]);
     command.env("RUSTDOCFLAGS", "-Dwarnings");
-    Run::show(command)
+    TestRun::run_visibly(command)
 }
 
-fn deny(run: &mut Run<'_>) -> Result<Verdict> {
+fn deny(run: &mut TestRun<'_>) -> Result<StepResult> {
     if !run.workspace.has_cargo_command("deny") {
         println!("    cargo-deny is not installed");
-        run.deny = Standing::CouldNotRun("not installed (`cargo install cargo-deny`)".to_owned());
-        return Ok(Verdict::CouldNotRun);
+        run.deny =
+            JudgeStatus::CouldNotRun("not installed (`cargo install cargo-deny`)".to_owned());
+        return Ok(StepResult::CouldNotRun);
     }
-    run.deny = Standing::Ran;
+    run.deny = JudgeStatus::Ran;
     // Without libp2p the p2p door is not built, and the ban names an unused wrapper.
-    Run::show(run.workspace.cargo(&[
+    TestRun::run_visibly(run.workspace.cargo(&[
         "deny",
         "check",
         "--allow",
@@ -362,19 +363,19 @@ fn deny(run: &mut Run<'_>) -> Result<Verdict> {
     ]))
 }
 
-fn layers(run: &mut Run<'_>) -> Result<Verdict> {
+fn layers(run: &mut TestRun<'_>) -> Result<StepResult> {
     layers::check(run.workspace)?;
     println!("    {} crates in order", run.workspace.packages.len());
-    Ok(Verdict::Passed)
+    Ok(StepResult::Passed)
 }
 
-fn promises(run: &mut Run<'_>) -> Result<Verdict> {
+fn promises(run: &mut TestRun<'_>) -> Result<StepResult> {
     let (sections, tests) = promises::check(run.workspace)?;
     println!("    {sections} promises, proved by {tests} tests");
-    Ok(Verdict::Passed)
+    Ok(StepResult::Passed)
 }
 
-fn set_up(run: &mut Run<'_>) -> Result<Verdict> {
+fn set_up(run: &mut TestRun<'_>) -> Result<StepResult> {
     let Some(preparation) = run.end_preparation() else {
         bail!("the preparation of the judges broke off");
     };
@@ -388,18 +389,18 @@ fn set_up(run: &mut Run<'_>) -> Result<Verdict> {
             }
         }
     }
-    Ok(Verdict::Passed)
+    Ok(StepResult::Passed)
 }
 
-fn build(run: &mut Run<'_>) -> Result<Verdict> {
-    Run::show(
+fn build(run: &mut TestRun<'_>) -> Result<StepResult> {
+    TestRun::run_visibly(
         run.workspace
             .cargo_locked(&["build", "--workspace", "--all-targets"]),
     )
 }
 
-fn tests(run: &mut Run<'_>) -> Result<Verdict> {
-    room::check(&std::env::temp_dir(), room::OF_TESTS)?;
+fn tests(run: &mut TestRun<'_>) -> Result<StepResult> {
+    disk_space::check(&std::env::temp_dir(), disk_space::NEEDED_BY_TESTS)?;
     let command = if run.workspace.has_cargo_command("nextest") {
         run.workspace
             .cargo_locked(&["nextest", "run", "--workspace"])
@@ -416,11 +417,11 @@ fn tests(run: &mut Run<'_>) -> Result<Verdict> {
         ])
     };
     run.tests_ran = true;
-    run.count(command)
+    run.run_counted(command)
 }
 
-fn api(run: &mut Run<'_>) -> Result<Verdict> {
-    Run::show(
+fn api(run: &mut TestRun<'_>) -> Result<StepResult> {
+    TestRun::run_visibly(
         run.workspace
             .cargo_locked(&["build", "--quiet", "-p", "jackfield"]),
     )?;
@@ -428,55 +429,57 @@ fn api(run: &mut Run<'_>) -> Result<Verdict> {
     let target = &run.workspace.target;
     let Some((_, python)) = PYTHON.variable(target) else {
         println!("    schemathesis is not ready; the step `set-up` tells why");
-        return Ok(Verdict::CouldNotRun);
+        return Ok(StepResult::CouldNotRun);
     };
     let program = format!("jackfield{}", std::env::consts::EXE_SUFFIX);
     let mut judge = Command::new(python);
     judge
         .arg(run.workspace.root.join(API_JUDGE))
         .arg(target.join("debug").join(program));
-    Run::show(judge)
+    TestRun::run_visibly(judge)
 }
 
-fn doctests(run: &mut Run<'_>) -> Result<Verdict> {
+fn doctests(run: &mut TestRun<'_>) -> Result<StepResult> {
     let command = run
         .workspace
         .cargo_locked(&["test", "--workspace", "--doc", "--no-fail-fast"]);
-    run.count(command)
+    run.run_counted(command)
 }
 
-fn alone(run: &mut Run<'_>) -> Result<Verdict> {
+fn alone(run: &mut TestRun<'_>) -> Result<StepResult> {
     let libraries = run.workspace.packages.iter().filter(|p| p.has_library);
     for package in libraries {
-        Run::show(
-            run.workspace
-                .cargo_locked(&["check", "--quiet", "-p", &package.name]),
-        )?;
+        TestRun::run_visibly(run.workspace.cargo_locked(&[
+            "check",
+            "--quiet",
+            "-p",
+            &package.name,
+        ]))?;
     }
     // libp2p, gRPC and the TUI are features. Builds without libp2p, and without any feature, must work.
     let without_p2p: &[&str] = &["--no-default-features", "--features", "grpc,tui"];
     for features in [without_p2p, &["--no-default-features"]] {
         let check = [&["check", "--quiet", "-p", "jackfield"], features].concat();
-        Run::show(run.workspace.cargo_locked(&check))?;
+        TestRun::run_visibly(run.workspace.cargo_locked(&check))?;
     }
-    Ok(Verdict::Passed)
+    Ok(StepResult::Passed)
 }
 
-/// Returns the [`Count`] for the last line. A failed step without a failed test counts as one failure, so
+/// Returns the [`TestCount`] for the last line. A failed step without a failed test counts as one failure, so
 /// that the last line alone never looks like success.
-fn closing_count(mut count: Count, has_failed: bool) -> Count {
+fn closing_count(mut count: TestCount, has_failed: bool) -> TestCount {
     if has_failed && count.failed == 0 {
         count.failed = 1;
     }
     count
 }
 
-fn judge_line(title: &str, standing: &Standing) -> String {
+fn judge_line(title: &str, standing: &JudgeStatus) -> String {
     match standing {
-        Standing::Ran => format!("ran            {title}"),
-        Standing::GivenToTests => format!("ran            {title}: given to the tests"),
-        Standing::NotAsked => format!("not asked      {title}"),
-        Standing::CouldNotRun(reason) => format!("could not run  {title}: {reason}"),
+        JudgeStatus::Ran => format!("ran            {title}"),
+        JudgeStatus::GivenToTests => format!("ran            {title}: given to the tests"),
+        JudgeStatus::NotAsked => format!("not asked      {title}"),
+        JudgeStatus::CouldNotRun(reason) => format!("could not run  {title}: {reason}"),
     }
 }
 
@@ -504,33 +507,36 @@ mod tests {
 
     #[test]
     fn all_steps_run_unless_said_otherwise() {
-        assert!(names().all(|name| selection(&[], &[]).has(name)));
+        assert!(names().all(|name| selection(&[], &[]).includes(name)));
     }
 
     #[test]
     fn skip_wins_over_only() {
         let selection = selection(&["fmt", "docs"], &["docs"]);
-        let chosen: Vec<_> = names().filter(|name| selection.has(name)).collect();
+        let chosen: Vec<_> = names().filter(|name| selection.includes(name)).collect();
         assert_eq!(chosen, ["fmt"]);
     }
 
     #[test]
     fn a_failed_step_never_closes_with_zero_failed() {
         assert_eq!(
-            closing_count(Count::default(), true).to_string(),
+            closing_count(TestCount::default(), true).to_string(),
             "0 passed, 1 failed"
         );
-        let counted = Count {
+        let counted = TestCount {
             passed: 5,
             failed: 2,
         };
         assert_eq!(closing_count(counted, true), counted);
-        assert_eq!(closing_count(Count::default(), false), Count::default());
+        assert_eq!(
+            closing_count(TestCount::default(), false),
+            TestCount::default()
+        );
     }
 
     #[test]
     fn a_judge_that_could_not_run_is_listed_with_the_reason() {
-        let standing = Standing::CouldNotRun("node is not installed".to_owned());
+        let standing = JudgeStatus::CouldNotRun("node is not installed".to_owned());
         assert_eq!(
             judge_line("Node (ws 8)", &standing),
             "could not run  Node (ws 8): node is not installed"

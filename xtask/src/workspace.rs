@@ -46,7 +46,7 @@ pub(crate) struct Package {
 impl Workspace {
     /// Finds the workspace by asking cargo, from the current folder.
     pub(crate) fn find() -> Result<Self> {
-        let output = bare_cargo()
+        let output = clean_cargo()
             .args(["metadata", "--format-version", "1", "--no-deps"])
             .stderr(Stdio::inherit())
             .output()
@@ -76,7 +76,7 @@ impl Workspace {
 
     /// Returns a cargo command that runs at the root and uses the caller's target folder.
     pub(crate) fn cargo(&self, args: &[&str]) -> Command {
-        let mut command = bare_cargo();
+        let mut command = clean_cargo();
         command.args(args).current_dir(&self.root);
         if std::env::var_os("CARGO_TARGET_DIR").is_some() {
             // A relative path would mean a different folder, because the command runs at the root.
@@ -137,7 +137,7 @@ fn package_from_metadata(package: &Value, root: &Path) -> Option<Package> {
     })
 }
 
-fn bare_cargo() -> Command {
+fn clean_cargo() -> Command {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     for (name, _) in std::env::vars_os() {
@@ -152,7 +152,7 @@ fn bare_cargo() -> Command {
 }
 
 /// Returns the command line as typed, without the path of the program.
-pub(crate) fn shown(command: &Command) -> String {
+pub(crate) fn command_line(command: &Command) -> String {
     let program = Path::new(command.get_program());
     let mut line = program
         .file_stem()
@@ -212,6 +212,6 @@ mod tests {
     fn a_shown_command_hides_where_the_program_lies() {
         let mut command = Command::new("/somewhere/bin/cargo");
         command.args(["fmt", "--all"]);
-        assert_eq!(shown(&command), "cargo fmt --all");
+        assert_eq!(command_line(&command), "cargo fmt --all");
     }
 }

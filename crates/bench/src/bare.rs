@@ -9,13 +9,13 @@ use std::{collections::HashMap, net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result};
 use axum::{Router, extract::State, response::Response, routing::get};
-use jackfield_agora::wire::{Relay, Uplink, downlink, parse};
+use jackfield_agora::wire::{AgoraUplink, Relay, downlink, parse};
 use jackfield_kit::{
     io::Io,
     server::Server,
     tasks::Tasks,
     upgrade::Upgrade,
-    ws::{Incoming, Turn, Ws, WsConfig},
+    ws::{Ws, WsConfig, WsEvent, WsMessage},
 };
 use parking_lot::RwLock;
 use tokio::{net::TcpListener, sync::mpsc};
@@ -91,10 +91,10 @@ impl Session {
         let mut batch = Vec::new();
         loop {
             tokio::select! {
-                turn = self.ws.turn(true) => match turn {
-                    Turn::Frame(frame) => self.on_frames(frame).await,
-                    Turn::Flushed => {}
-                    Turn::Closed | Turn::Failed(_) => return,
+                turn = self.ws.next_event(true) => match turn {
+                    WsEvent::Frame(frame) => self.on_frames(frame).await,
+                    WsEvent::Flushed => {}
+                    WsEvent::Closed | WsEvent::Failed(_) => return,
                 },
                 _ = inbox.recv_many(&mut batch, BATCH), if self.ws.queued_bytes() < QUEUE_HIGH => {
                     for frame in batch.drain(..) {
@@ -105,33 +105,33 @@ impl Session {
         }
     }
 
-    async fn on_frames(&mut self, first: Incoming) {
+    async fn on_frames(&mut self, first: WsMessage) {
         let mut next = Some(first);
         for _ in 0..BATCH {
             match next {
-                Some(Incoming::Text(text)) => self.on_text(&text).await,
+                Some(WsMessage::Text(text)) => self.on_text(&text).await,
                 Some(_) => {}
                 None => return,
             }
             // An error occurs again on the next turn.
             next = self.ws.try_next().and_then(Result::ok);
         }
-        if let Some(Incoming::Text(text)) = next {
+        if let Some(WsMessage::Text(text)) = next {
             self.on_text(&text).await;
         }
     }
 
     async fn on_text(&mut self, text: &str) {
         match parse(text) {
-            Ok(Uplink::Relay(relay)) => self.on_relay(&relay).await,
-            Ok(Uplink::Register(register)) => {
+            Ok(AgoraUplink::Relay(relay)) => self.on_relay(&relay).await,
+            Ok(AgoraUplink::Register(register)) => {
                 self.id = Box::from(&*register.id);
                 let way = (self.id.clone(), self.outbox.clone());
                 self.directory.0.write().extend([way]);
                 self.queue(&downlink::registered(&register.id));
             }
-            Ok(Uplink::Ping) => self.queue(&downlink::pong()),
-            Ok(Uplink::List(_)) => {}
+            Ok(AgoraUplink::Ping) => self.queue(&downlink::pong()),
+            Ok(AgoraUplink::List(_)) => {}
             Err(malformed) => self.queue(&malformed.to_frame("invalid")),
         }
     }

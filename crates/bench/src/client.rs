@@ -10,7 +10,9 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 use bytes::{Buf, BytesMut};
-use jackfield_agora::wire::{DeliveryKind, Downlink, Opening, Register, parse_downlink, uplink};
+use jackfield_agora::wire::{
+    AgoraDownlink, DeliveryKind, Opening, RegisterFrame, parse_downlink, uplink,
+};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -127,13 +129,13 @@ impl Line {
     }
 
     async fn register(&mut self, id: &str) -> Result<()> {
-        let register = uplink::register(&Register {
+        let register = uplink::register(&RegisterFrame {
             id: id.into(),
-            ..Register::default()
+            ..RegisterFrame::default()
         });
         self.say(&register).await?;
         match parse_downlink(&self.text().await?)? {
-            Downlink::Registered(_) => Ok(()),
+            AgoraDownlink::Registered(_) => Ok(()),
             other => bail!("{id} was not registered: {other:?}"),
         }
     }
@@ -274,14 +276,16 @@ impl Line {
         let frame = self.unread.split_to(end);
         let text = std::str::from_utf8(&frame[start..])?;
         match parse_downlink(text)? {
-            Downlink::Delivery(delivery) if delivery.kind == DeliveryKind::MessageChunk => delivery
-                .chunk
-                .as_deref()
-                .and_then(number_of)
-                .map(Other::Numbered)
-                .with_context(|| format!("a chunk without a number: {text}")),
+            AgoraDownlink::Delivery(delivery) if delivery.kind == DeliveryKind::MessageChunk => {
+                delivery
+                    .chunk
+                    .as_deref()
+                    .and_then(number_of)
+                    .map(Other::Numbered)
+                    .with_context(|| format!("a chunk without a number: {text}"))
+            }
             // The opening of the stream.
-            Downlink::Delivery(_) => Ok(Other::Done),
+            AgoraDownlink::Delivery(_) => Ok(Other::Done),
             _ => bail!("the server says {text}"),
         }
     }

@@ -217,7 +217,7 @@ pub(crate) fn server_frame(bytes: &[u8]) -> Option<(u8, usize, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use jackfield_agora::wire::{Uplink, parse};
+    use jackfield_agora::wire::{AgoraUplink, parse};
 
     fn unmasked(frame: &[u8]) -> String {
         let key: [u8; 4] = frame[4..8].try_into().unwrap();
@@ -231,7 +231,7 @@ mod tests {
         template.stamp(1_234_567_890);
         let json = unmasked(template.bytes());
         assert_eq!(json.len(), FRAME_BYTES);
-        let Ok(Uplink::Relay(relay)) = parse(&json) else {
+        let Ok(AgoraUplink::Relay(relay)) = parse(&json) else {
             panic!("{json}");
         };
         assert_eq!(relay.to, "r-17");
@@ -245,7 +245,7 @@ mod tests {
         sent.stamp(42);
         expected.stamp(42);
         let json = unmasked(sent.bytes());
-        let Ok(Uplink::Relay(relay)) = parse(&json) else {
+        let Ok(AgoraUplink::Relay(relay)) = parse(&json) else {
             panic!("{json}");
         };
         assert_eq!(text_frame(&relay.forward("s-3"), None), expected.bytes());

@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use jackfield_agora::wire::{Downlink, parse_downlink, uplink};
+use jackfield_agora::wire::{AgoraDownlink, parse_downlink, uplink};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::{task::JoinSet, time::sleep};
 
@@ -85,7 +85,7 @@ async fn come(target: Target, id: String) -> Result<Line> {
     line.say(&uplink::ping()).await?;
     let answer = line.text().await?;
     ensure!(
-        matches!(parse_downlink(&answer)?, Downlink::Pong),
+        matches!(parse_downlink(&answer)?, AgoraDownlink::Pong),
         "{id} expected a pong: {answer}"
     );
     Ok(line)

@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
-use jackfield_agora::wire::{Downlink, Opening, parse_downlink, uplink};
+use jackfield_agora::wire::{AgoraDownlink, Opening, parse_downlink, uplink};
 use tokio::{
     task::JoinSet,
     time::{sleep, timeout},
@@ -233,7 +233,7 @@ async fn asked(agent: &mut Line) -> Result<String> {
         .await
         .context("an agent is not asked")??;
     match parse_downlink(&text)? {
-        Downlink::Delivery(delivery) => Ok(delivery.from.into_owned()),
+        AgoraDownlink::Delivery(delivery) => Ok(delivery.from.into_owned()),
         _ => bail!("the server says {text}"),
     }
 }

@@ -14,7 +14,7 @@ use std::{
 };
 
 use http::Method;
-use jackfield_sdk::{Address, Error, Hub, encode};
+use jackfield_sdk::{Error, Hub, HubAddress, encode};
 use rustix::fs::{FlockOperation, flock};
 use serde::Deserialize;
 use serde_json::json;
@@ -22,7 +22,7 @@ use tempfile::NamedTempFile;
 use tokio::sync::OnceCell;
 use tracing::warn;
 
-use crate::setup::Tokens;
+use crate::setup::TokenStore;
 
 /// Prefix of token copies.
 const COPY: &str = "token-";
@@ -34,47 +34,47 @@ const LEFT: Duration = Duration::from_secs(60);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TokenFile {
     /// Token of the agent itself.
-    Own(PathBuf),
+    Agent(PathBuf),
     /// Token of the user who connected the agent.
-    Given(PathBuf),
+    Owner(PathBuf),
 }
 
 /// Provider of an agent's token file.
 #[derive(Debug)]
 pub struct AgentToken {
-    tokens: Tokens,
+    tokens: TokenStore,
     /// Folder for a copy of the owner's token, used if no agent token is available.
     copies: PathBuf,
     agent: String,
-    found: OnceCell<Found>,
+    found: OnceCell<TokenLookup>,
 }
 
 #[derive(Debug)]
-enum Found {
+enum TokenLookup {
     Nothing,
     Own(PathBuf),
     Given(NamedTempFile),
 }
 
 #[derive(Deserialize)]
-struct Whoami {
+struct WhoamiResponse {
     agent: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Invite {
+struct InviteResponse {
     url: String,
 }
 
 #[derive(Deserialize)]
-struct Taken {
+struct InviteToken {
     token: String,
 }
 
 impl AgentToken {
     /// Creates a provider for `agent`. Agent tokens are stored in `tokens`; copies of other tokens are in
     /// `copies` while needed. Removes copies that killed processes left behind.
-    pub fn new(tokens: Tokens, copies: impl Into<PathBuf>, agent: impl Into<String>) -> Self {
+    pub fn new(tokens: TokenStore, copies: impl Into<PathBuf>, agent: impl Into<String>) -> Self {
         let copies = copies.into();
         if let Err(error) = remove_left(&copies) {
             warn!(%error, "copies of tokens that other processes left cannot be removed");
@@ -91,9 +91,9 @@ impl AgentToken {
     pub(crate) async fn file(&self, hub: &Hub) -> Option<TokenFile> {
         let found = self.found.get_or_try_init(|| self.find(hub)).await;
         match found {
-            Ok(Found::Nothing) => None,
-            Ok(Found::Own(path)) => Some(TokenFile::Own(path.clone())),
-            Ok(Found::Given(file)) => Some(TokenFile::Given(file.path().to_owned())),
+            Ok(TokenLookup::Nothing) => None,
+            Ok(TokenLookup::Own(path)) => Some(TokenFile::Agent(path.clone())),
+            Ok(TokenLookup::Given(file)) => Some(TokenFile::Owner(file.path().to_owned())),
             Err(error) => {
                 warn!(%error, "there is no file for the agent's token");
                 None
@@ -101,19 +101,19 @@ impl AgentToken {
         }
     }
 
-    async fn find(&self, hub: &Hub) -> io::Result<Found> {
+    async fn find(&self, hub: &Hub) -> io::Result<TokenLookup> {
         let address = hub.address();
         let Some(token) = address.token() else {
-            return Ok(Found::Nothing);
+            return Ok(TokenLookup::Nothing);
         };
         match address_of_agent(hub, &self.tokens, &self.agent).await {
             Ok(own) => {
-                self.tokens.keep(&own, &self.agent)?;
-                Ok(Found::Own(self.tokens.path(&own, &self.agent)))
+                self.tokens.store(&own, &self.agent)?;
+                Ok(TokenLookup::Own(self.tokens.path(&own, &self.agent)))
             }
             Err(error) => {
                 warn!(%error, "the hub makes no token for this agent; it cannot call others by `jackfield call`");
-                Ok(Found::Given(copy(token, &self.copies)?))
+                Ok(TokenLookup::Given(copy(token, &self.copies)?))
             }
         }
     }
@@ -122,7 +122,11 @@ impl AgentToken {
 /// Returns the hub's address with a token that authenticates as the agent: the current token, a stored one,
 /// or a new one, which the hub creates as for an invite. A hub that does not know its own address creates
 /// none (`unsupported`).
-pub async fn address_of_agent(hub: &Hub, tokens: &Tokens, agent: &str) -> Result<Address, Error> {
+pub async fn address_of_agent(
+    hub: &Hub,
+    tokens: &TokenStore,
+    agent: &str,
+) -> Result<HubAddress, Error> {
     let address = hub.address();
     if is_agent(hub, agent).await? {
         return Ok(address);
@@ -135,18 +139,18 @@ pub async fn address_of_agent(hub: &Hub, tokens: &Tokens, agent: &str) -> Result
         }
     }
     let body = json!({ "agent": agent });
-    let invite: Invite = hub
+    let invite: InviteResponse = hub
         .request(Method::POST, "/v1/invites", Some(&body))
         .await?;
     // Use the address that works here; the invite's URL may name the hub differently.
     let ticket = invite.url.rsplit('/').next().unwrap_or_default();
     let path = format!("/invite/{}", encode(ticket));
-    let taken: Taken = hub.request(Method::GET, &path, None::<&()>).await?;
+    let taken: InviteToken = hub.request(Method::GET, &path, None::<&()>).await?;
     Ok(address.with_token(taken.token))
 }
 
 async fn is_agent(hub: &Hub, agent: &str) -> Result<bool, Error> {
-    let whoami: Whoami = hub.get("/v1/whoami").await?;
+    let whoami: WhoamiResponse = hub.get("/v1/whoami").await?;
     Ok(whoami.agent.as_deref() == Some(agent))
 }
 

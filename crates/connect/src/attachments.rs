@@ -17,12 +17,12 @@ use std::{
 };
 
 use jackfield_files::Dir;
-use jackfield_sdk::{Address, FileSource, Message};
+use jackfield_sdk::{FileSource, HubAddress, Message};
 use parking_lot::RwLock;
 use tokio::{io::AsyncWriteExt as _, time::timeout};
 
 pub use self::source::FetchError;
-use self::source::Source;
+use self::source::FileFetcher;
 
 /// Folder for the files of all requests.
 const FOLDER: &str = ".attachments";
@@ -40,12 +40,12 @@ const NAMES: usize = 1000;
 #[derive(Debug, Clone)]
 pub struct Attachments {
     /// Source of files; shared by clones, so that all follow a hub that moves.
-    source: Arc<RwLock<Source>>,
+    source: Arc<RwLock<FileFetcher>>,
 }
 
-/// Files fetched for a message by [`Attachments::take`].
+/// Files fetched for a message by [`Attachments::fetch`].
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Attached {
+pub struct FetchedFiles {
     /// Paths of the stored files.
     pub files: Vec<PathBuf>,
     /// Problems with files, each a sentence for people and agents.
@@ -55,27 +55,27 @@ pub struct Attached {
 impl Attachments {
     /// Creates a fetcher for files of this hub and of public addresses, or with `allow_private` of any
     /// address.
-    pub fn new(hub: &Address, allow_private: bool) -> Result<Self, FetchError> {
-        let source = Source::new(hub, allow_private)?;
+    pub fn new(hub: &HubAddress, allow_private: bool) -> Result<Self, FetchError> {
+        let source = FileFetcher::new(hub, allow_private)?;
         Ok(Self {
             source: Arc::new(RwLock::new(source)),
         })
     }
 
     /// Switches this handle and all its clones to a new address of the hub.
-    pub fn move_to(&self, hub: &Address) -> Result<(), FetchError> {
+    pub fn move_to(&self, hub: &HubAddress) -> Result<(), FetchError> {
         let moved = self.source().at(hub)?;
         *self.source.write() = moved;
         Ok(())
     }
 
-    fn source(&self) -> Source {
+    fn source(&self) -> FileFetcher {
         self.source.read().clone()
     }
 
     /// Stores the files of a message in the working folder `dir`.
-    pub async fn take(&self, message: &Message, dir: &Path) -> Attached {
-        let mut attached = Attached::default();
+    pub async fn fetch(&self, message: &Message, dir: &Path) -> FetchedFiles {
+        let mut attached = FetchedFiles::default();
         let files: Vec<_> = message.attachments().collect();
         if files.is_empty() {
             return attached;
@@ -120,7 +120,7 @@ impl Attachments {
         room: u64,
     ) -> Result<(String, u64), FetchError> {
         let (file, name) = unique(name, |name| folder.create(name))?;
-        let mut part = Part {
+        let mut part = PartialFile {
             folder,
             name,
             is_whole: false,
@@ -128,7 +128,7 @@ impl Attachments {
         let max = MAX_FILE.min(room);
         let size = timeout(PATIENCE, self.write(file, source, max))
             .await
-            .map_err(|_| FetchError::Late(PATIENCE))??;
+            .map_err(|_| FetchError::TimedOut(PATIENCE))??;
         part.is_whole = true;
         Ok((part.name.clone(), size))
     }
@@ -178,13 +178,13 @@ fn unique<T>(name: &str, make: impl Fn(&str) -> io::Result<T>) -> io::Result<(T,
 }
 
 /// A file that is removed on drop unless complete.
-struct Part<'a> {
+struct PartialFile<'a> {
     folder: &'a Dir,
     name: String,
     is_whole: bool,
 }
 
-impl Drop for Part<'_> {
+impl Drop for PartialFile<'_> {
     fn drop(&mut self) {
         if !self.is_whole
             && let Err(error) = self.folder.remove(self.name.as_ref())

@@ -3,9 +3,9 @@
 //! transfers the bytes.
 
 mod bundles;
-mod line;
 mod moving;
 pub mod notes;
+mod signalling;
 pub mod through_hub;
 mod uploads;
 
@@ -17,10 +17,12 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use jackfield_files::{Limits, Offer, Packed, Part, changed_since, pack, rtc::Kind};
+use jackfield_files::{
+    ArchiveLimits, ArchiveOffer, ArchivePart, Packed, changed_since, pack, rtc::SignalKind,
+};
 use jackfield_kit::tasks::Tasks;
-use jackfield_sdk::{Hub, Reply, ReplyError, Signal, Signaller};
-use jackfield_wire::bridge::{SAFE_CLIENT_ID, is_safe_client_id};
+use jackfield_sdk::{CallerSignal, Hub, Reply, ReplyError, Signaller};
+use jackfield_wire::bridge::{SAFE_CLIENT_ID_RULE, is_safe_client_id};
 use parking_lot::Mutex;
 use serde_json::json;
 use tokio::sync::{Semaphore, mpsc};
@@ -28,10 +30,10 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::warn;
 
 use self::{
-    bundles::Bundles,
-    line::{Line, WAYS},
-    moving::{Job, Way},
-    uploads::{Upload, Uploads},
+    bundles::OfferedBundles,
+    moving::{TransferJob, TransferRoute},
+    signalling::{MAX_CANDIDATES, TransferSignalling},
+    uploads::{ExpectedUpload, ExpectedUploads},
 };
 use crate::workspace::Workspaces;
 
@@ -42,45 +44,45 @@ const SWEEP: Duration = Duration::from_secs(60);
 
 /// File transfers of an agent. Clones share the same state.
 #[derive(Clone)]
-pub(crate) struct Files {
-    shared: Arc<Shared>,
+pub(crate) struct FileTransfers {
+    shared: Arc<TransferState>,
 }
 
-struct Shared {
+struct TransferState {
     hub: Hub,
     workspaces: Workspaces,
     /// Folder for archives being received.
     parts: PathBuf,
-    limits: Limits,
-    offered: Mutex<Bundles>,
-    expected: Mutex<Uploads>,
+    limits: ArchiveLimits,
+    offered: Mutex<OfferedBundles>,
+    expected: Mutex<ExpectedUploads>,
     /// Transfers in progress, by id. A new attempt replaces the previous one, because only the newest has a
     /// waiting peer.
-    moving: Mutex<HashMap<String, Moving>>,
+    moving: Mutex<HashMap<String, TransferAttempt>>,
     room: Semaphore,
     tasks: Tasks,
 }
 
 /// An attempt to transfer an archive. Dropping it cancels the attempt.
-struct Moving {
+struct TransferAttempt {
     /// Sender for the peer's candidates.
-    ways: mpsc::Sender<(Kind, String)>,
+    ways: mpsc::Sender<(SignalKind, String)>,
     _end: DropGuard,
 }
 
-impl fmt::Debug for Files {
+impl fmt::Debug for FileTransfers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Files").finish_non_exhaustive()
     }
 }
 
-impl Files {
+impl FileTransfers {
     pub(crate) fn new(hub: Hub, workspaces: Workspaces, parts: PathBuf) -> Self {
-        let shared = Shared {
+        let shared = TransferState {
             hub,
             workspaces,
             parts,
-            limits: Limits::default(),
+            limits: ArchiveLimits::default(),
             offered: Mutex::default(),
             expected: Mutex::default(),
             moving: Mutex::default(),
@@ -90,12 +92,12 @@ impl Files {
         let files = Self {
             shared: Arc::new(shared),
         };
-        files.let_go_in_time();
+        files.sweep_expired();
         files
     }
 
     /// Removes expired archives periodically, because they occupy disk space.
-    fn let_go_in_time(&self) {
+    fn sweep_expired(&self) {
         let shared = Arc::downgrade(&self.shared);
         self.shared.tasks.spawn(async move {
             loop {
@@ -146,7 +148,7 @@ impl Files {
     }
 
     /// Handles a signal about a transfer.
-    pub(crate) fn hear(&self, signal: Signal, signaller: Signaller) {
+    pub(crate) fn handle_signal(&self, signal: CallerSignal, signaller: Signaller) {
         match signal.signal_type.as_str() {
             "offer" | "relay" => self.begin(signal, signaller),
             "candidate" => {
@@ -155,30 +157,30 @@ impl Files {
                     (moving.get(&signal.transfer_id), signal.payload)
                 {
                     // More candidates than fit are more than an honest peer has.
-                    moving.ways.try_send((Kind::Candidate, payload)).ok();
+                    moving.ways.try_send((SignalKind::Candidate, payload)).ok();
                 }
             }
-            "prepare-upload" => self.expect(signal, signaller),
+            "prepare-upload" => self.prepare_upload(signal, signaller),
             other => tracing::debug!(kind = other, "a signal says nothing to this agent"),
         }
     }
 
     /// Starts a transfer, or a new attempt of it.
-    fn begin(&self, signal: Signal, signaller: Signaller) {
+    fn begin(&self, signal: CallerSignal, signaller: Signaller) {
         let shared = &self.shared;
-        let (ways, heard) = mpsc::channel(WAYS);
-        let line = Line::new(&signal, signaller, heard);
+        let (ways, heard) = mpsc::channel(MAX_CANDIDATES);
+        let line = TransferSignalling::new(&signal, signaller, heard);
         let Some(job) = shared.job(&signal.transfer_id) else {
             warn!(transfer = ?signal.transfer_id, "somebody asks for files that are not kept here");
             line.failed("the agent no longer has these files");
             return;
         };
-        let Some(way) = Way::of(signal) else {
+        let Some(way) = TransferRoute::of(signal) else {
             warn!("a signal about a transfer cannot be read");
             return;
         };
         let end = CancellationToken::new();
-        let moving = Moving {
+        let moving = TransferAttempt {
             ways,
             _end: end.clone().drop_guard(),
         };
@@ -187,29 +189,31 @@ impl Files {
         shared.moving.lock().insert(id.clone(), moving);
         let mover = shared.clone();
         shared.tasks.spawn(async move {
-            let done = end.run_until_cancelled(mover.carry(job, way, line)).await;
+            let done = end
+                .run_until_cancelled(mover.run_transfer(job, way, line))
+                .await;
             if done.is_some() {
-                mover.ended(&id, &end);
+                mover.attempt_ended(&id, &end);
             }
         });
     }
 
     /// Prepares for an archive that a caller announces.
-    fn expect(&self, signal: Signal, signaller: Signaller) {
-        let line = Line::new(&signal, signaller, mpsc::channel(1).1);
+    fn prepare_upload(&self, signal: CallerSignal, signaller: Signaller) {
+        let line = TransferSignalling::new(&signal, signaller, mpsc::channel(1).1);
         let offer = signal
             .payload
-            .and_then(|text| serde_json::from_str::<Offer>(&text).ok());
+            .and_then(|text| serde_json::from_str::<ArchiveOffer>(&text).ok());
         let Some(offer) = offer.filter(|offer| offer.transfer_id == signal.transfer_id) else {
             return line.failed("the offer of the files cannot be read");
         };
         let client_id = signal.client_id.filter(|id| is_safe_client_id(id));
         let Some(client_id) = client_id else {
-            return line.failed(&format!("field \"client_id\" {SAFE_CLIENT_ID}"));
+            return line.failed(&format!("field \"client_id\" {SAFE_CLIENT_ID_RULE}"));
         };
         let shared = self.shared.clone();
         // Registered at once, because some callers do not wait for the response.
-        let upload = Upload {
+        let upload = ExpectedUpload {
             offer: offer.clone(),
             client_id,
         };
@@ -217,8 +221,8 @@ impl Files {
         // A new announcement is a new attempt.
         shared.moving.lock().remove(&offer.transfer_id);
         self.shared.tasks.spawn(async move {
-            match Part::open(&shared.parts, &offer, shared.limits).await {
-                Ok(part) => line.say("prepared", &json!({"received": part.received()})),
+            match ArchivePart::open(&shared.parts, &offer, shared.limits).await {
+                Ok(part) => line.send_signal("prepared", &json!({"received": part.received()})),
                 Err(error) => {
                     shared.expected.lock().remove(&offer.transfer_id);
                     line.failed(&error.to_string());
@@ -234,17 +238,17 @@ impl Files {
     }
 }
 
-impl Shared {
-    fn job(&self, transfer: &str) -> Option<Job> {
+impl TransferState {
+    fn job(&self, transfer: &str) -> Option<TransferJob> {
         if let Some(bundle) = self.offered.lock().find(transfer) {
-            return Some(Job::Send(bundle));
+            return Some(TransferJob::Send(bundle));
         }
         let upload = self.expected.lock().find(transfer)?;
-        Some(Job::Receive(upload))
+        Some(TransferJob::Receive(upload))
     }
 
     /// Removes a finished attempt, unless a newer one has replaced it.
-    fn ended(&self, transfer: &str, end: &CancellationToken) {
+    fn attempt_ended(&self, transfer: &str, end: &CancellationToken) {
         let mut moving = self.moving.lock();
         if !end.is_cancelled() {
             moving.remove(transfer);

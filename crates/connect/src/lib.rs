@@ -1,44 +1,44 @@
 //! Drives local agents as agents of a hub.
 //!
 //! A [`Driver`] knows one kind of local agent: how to start the agent and how to interpret its output. A
-//! driver receives a [`Turn`], one message of a conversation. Its output goes through a [`Voice`] as [`Said`]
+//! driver receives a [`Turn`], one message of a conversation. Its output goes through a [`DriverOutput`] as [`OutputItem`]
 //! items, the same few kinds for every agent. The rest (attaching to the hub, conversations, the machine-wide
-//! queue, workspaces) is shared by all drivers; see [`Connect`].
+//! queue, workspaces) is shared by all drivers; see [`ConnectedAgent`].
 
 mod agent_token;
 pub mod attachments;
+mod connect_event;
 mod driver;
+mod driver_output;
 pub mod drivers;
 mod environment;
 mod files;
-mod inlet;
 mod lines;
-mod news;
+mod output_item;
 mod owner;
 mod process;
 pub mod queue;
 mod reaper;
 mod run;
-mod said;
+mod session_locks;
 mod sessions;
 pub mod setup;
+mod stdin_writer;
 mod turn;
-mod turns;
-mod voice;
 pub mod workspace;
 
 pub use self::{
     agent_token::{AgentToken, address_of_agent},
-    driver::{Driver, Introduction, Working},
+    connect_event::{ConnectEvent, ConnectListener, MessageOutcome},
+    driver::{Driver, DriverFuture, SelfDescription},
+    driver_output::{DriverOutput, OwnerDecision},
     files::{notes, through_hub},
-    lines::{LONGEST_LINE, Line, Lines, Pieces},
-    news::{Ended, Listener, News},
-    owner::{Asked, Desk, Request},
-    process::{Exit, Output, Process, Spec},
+    lines::{LONGEST_LINE, LineReader, OutputLine, TextReader},
+    output_item::OutputItem,
+    owner::{ApprovalRequest, OwnerTerminal, TerminalDecision},
+    process::{ChildProcess, CommandSpec, ProcessExit, ProcessOutput},
     reaper::Reaper,
-    run::Connect,
-    said::Said,
+    run::ConnectedAgent,
     sessions::Sessions,
     turn::{McpServer, Turn},
-    voice::{Decision, Voice},
 };

@@ -12,9 +12,9 @@ const READ: usize = 32 << 10;
 /// Buffer capacity that is kept for the next line.
 const KEPT: usize = 256 << 10;
 
-/// A line of output from [`Lines`], without its line end.
+/// A line of output from [`LineReader`], without its line end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Line {
+pub enum OutputLine {
     /// The line, with invalid UTF-8 replaced.
     Text(String),
     /// A line longer than the limit; its content is dropped.
@@ -26,7 +26,7 @@ pub enum Line {
 
 /// Reads output line by line.
 #[derive(Debug)]
-pub struct Lines<R> {
+pub struct LineReader<R> {
     source: R,
     /// Bytes that were read and not returned yet; searched for a line end up to `searched`.
     buffer: Vec<u8>,
@@ -37,13 +37,13 @@ pub struct Lines<R> {
     is_over: bool,
 }
 
-impl<R: AsyncRead + Unpin> Lines<R> {
+impl<R: AsyncRead + Unpin> LineReader<R> {
     /// Reads lines of up to [`LONGEST_LINE`] bytes.
     pub fn new(source: R) -> Self {
         Self::at_most(source, LONGEST_LINE)
     }
 
-    /// Reads lines of up to `longest` bytes; longer lines become [`Line::TooLong`].
+    /// Reads lines of up to `longest` bytes; longer lines become [`OutputLine::TooLong`].
     pub fn at_most(source: R, longest: usize) -> Self {
         Self {
             source,
@@ -56,7 +56,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 
     /// Waits for the next line; `None` at the end. The last line needs no line end. Cancel-safe.
-    pub async fn next(&mut self) -> io::Result<Option<Line>> {
+    pub async fn next(&mut self) -> io::Result<Option<OutputLine>> {
         loop {
             if let Some(line) = self.take() {
                 return Ok(Some(line));
@@ -70,7 +70,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 
     /// Takes a complete line out of the buffer. Drops the start of a line that is too long.
-    fn take(&mut self) -> Option<Line> {
+    fn take(&mut self) -> Option<OutputLine> {
         let unsearched = &self.buffer[self.searched..];
         let Some(at) = unsearched.iter().position(|byte| *byte == b'\n') else {
             self.searched = self.buffer.len();
@@ -87,7 +87,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 
     /// Takes the rest after the last line end.
-    fn last(&mut self) -> Option<Line> {
+    fn last(&mut self) -> Option<OutputLine> {
         if self.buffer.is_empty() && self.thrown.is_none() {
             return None;
         }
@@ -98,16 +98,16 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 
     /// Builds the line that ends at `end` in the buffer.
-    fn line(&mut self, end: usize) -> Line {
+    fn line(&mut self, end: usize) -> OutputLine {
         let bytes = &self.buffer[..end];
         let thrown = self.thrown.take();
         if thrown.is_some() || end > self.longest {
-            return Line::TooLong {
+            return OutputLine::TooLong {
                 bytes: thrown.unwrap_or(0) + end as u64,
             };
         }
         let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
-        Line::Text(String::from_utf8_lossy(bytes).into_owned())
+        OutputLine::Text(String::from_utf8_lossy(bytes).into_owned())
     }
 
     fn throw_away(&mut self, count: usize) {
@@ -126,14 +126,14 @@ impl<R: AsyncRead + Unpin> Lines<R> {
 
 /// Reads output as it arrives, in pieces that never split a character.
 #[derive(Debug)]
-pub struct Pieces<R> {
+pub struct TextReader<R> {
     source: R,
     /// Start of an incomplete character.
     begun: Vec<u8>,
     buffer: Vec<u8>,
 }
 
-impl<R: AsyncRead + Unpin> Pieces<R> {
+impl<R: AsyncRead + Unpin> TextReader<R> {
     /// Reads the pieces of `source`.
     pub fn new(source: R) -> Self {
         Self {
@@ -218,8 +218,8 @@ mod tests {
         }
     }
 
-    async fn lines(longest: usize, pieces: &[&[u8]]) -> Vec<Line> {
-        let mut lines = Lines::at_most(reader(pieces), longest);
+    async fn lines(longest: usize, pieces: &[&[u8]]) -> Vec<OutputLine> {
+        let mut lines = LineReader::at_most(reader(pieces), longest);
         let mut all = Vec::new();
         while let Some(line) = lines.next().await.unwrap() {
             all.push(line);
@@ -227,8 +227,8 @@ mod tests {
         all
     }
 
-    fn text(text: &str) -> Line {
-        Line::Text(text.to_owned())
+    fn text(text: &str) -> OutputLine {
+        OutputLine::Text(text.to_owned())
     }
 
     #[tokio::test]
@@ -250,7 +250,7 @@ mod tests {
     #[tokio::test]
     async fn a_line_that_is_too_long_is_left_out_and_the_next_one_is_not() {
         let got = lines(3, &[b"abc\nabcd\nx", b"yzab", b"c", b"d\nend"]).await;
-        let too_long = |bytes| Line::TooLong { bytes };
+        let too_long = |bytes| OutputLine::TooLong { bytes };
         assert_eq!(got, [text("abc"), too_long(4), too_long(7), text("end")]);
         assert_eq!(lines(3, &[b"ab", b"cd"]).await, [too_long(4)]);
     }
@@ -259,16 +259,16 @@ mod tests {
     async fn a_hundred_mebibytes_in_one_line_need_little_memory() {
         let source = tokio::io::AsyncReadExt::take(tokio::io::repeat(b'x'), 100 << 20);
         let source = tokio::io::AsyncReadExt::chain(source, &b"\nafter"[..]);
-        let mut lines = Lines::at_most(source, 1 << 20);
+        let mut lines = LineReader::at_most(source, 1 << 20);
         let first = lines.next().await.unwrap();
-        assert_eq!(first, Some(Line::TooLong { bytes: 100 << 20 }));
+        assert_eq!(first, Some(OutputLine::TooLong { bytes: 100 << 20 }));
         assert!(lines.buffer.capacity() <= KEPT.max(READ));
         assert_eq!(lines.next().await.unwrap(), Some(text("after")));
         assert_eq!(lines.next().await.unwrap(), None);
     }
 
     async fn pieces(pieces: &[&[u8]]) -> Vec<String> {
-        let mut source = Pieces::new(reader(pieces));
+        let mut source = TextReader::new(reader(pieces));
         let mut all = Vec::new();
         while let Some(piece) = source.next().await.unwrap() {
             all.push(piece);

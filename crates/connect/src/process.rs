@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use jackfield_sdk::Failure;
+use jackfield_sdk::AgentFailure;
 use parking_lot::Mutex;
 use rustix::process::Pid;
 use tokio::{
@@ -25,7 +25,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use crate::{
     Reaper, environment,
-    lines::{Line, Lines},
+    lines::{LineReader, OutputLine},
 };
 
 /// Failure code of an agent that died or sent invalid output.
@@ -40,9 +40,9 @@ const WAITING: usize = 64;
 /// process that left the group may hold the pipe open forever.
 const SILENCE: Duration = Duration::from_millis(500);
 
-/// Program for [`Process::start`], with arguments, folder and environment.
+/// Program for [`ChildProcess::start`], with arguments, folder and environment.
 #[derive(Debug, Clone, Default)]
-pub struct Spec {
+pub struct CommandSpec {
     /// The program as typed: a path, or a name in `PATH`.
     pub program: String,
     /// Arguments of the program.
@@ -53,47 +53,47 @@ pub struct Spec {
     pub env: Vec<(String, String)>,
     /// Names of variables to pass on from this program, besides the usual.
     pub pass: Vec<String>,
-    /// Whether standard error is read with [`Process::complaint`].
+    /// Whether standard error is read with [`ChildProcess::next_stderr_line`].
     pub complaints: bool,
 }
 
-impl Spec {
+impl CommandSpec {
     /// Returns the path of the program.
-    pub fn find(&self) -> Result<PathBuf, Failure> {
+    pub fn find(&self) -> Result<PathBuf, AgentFailure> {
         locate(&self.program).ok_or_else(|| {
             let text = format!(
                 "there is no program {:?}; install it, or give its path",
                 self.program
             );
-            Failure::new(CRASHED, text)
+            AgentFailure::new(CRASHED, text)
         })
     }
 }
 
 /// A running program, watched by a [`Reaper`]. Dropping it ends the program and all of its children.
 #[derive(Debug)]
-pub struct Process {
+pub struct ChildProcess {
     /// Standard input; taken, or dropped to close it.
     pub stdin: Option<ChildStdin>,
     /// Standard output; taken once.
-    pub stdout: Option<Output<ChildStdout>>,
+    pub stdout: Option<ProcessOutput<ChildStdout>>,
     complaints: mpsc::Receiver<String>,
-    tail: Arc<Mutex<Tail>>,
+    tail: Arc<Mutex<StderrTail>>,
     /// Cancelled when all of standard error is in `tail`.
     heard: CancellationToken,
-    exited: watch::Receiver<Option<Exit>>,
+    exited: watch::Receiver<Option<ProcessExit>>,
     let_go: CancellationToken,
 }
 
-impl Drop for Process {
+impl Drop for ChildProcess {
     fn drop(&mut self) {
         self.let_go.cancel();
     }
 }
 
-impl Process {
+impl ChildProcess {
     /// Starts a program.
-    pub fn start(spec: &Spec, reaper: &Reaper) -> Result<Self, Failure> {
+    pub fn start(spec: &CommandSpec, reaper: &Reaper) -> Result<Self, AgentFailure> {
         let mut command = Command::new(spec.find()?);
         command
             .args(&spec.args)
@@ -108,7 +108,7 @@ impl Process {
             // Takes effect only if the runtime itself is gone.
             .kill_on_drop(true);
         let cannot = |error: &dyn fmt::Display| {
-            Failure::new(CRASHED, format!("cannot start {}: {error}", spec.program))
+            AgentFailure::new(CRASHED, format!("cannot start {}: {error}", spec.program))
         };
         let mut child = command.spawn().map_err(|error| cannot(&error))?;
         let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
@@ -119,12 +119,12 @@ impl Process {
         };
         let stdin = child.stdin.take();
         let watched = reaper.watch(child, group);
-        let stdout = Some(Output::new(stdout, watched.gone.clone()));
-        let tail = Arc::new(Mutex::new(Tail::default()));
+        let stdout = Some(ProcessOutput::new(stdout, watched.gone.clone()));
+        let tail = Arc::new(Mutex::new(StderrTail::default()));
         let heard = CancellationToken::new();
         let (tell, complaints) = mpsc::channel(WAITING);
-        let listening = listen(
-            Output::new(stderr, watched.gone.clone()),
+        let listening = read_stderr(
+            ProcessOutput::new(stderr, watched.gone.clone()),
             tail.clone(),
             spec.complaints.then_some(tell),
             heard.clone(),
@@ -141,24 +141,24 @@ impl Process {
         })
     }
 
-    /// Waits for the next line of standard error. Returns `None` at the end, or if [`Spec::complaints`] is
+    /// Waits for the next line of standard error. Returns `None` at the end, or if [`CommandSpec::complaints`] is
     /// off.
-    pub async fn complaint(&mut self) -> Option<String> {
+    pub async fn next_stderr_line(&mut self) -> Option<String> {
         self.complaints.recv().await
     }
 
     /// Waits for the exit of the process.
-    pub async fn exit(&self) -> Exit {
+    pub async fn exit(&self) -> ProcessExit {
         self.exited().await
     }
 
     /// Like [`exit`](Self::exit), without borrowing the process.
-    pub fn exited(&self) -> impl Future<Output = Exit> + Send + 'static {
+    pub fn exited(&self) -> impl Future<Output = ProcessExit> + Send + 'static {
         let mut exited = self.exited.clone();
         async move {
             match exited.wait_for(Option::is_some).await {
-                Ok(exit) => exit.unwrap_or_else(Exit::unknown),
-                Err(_) => Exit::unknown(),
+                Ok(exit) => exit.unwrap_or_else(ProcessExit::unknown),
+                Err(_) => ProcessExit::unknown(),
             }
         }
     }
@@ -169,7 +169,7 @@ impl Process {
     }
 
     /// Waits for the exit and returns it as a failure, with the tail of standard error.
-    pub async fn crash(&mut self, what: &str) -> Failure {
+    pub async fn crash(&mut self, what: &str) -> AgentFailure {
         let exit = self.exit().await;
         // Discard unread lines, so that the reader of standard error can finish.
         self.complaints.close();
@@ -179,23 +179,23 @@ impl Process {
             true => format!("{what} ended with {exit}"),
             false => format!("{what} ended with {exit}: {tail}"),
         };
-        Failure::new(CRASHED, text)
+        AgentFailure::new(CRASHED, text)
     }
 }
 
 /// Reads standard error continuously, so that the program never blocks on a missing reader.
-async fn listen(
-    stderr: Output<ChildStderr>,
-    tail: Arc<Mutex<Tail>>,
+async fn read_stderr(
+    stderr: ProcessOutput<ChildStderr>,
+    tail: Arc<Mutex<StderrTail>>,
     mut tell: Option<mpsc::Sender<String>>,
     heard: CancellationToken,
 ) {
-    let mut lines = Lines::at_most(stderr, LONGEST_COMPLAINT);
+    let mut lines = LineReader::at_most(stderr, LONGEST_COMPLAINT);
     // A read error counts as the end of the output.
     while let Ok(Some(line)) = lines.next().await {
         let line = match line {
-            Line::Text(line) => line,
-            Line::TooLong { bytes } => too_long(bytes),
+            OutputLine::Text(line) => line,
+            OutputLine::TooLong { bytes } => too_long(bytes),
         };
         tail.lock().push(&line);
         if let Some(there) = &tell
@@ -212,16 +212,16 @@ pub(crate) fn too_long(bytes: u64) -> String {
     format!("(a line of {bytes} bytes is left out: it is too long)")
 }
 
-/// How a [`Process`] ended.
+/// How a [`ChildProcess`] ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Exit {
+pub struct ProcessExit {
     /// Exit code, if any.
     pub code: Option<i32>,
     /// Signal that ended the process.
     pub signal: Option<i32>,
 }
 
-impl Exit {
+impl ProcessExit {
     /// Creates an exit without details.
     pub(crate) fn unknown() -> Self {
         Self {
@@ -236,7 +236,7 @@ impl Exit {
     }
 }
 
-impl From<ExitStatus> for Exit {
+impl From<ExitStatus> for ProcessExit {
     fn from(status: ExitStatus) -> Self {
         Self {
             code: status.code(),
@@ -245,7 +245,7 @@ impl From<ExitStatus> for Exit {
     }
 }
 
-impl fmt::Display for Exit {
+impl fmt::Display for ProcessExit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.code, self.signal) {
             (Some(code), _) => write!(f, "exit code {code}"),
@@ -257,9 +257,9 @@ impl fmt::Display for Exit {
 
 /// The last bytes of a text of lines.
 #[derive(Debug, Default)]
-struct Tail(String);
+struct StderrTail(String);
 
-impl Tail {
+impl StderrTail {
     fn push(&mut self, line: &str) {
         self.0.push_str(line);
         self.0.push('\n');
@@ -274,17 +274,17 @@ impl Tail {
     }
 }
 
-/// An output pipe of a [`Process`]. Ends when all writers have closed it, or shortly after the process group has
+/// An output pipe of a [`ChildProcess`]. Ends when all writers have closed it, or shortly after the process group has
 /// ended.
 #[derive(Debug)]
-pub struct Output<R> {
+pub struct ProcessOutput<R> {
     source: R,
     gone: Pin<Box<WaitForCancellationFutureOwned>>,
     /// Timer that runs once the group is gone.
     silence: Option<Pin<Box<Sleep>>>,
 }
 
-impl<R> Output<R> {
+impl<R> ProcessOutput<R> {
     fn new(source: R, gone: CancellationToken) -> Self {
         Self {
             source,
@@ -294,7 +294,7 @@ impl<R> Output<R> {
     }
 }
 
-impl<R: AsyncRead + Unpin> AsyncRead for Output<R> {
+impl<R: AsyncRead + Unpin> AsyncRead for ProcessOutput<R> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

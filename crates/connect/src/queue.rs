@@ -16,27 +16,27 @@
 //! with this process and not with the agents that it started.
 
 mod folder;
-mod line;
+mod numbers;
 
 use std::{fmt, io, path::PathBuf, sync::Arc, time::Duration};
 
-use jackfield_sdk::Failure;
+use jackfield_sdk::AgentFailure;
 use parking_lot::Mutex;
 use tokio::{
     sync::Notify,
     time::{Instant, sleep, sleep_until},
 };
 
-use self::{folder::Folder, line::Line};
+use self::{folder::QueueFolder, numbers::WaitingNumbers};
 
 /// Poll interval of the next waiter for a slot freed by a different process.
 const LOOK: Duration = Duration::from_millis(100);
 /// Wait before retrying while a different process holds the folder's lock.
 const MOMENT: Duration = Duration::from_millis(2);
 
-/// Limits of a [`Queue`].
+/// Limits of a [`MachineQueue`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct QueueLimits {
     /// Most messages in progress.
     pub active: usize,
     /// Most messages waiting.
@@ -45,7 +45,7 @@ pub struct Limits {
     pub patience: Duration,
 }
 
-impl Default for Limits {
+impl Default for QueueLimits {
     /// Returns the limits of the published bridge client. A local agent is a process with a model behind it,
     /// and more than ten at once slow each other down. Ten minutes is how long a hub waits for a queue.
     fn default() -> Self {
@@ -57,9 +57,9 @@ impl Default for Limits {
     }
 }
 
-/// Why no [`Place`] is available.
+/// Why no [`QueueSlot`] is available.
 #[derive(Debug, thiserror::Error)]
-pub enum Busy {
+pub enum QueueError {
     /// Too many messages are waiting.
     #[error("this machine is busy: {0} requests are waiting for it already; try again later")]
     Full(usize),
@@ -71,11 +71,11 @@ pub enum Busy {
     Broken(#[from] io::Error),
 }
 
-impl From<Busy> for Failure {
-    fn from(busy: Busy) -> Self {
+impl From<QueueError> for AgentFailure {
+    fn from(busy: QueueError) -> Self {
         let code = match busy {
-            Busy::Full(_) | Busy::Late(_) => "agent_busy",
-            Busy::Broken(_) => "internal_error",
+            QueueError::Full(_) | QueueError::Late(_) => "agent_busy",
+            QueueError::Broken(_) => "internal_error",
         };
         Self::new(code, busy.to_string())
     }
@@ -83,21 +83,21 @@ impl From<Busy> for Failure {
 
 /// Handle of the machine-wide queue. Cheap to clone.
 #[derive(Clone)]
-pub struct Queue {
-    shared: Arc<Shared>,
+pub struct MachineQueue {
+    shared: Arc<QueueShared>,
 }
 
-struct Shared {
-    limits: Limits,
-    folder: Folder,
+struct QueueShared {
+    limits: QueueLimits,
+    folder: QueueFolder,
     /// Waiting numbers of this process. Locked before the folder, so that only processes compete for the
     /// folder's lock.
-    line: Mutex<Line>,
+    line: Mutex<WaitingNumbers>,
     /// Notified when a number or a slot of this process is released.
     moved: Notify,
 }
 
-impl fmt::Debug for Queue {
+impl fmt::Debug for MachineQueue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Queue")
             .field("limits", &self.shared.limits)
@@ -105,21 +105,21 @@ impl fmt::Debug for Queue {
     }
 }
 
-/// Result of [`Queue::line_up`].
+/// Result of [`MachineQueue::line_up`].
 #[derive(Debug)]
-pub enum Entry {
+pub enum QueueEntry {
     /// A free slot.
-    Place(Place),
+    Place(QueueSlot),
     /// A number in the queue.
-    Waiting(Waiting),
+    Waiting(QueueTicket),
 }
 
-impl Queue {
-    /// Opens the queue in a folder with these [`Limits`]. The folder is created if missing.
-    pub fn open(dir: impl Into<PathBuf>, limits: Limits) -> io::Result<Self> {
-        let shared = Shared {
+impl MachineQueue {
+    /// Opens the queue in a folder with these [`QueueLimits`]. The folder is created if missing.
+    pub fn open(dir: impl Into<PathBuf>, limits: QueueLimits) -> io::Result<Self> {
+        let shared = QueueShared {
             limits,
-            folder: Folder::open(dir.into())?,
+            folder: QueueFolder::open(dir.into())?,
             line: Mutex::default(),
             moved: Notify::new(),
         };
@@ -128,30 +128,30 @@ impl Queue {
         })
     }
 
-    /// Waits for a [`Place`].
-    pub async fn enter(&self) -> Result<Place, Busy> {
+    /// Waits for a [`QueueSlot`].
+    pub async fn enter(&self) -> Result<QueueSlot, QueueError> {
         match self.line_up().await? {
-            Entry::Place(place) => Ok(place),
-            Entry::Waiting(waiting) => waiting.place().await,
+            QueueEntry::Place(place) => Ok(place),
+            QueueEntry::Waiting(waiting) => waiting.slot().await,
         }
     }
 
     /// Takes a slot if one is free and no message waits; takes a number otherwise.
-    pub async fn line_up(&self) -> Result<Entry, Busy> {
+    pub async fn line_up(&self) -> Result<QueueEntry, QueueError> {
         let until = Instant::now() + self.shared.limits.patience;
         loop {
             if let Some(entry) = self.blocking(Self::try_line_up).await? {
                 return Ok(entry.into_entry(until));
             }
             if Instant::now() >= until {
-                return Err(Busy::Late(self.shared.limits.patience));
+                return Err(QueueError::Late(self.shared.limits.patience));
             }
             sleep(MOMENT).await;
         }
     }
 
     /// Returns `None` if a different process holds the folder's lock.
-    fn try_line_up(&self) -> Result<Option<Got>, Busy> {
+    fn try_line_up(&self) -> Result<Option<LineUpOutcome>, QueueError> {
         let shared = &self.shared;
         let mut line = shared.line.lock();
         let Some(locked) = shared.folder.try_lock()? else {
@@ -160,20 +160,20 @@ impl Queue {
         locked.join(&mut line)?;
         let waiting = locked.others_waiting(&line)? + line.len();
         if waiting == 0
-            && let Some(file) = locked.free_place(shared.limits.active)?
+            && let Some(file) = locked.free_slot(shared.limits.active)?
         {
-            let place = Place {
+            let place = QueueSlot {
                 file: Some(file),
                 queue: self.clone(),
             };
-            return Ok(Some(Got::Place(place)));
+            return Ok(Some(LineUpOutcome::Place(place)));
         }
         if waiting >= shared.limits.waiting {
-            return Err(Busy::Full(waiting));
+            return Err(QueueError::Full(waiting));
         }
         let number = locked.next_number()?;
         line.add(number)?;
-        Ok(Some(Got::Number(Number {
+        Ok(Some(LineUpOutcome::Number(QueueNumber {
             number,
             ahead: waiting,
             queue: self.clone(),
@@ -181,22 +181,22 @@ impl Queue {
     }
 
     /// Takes a slot for a number, if the number is next and a slot is free.
-    fn try_place(&self, number: u64) -> Result<Option<Place>, Busy> {
+    fn try_slot(&self, number: u64) -> Result<Option<QueueSlot>, QueueError> {
         let shared = &self.shared;
         let mut line = shared.line.lock();
         let Some(locked) = shared.folder.try_lock()? else {
             return Ok(None);
         };
-        if line.first() != Some(number) || locked.is_anyone_before(number, &line)? {
+        if line.first() != Some(number) || locked.has_lower_number(number, &line)? {
             return Ok(None);
         }
-        let Some(file) = locked.free_place(shared.limits.active)? else {
+        let Some(file) = locked.free_slot(shared.limits.active)? else {
             return Ok(None);
         };
         line.remove(number);
         drop(line);
         shared.moved.notify_waiters();
-        Ok(Some(Place {
+        Ok(Some(QueueSlot {
             file: Some(file),
             queue: self.clone(),
         }))
@@ -206,45 +206,45 @@ impl Queue {
     /// releases it.
     async fn blocking<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Self) -> Result<T, Busy> + Send + 'static,
-    ) -> Result<T, Busy> {
+        work: impl FnOnce(&Self) -> Result<T, QueueError> + Send + 'static,
+    ) -> Result<T, QueueError> {
         let queue = self.clone();
         let done = tokio::task::spawn_blocking(move || work(&queue)).await;
-        done.map_err(|error| Busy::Broken(io::Error::other(error)))?
+        done.map_err(|error| QueueError::Broken(io::Error::other(error)))?
     }
 }
 
 /// Result of an attempt to line up.
-enum Got {
-    Place(Place),
-    Number(Number),
+enum LineUpOutcome {
+    Place(QueueSlot),
+    Number(QueueNumber),
 }
 
-impl Got {
-    fn into_entry(self, until: Instant) -> Entry {
+impl LineUpOutcome {
+    fn into_entry(self, until: Instant) -> QueueEntry {
         match self {
-            Self::Place(place) => Entry::Place(place),
-            Self::Number(number) => Entry::Waiting(Waiting { number, until }),
+            Self::Place(place) => QueueEntry::Place(place),
+            Self::Number(number) => QueueEntry::Waiting(QueueTicket { number, until }),
         }
     }
 }
 
-/// A waiting message, obtained from [`Queue::line_up`]. Dropping it leaves the queue.
+/// A waiting message, obtained from [`MachineQueue::line_up`]. Dropping it leaves the queue.
 #[derive(Debug)]
-pub struct Waiting {
-    number: Number,
+pub struct QueueTicket {
+    number: QueueNumber,
     until: Instant,
 }
 
-impl Waiting {
+impl QueueTicket {
     /// Returns how many messages were ahead when this one joined.
     pub fn ahead(&self) -> usize {
         self.number.ahead
     }
 
     /// Waits until the number is next and a slot is free.
-    pub async fn place(self) -> Result<Place, Busy> {
-        let Number { number, queue, .. } = &self.number;
+    pub async fn slot(self) -> Result<QueueSlot, QueueError> {
+        let QueueNumber { number, queue, .. } = &self.number;
         let shared = &queue.shared;
         loop {
             // Enabled before the check, so that no notification is missed.
@@ -254,7 +254,7 @@ impl Waiting {
             let is_first = shared.line.lock().first() == Some(*number);
             if is_first {
                 let number = *number;
-                let taken = queue.blocking(move |queue| queue.try_place(number)).await?;
+                let taken = queue.blocking(move |queue| queue.try_slot(number)).await?;
                 if let Some(place) = taken {
                     return Ok(place);
                 }
@@ -262,7 +262,7 @@ impl Waiting {
             tokio::select! {
                 () = moved => {}
                 () = sleep(LOOK), if is_first => {}
-                () = sleep_until(self.until) => return Err(Busy::Late(shared.limits.patience)),
+                () = sleep_until(self.until) => return Err(QueueError::Late(shared.limits.patience)),
             }
         }
     }
@@ -270,13 +270,13 @@ impl Waiting {
 
 /// A number in the queue.
 #[derive(Debug)]
-struct Number {
+struct QueueNumber {
     number: u64,
     ahead: usize,
-    queue: Queue,
+    queue: MachineQueue,
 }
 
-impl Drop for Number {
+impl Drop for QueueNumber {
     fn drop(&mut self) {
         let shared = &self.queue.shared;
         // A number that got a slot has been removed already.
@@ -287,18 +287,18 @@ impl Drop for Number {
 }
 
 /// A slot to work in. Dropping it frees the slot.
-pub struct Place {
+pub struct QueueSlot {
     file: Option<std::fs::File>,
-    queue: Queue,
+    queue: MachineQueue,
 }
 
-impl fmt::Debug for Place {
+impl fmt::Debug for QueueSlot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Place").finish_non_exhaustive()
     }
 }
 
-impl Drop for Place {
+impl Drop for QueueSlot {
     fn drop(&mut self) {
         // Closing the file releases the lock; notify only afterwards.
         drop(self.file.take());

@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use tokio::{process::Child, sync::watch, time};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::process::Exit;
+use crate::process::ProcessExit;
 
 /// Time between SIGTERM and SIGKILL for a process group.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -21,9 +21,9 @@ const LAST: Duration = Duration::from_secs(1);
 pub struct Reaper {
     pub(crate) tasks: TaskTracker,
     /// Set to end all processes.
-    over: CancellationToken,
+    stop_all: CancellationToken,
     /// Set to kill all processes at once.
-    hurry: CancellationToken,
+    kill_all: CancellationToken,
 }
 
 impl Reaper {
@@ -34,35 +34,35 @@ impl Reaper {
 
     /// Ends all running processes and waits for their end, at most a few seconds.
     pub async fn finish(&self) {
-        self.over.cancel();
+        self.stop_all.cancel();
         self.tasks.close();
         self.tasks.wait().await;
     }
 
     /// Kills all running processes at once and waits for their end.
     pub async fn kill(&self) {
-        self.hurry.cancel();
+        self.kill_all.cancel();
         self.finish().await;
     }
 
     /// Watches a process, the leader of `group`, until the process and its group are gone.
-    pub(crate) fn watch(&self, child: Child, group: Pid) -> Watched {
+    pub(crate) fn watch(&self, child: Child, group: Pid) -> WatchedProcess {
         let (exit, exited) = watch::channel(None);
-        let let_go = self.over.child_token();
+        let let_go = self.stop_all.child_token();
         let gone = CancellationToken::new();
-        let warden = Warden {
+        let warden = GroupWatcher {
             child,
             group,
             exit,
             let_go: let_go.clone(),
-            hurry: self.hurry.clone(),
+            hurry: self.kill_all.clone(),
         };
         let is_gone = gone.clone();
         self.tasks.spawn(async move {
             warden.watch().await;
             is_gone.cancel();
         });
-        Watched {
+        WatchedProcess {
             let_go,
             exited,
             gone,
@@ -72,24 +72,24 @@ impl Reaper {
 
 /// State of a process watched by a [`Reaper`].
 #[derive(Debug)]
-pub(crate) struct Watched {
+pub(crate) struct WatchedProcess {
     /// Cancelled to end the process and its group.
     pub(crate) let_go: CancellationToken,
     /// Exit of the process.
-    pub(crate) exited: watch::Receiver<Option<Exit>>,
+    pub(crate) exited: watch::Receiver<Option<ProcessExit>>,
     /// Cancelled when the whole group has ended.
     pub(crate) gone: CancellationToken,
 }
 
-struct Warden {
+struct GroupWatcher {
     child: Child,
     group: Pid,
-    exit: watch::Sender<Option<Exit>>,
+    exit: watch::Sender<Option<ProcessExit>>,
     let_go: CancellationToken,
     hurry: CancellationToken,
 }
 
-impl Warden {
+impl GroupWatcher {
     async fn watch(mut self) {
         tokio::select! {
             status = self.child.wait() => self.ended(status.ok()),
@@ -127,7 +127,7 @@ impl Warden {
 
     /// Reports the exit of the process, once.
     fn ended(&self, status: Option<std::process::ExitStatus>) {
-        let exit = status.map_or_else(Exit::unknown, Exit::from);
+        let exit = status.map_or_else(ProcessExit::unknown, ProcessExit::from);
         self.exit.send_if_modified(|told| {
             let is_first = told.is_none();
             told.get_or_insert(exit);

@@ -1,4 +1,4 @@
-//! [`Connect`], a connected agent: attached to the hub and working on messages.
+//! [`ConnectedAgent`], a connected agent: attached to the hub and working on messages.
 //!
 //! Path of a message: lock of its conversation, slot of the machine-wide queue, working folder, attached
 //! files, driver; finally the resulting files, if the caller asks for them.
@@ -6,33 +6,33 @@
 use std::{fmt, path::PathBuf, sync::Arc, time::SystemTime};
 
 use jackfield_files::sweep_parts;
-use jackfield_sdk::{Address, Agent, Error, Failure, Hub, Message, Reply};
+use jackfield_sdk::{Agent, AgentFailure, Error, Hub, HubAddress, Message, Reply};
 use tracing::warn;
 
 use crate::{
-    AgentToken, Decision, Driver, McpServer, Reaper, Turn, Voice,
+    AgentToken, Driver, DriverOutput, McpServer, OwnerDecision, Reaper, Turn,
     agent_token::TokenFile,
     attachments::Attachments,
-    files::Files,
-    news::{Listener, News, Telling},
-    owner::{Desk, Owner},
-    queue::{Entry, Place, Queue},
+    connect_event::{ConnectEvent, ConnectListener, MessageReport},
+    driver_output::reply_failure,
+    files::FileTransfers,
+    owner::{OwnerApproval, OwnerTerminal},
+    queue::{MachineQueue, QueueEntry, QueueSlot},
+    session_locks::{SessionLock, SessionLocks},
     sessions::Sessions,
-    turns::{MyTurn, Turns},
-    voice::unheard,
     workspace::Workspaces,
 };
 
 /// A local agent to connect to a hub. [`run_until`](Self::run_until) connects it.
-pub struct Connect {
+pub struct ConnectedAgent {
     /// Id and description of the agent.
     pub agent: Agent,
     /// [`Driver`] of the agent.
     pub driver: Arc<dyn Driver>,
     /// Address of the hub.
-    pub address: Address,
-    /// Machine-wide [`Queue`].
-    pub queue: Queue,
+    pub address: HubAddress,
+    /// Machine-wide [`MachineQueue`].
+    pub queue: MachineQueue,
     /// Project and folders of clients ([`Workspaces`]).
     pub workspaces: Workspaces,
     /// Fetcher for files attached to messages.
@@ -42,20 +42,20 @@ pub struct Connect {
     /// Stored conversations of the agent ([`Sessions`]).
     pub sessions: Sessions,
     /// Terminal at which the owner may approve tools.
-    pub desk: Arc<dyn Desk>,
+    pub desk: Arc<dyn OwnerTerminal>,
     /// Whether the agent may use all tools without approval.
     pub is_trusted: bool,
     /// MCP server through which the agent can call other agents; call and token are added to its environment.
     pub mcp: Option<McpServer>,
     /// Token for programs that the agent starts; `None` if the agent may not call other agents.
     pub token: Option<AgentToken>,
-    /// Receiver of [`News`].
-    pub listener: Listener,
+    /// Receiver of [`ConnectEvent`].
+    pub listener: ConnectListener,
     /// Ends the processes of the [`Driver`].
     pub reaper: Reaper,
 }
 
-impl fmt::Debug for Connect {
+impl fmt::Debug for ConnectedAgent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Connect")
             .field("agent", &self.agent)
@@ -64,7 +64,7 @@ impl fmt::Debug for Connect {
     }
 }
 
-impl Connect {
+impl ConnectedAgent {
     /// Attaches the [`Agent`] and serves messages until `stop` resolves or the hub ends the attachment for good.
     /// All started processes have ended when this method returns.
     pub async fn run_until(self, stop: impl Future<Output = ()> + Send) -> Result<(), Error> {
@@ -77,14 +77,14 @@ impl Connect {
             .clone()
             .agent_type(self.driver.kind())
             .hub(self.address.clone())
-            .on_cut(move |error, wait| {
-                let why = told(error);
-                cut(News::Cut { why, wait });
+            .on_disconnect(move |error, wait| {
+                let why = error_text(error);
+                cut(ConnectEvent::Cut { why, wait });
             })
             .on_moved(move |address| {
                 let (hub, attachments) = &followed;
                 let at = address.base().to_owned();
-                moved(News::Moved { hub: at });
+                moved(ConnectEvent::Moved { hub: at });
                 if let Err(error) = hub.move_to(address.clone()) {
                     warn!(%error, "the hub's new address cannot be used");
                 }
@@ -95,11 +95,11 @@ impl Connect {
         if let Err(error) = sweep_parts(&self.parts).await {
             warn!(%error, "files that nobody sent to the end cannot be removed");
         }
-        let files = Files::new(hub.clone(), self.workspaces.clone(), self.parts.clone());
-        let worker = Arc::new(Worker {
+        let files = FileTransfers::new(hub.clone(), self.workspaces.clone(), self.parts.clone());
+        let worker = Arc::new(MessageWorker {
             connect: self,
             hub,
-            turns: Turns::default(),
+            turns: SessionLocks::default(),
             files: files.clone(),
         });
         let heard = files.clone();
@@ -108,8 +108,10 @@ impl Connect {
                 let worker = worker.clone();
                 async move { Ok(worker.handle(message, reply).await?) }
             })
-            .on_signal(move |signal, signaller| heard.hear(signal, signaller));
-        let ended = agent.run_until(stop, || listener(News::Attached)).await;
+            .on_signal(move |signal, signaller| heard.handle_signal(signal, signaller));
+        let ended = agent
+            .run_until(stop, || listener(ConnectEvent::Attached))
+            .await;
         files.finish().await;
         reaper.finish().await;
         ended
@@ -117,7 +119,7 @@ impl Connect {
 }
 
 /// Formats an error with its innermost cause, which is the informative one.
-fn told(error: &Error) -> String {
+fn error_text(error: &Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(deeper) = cause.source() {
         cause = deeper;
@@ -136,38 +138,42 @@ fn told(error: &Error) -> String {
 const TOKEN_FILE: &str = "JACKFIELD_TOKEN_FILE";
 
 /// State shared by all messages.
-struct Worker {
-    connect: Connect,
+struct MessageWorker {
+    connect: ConnectedAgent,
     hub: Hub,
-    turns: Turns,
-    files: Files,
+    turns: SessionLocks,
+    files: FileTransfers,
 }
 
-impl Worker {
-    async fn handle(self: Arc<Self>, message: Message, reply: Reply) -> Result<(), Failure> {
-        let telling = Telling::begin(self.connect.listener.clone(), &message);
+impl MessageWorker {
+    async fn handle(self: Arc<Self>, message: Message, reply: Reply) -> Result<(), AgentFailure> {
+        let telling = MessageReport::begin(self.connect.listener.clone(), &message);
         let result = self.clone().carry_out(message, reply).await;
         telling.end(&result);
         result
     }
 
-    async fn carry_out(self: Arc<Self>, mut message: Message, reply: Reply) -> Result<(), Failure> {
+    async fn carry_out(
+        self: Arc<Self>,
+        mut message: Message,
+        reply: Reply,
+    ) -> Result<(), AgentFailure> {
         let connect = &self.connect;
         // Wait for the conversation first, to occupy no slot meanwhile.
         let _turn = self.turn(&message, &reply).await?;
-        let _place = self.place(&message, &reply).await?;
+        let _place = self.slot(&message, &reply).await?;
         let dir = connect
             .workspaces
             .folder(message.client_id.as_deref())
             .await?;
-        let attached = connect.attachments.take(&message, &dir).await;
+        let attached = connect.attachments.fetch(&message, &dir).await;
         for problem in attached.problems {
             // Report the problem to the agent and to the caller.
             message.text += &format!("\n\n({problem})");
             reply
                 .status(problem)
                 .await
-                .map_err(|error| unheard(&error))?;
+                .map_err(|error| reply_failure(&error))?;
         }
         let token = match &connect.token {
             Some(token) => token.file(&self.hub).await,
@@ -175,7 +181,7 @@ impl Worker {
         };
         let turn = Turn {
             files: attached.files,
-            native_session: connect.sessions.native(&message.session),
+            native_session: connect.sessions.native_id(&message.session),
             dir,
             env: self.environment(&message, token.as_ref()),
             mcp: self.mcp(&message, token.as_ref()),
@@ -188,26 +194,29 @@ impl Worker {
         connect.driver.work(turn, voice).await?;
         if wanted {
             let offered = self.files.offer(client.as_deref(), &dir, began, &reply);
-            offered.await.map_err(|error| unheard(&error))?;
+            offered.await.map_err(|error| reply_failure(&error))?;
         }
         Ok(())
     }
 
-    async fn turn(&self, message: &Message, reply: &Reply) -> Result<MyTurn, Failure> {
-        if let Some(turn) = self.turns.try_take(&message.session) {
+    async fn turn(&self, message: &Message, reply: &Reply) -> Result<SessionLock, AgentFailure> {
+        if let Some(turn) = self.turns.try_lock(&message.session) {
             return Ok(turn);
         }
         let text = "waiting for the message before it in this conversation";
-        reply.status(text).await.map_err(|error| unheard(&error))?;
-        Ok(self.turns.take(&message.session).await)
+        reply
+            .status(text)
+            .await
+            .map_err(|error| reply_failure(&error))?;
+        Ok(self.turns.lock(&message.session).await)
     }
 
-    async fn place(&self, message: &Message, reply: &Reply) -> Result<Place, Failure> {
+    async fn slot(&self, message: &Message, reply: &Reply) -> Result<QueueSlot, AgentFailure> {
         let waiting = match self.connect.queue.line_up().await? {
-            Entry::Place(place) => return Ok(place),
-            Entry::Waiting(waiting) => waiting,
+            QueueEntry::Place(place) => return Ok(place),
+            QueueEntry::Waiting(waiting) => waiting,
         };
-        (self.connect.listener)(News::Waiting {
+        (self.connect.listener)(ConnectEvent::Waiting {
             request: message.request_id.clone(),
             ahead: waiting.ahead(),
         });
@@ -215,8 +224,11 @@ impl Worker {
             0 => "waiting for a free place".to_owned(),
             ahead => format!("waiting for a free place, {ahead} before it"),
         };
-        reply.status(text).await.map_err(|error| unheard(&error))?;
-        Ok(waiting.place().await?)
+        reply
+            .status(text)
+            .await
+            .map_err(|error| reply_failure(&error))?;
+        Ok(waiting.slot().await?)
     }
 
     /// Returns the environment variables that describe the message to processes.
@@ -235,9 +247,9 @@ impl Worker {
             env.push(("JACKFIELD_CA", ca));
         }
         let file = match token {
-            Some(TokenFile::Own(file)) => Some(file.display().to_string()),
+            Some(TokenFile::Agent(file)) => Some(file.display().to_string()),
             // The owner's own token has more rights than the agent may have.
-            Some(TokenFile::Given(_)) | None => None,
+            Some(TokenFile::Owner(_)) | None => None,
         };
         if let Some(file) = &file {
             env.push((TOKEN_FILE, file));
@@ -250,26 +262,26 @@ impl Worker {
     fn mcp(&self, message: &Message, token: Option<&TokenFile>) -> Option<McpServer> {
         let mut server = self.connect.mcp.clone()?;
         server.env.extend(self.environment(message, token));
-        if let Some(TokenFile::Given(file)) = token {
+        if let Some(TokenFile::Owner(file)) = token {
             let file = file.display().to_string();
             server.env.push((TOKEN_FILE.to_owned(), file));
         }
         Some(server)
     }
 
-    fn voice(self: &Arc<Self>, message: &Message, reply: Reply) -> Voice {
+    fn voice(self: &Arc<Self>, message: &Message, reply: Reply) -> DriverOutput {
         let (call, caller) = (message.call.clone(), message.caller.clone());
         let worker = self.clone();
         let owner = move |reply: Reply, tool, arguments| {
             let (worker, call, caller) = (worker.clone(), call.clone(), caller.clone());
             let deciding = async move {
                 if worker.connect.is_trusted {
-                    return Ok(Decision {
+                    return Ok(OwnerDecision {
                         approved: true,
                         reason: None,
                     });
                 }
-                let owner = Owner {
+                let owner = OwnerApproval {
                     hub: &worker.hub,
                     desk: &*worker.connect.desk,
                     call,
@@ -280,7 +292,7 @@ impl Worker {
             Box::pin(deciding) as _
         };
         let (worker, session) = (self.clone(), message.session.clone());
-        let keeper = move |native: &str| worker.connect.sessions.keep(&session, native);
-        Voice::new(reply, Arc::new(owner), Arc::new(keeper))
+        let keeper = move |native: &str| worker.connect.sessions.store(&session, native);
+        DriverOutput::new(reply, Arc::new(owner), Arc::new(keeper))
     }
 }

@@ -21,17 +21,17 @@ const MOST: usize = 1000;
 #[derive(Debug)]
 pub struct Sessions {
     file: PathBuf,
-    kept: Mutex<Kept>,
+    stored: Mutex<StoredSessions>,
 }
 
 /// Content of the file; the most recently used conversation is last.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Kept {
-    sessions: Vec<Pair>,
+struct StoredSessions {
+    sessions: Vec<SessionMapping>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Pair {
+struct SessionMapping {
     session: String,
     native: String,
 }
@@ -49,31 +49,31 @@ impl Sessions {
         let kept = match fs::read(&file) {
             Ok(bytes) => serde_json::from_slice(&bytes).unwrap_or_else(|error| {
                 tracing::warn!(file = %file.display(), %error, "the conversations cannot be read; beginning anew");
-                Kept::default()
+                StoredSessions::default()
             }),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Kept::default(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => StoredSessions::default(),
             Err(error) => return Err(error),
         };
         Ok(Self {
             file,
-            kept: Mutex::new(kept),
+            stored: Mutex::new(kept),
         })
     }
 
     /// Returns the agent's own id of a conversation.
-    pub fn native(&self, session: &str) -> Option<String> {
-        let kept = self.kept.lock();
+    pub fn native_id(&self, session: &str) -> Option<String> {
+        let kept = self.stored.lock();
         let pair = kept.sessions.iter().find(|pair| pair.session == session);
         pair.map(|pair| pair.native.clone())
     }
 
     /// Stores the agent's own id of a conversation. If writing fails, the id is known until the program ends.
-    pub fn keep(&self, session: &str, native: &str) {
-        let pair = Pair {
+    pub fn store(&self, session: &str, native: &str) {
+        let pair = SessionMapping {
             session: session.to_owned(),
             native: native.to_owned(),
         };
-        let mut kept = self.kept.lock();
+        let mut kept = self.stored.lock();
         if kept.sessions.last() == Some(&pair) {
             return;
         }
@@ -87,7 +87,7 @@ impl Sessions {
     }
 
     /// Writes a temporary file and renames it, so that a killed process leaves the old file or the new one.
-    fn save(&self, kept: &Kept) -> io::Result<()> {
+    fn save(&self, kept: &StoredSessions) -> io::Result<()> {
         let folder = self.file.parent().unwrap_or(Path::new("."));
         let mut new = NamedTempFile::new_in(folder)?;
         new.write_all(&serde_json::to_vec(kept)?)?;
@@ -111,35 +111,35 @@ mod tests {
     fn conversations_are_known_after_a_restart() {
         let folder = tempfile::tempdir().unwrap();
         let sessions = open(folder.path());
-        assert_eq!(sessions.native("a"), None);
-        sessions.keep("a", "n1");
-        sessions.keep("b", "n2");
-        sessions.keep("a", "n3");
+        assert_eq!(sessions.native_id("a"), None);
+        sessions.store("a", "n1");
+        sessions.store("b", "n2");
+        sessions.store("a", "n3");
         let again = open(folder.path());
-        assert_eq!(again.native("a").as_deref(), Some("n3"));
-        assert_eq!(again.native("b").as_deref(), Some("n2"));
+        assert_eq!(again.native_id("a").as_deref(), Some("n3"));
+        assert_eq!(again.native_id("b").as_deref(), Some("n2"));
         let mode = fs::metadata(&again.file).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         let other = Sessions::open(folder.path(), "http://x", "bob", "claude").unwrap();
-        assert_eq!(other.native("a"), None, "another hub's are others");
+        assert_eq!(other.native_id("a"), None, "another hub's are others");
     }
 
     #[test]
     fn only_so_many_are_kept_and_the_oldest_go() {
         let folder = tempfile::tempdir().unwrap();
-        let mut kept = Kept::default();
-        kept.sessions.extend((0..MOST).map(|number| Pair {
+        let mut kept = StoredSessions::default();
+        kept.sessions.extend((0..MOST).map(|number| SessionMapping {
             session: number.to_string(),
             native: "n".to_owned(),
         }));
         let sessions = open(folder.path());
-        *sessions.kept.lock() = kept;
-        sessions.keep("0", "n");
-        sessions.keep("new", "n");
+        *sessions.stored.lock() = kept;
+        sessions.store("0", "n");
+        sessions.store("new", "n");
         let again = open(folder.path());
-        assert_eq!(again.kept.lock().sessions.len(), MOST);
-        assert_eq!(again.native("1"), None);
-        assert!(again.native("0").is_some() && again.native("new").is_some());
+        assert_eq!(again.stored.lock().sessions.len(), MOST);
+        assert_eq!(again.native_id("1"), None);
+        assert!(again.native_id("0").is_some() && again.native_id("new").is_some());
     }
 
     #[test]
@@ -148,7 +148,7 @@ mod tests {
         let sessions = open(folder.path());
         fs::write(&sessions.file, "{").unwrap();
         let sessions = open(folder.path());
-        sessions.keep("a", "n");
-        assert_eq!(open(folder.path()).native("a").as_deref(), Some("n"));
+        sessions.store("a", "n");
+        assert_eq!(open(folder.path()).native_id("a").as_deref(), Some("n"));
     }
 }

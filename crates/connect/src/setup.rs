@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use jackfield_sdk::{Address, Error, TlsError, Trust, encode, try_socket};
+use jackfield_sdk::{Error, HubAddress, HubTlsError, TlsTrust, encode, try_socket};
 use reqwest::{Client, StatusCode, Url, redirect};
 use serde::Deserialize;
 
@@ -50,7 +50,7 @@ pub enum SetupError {
         /// Origin of the invite.
         origin: String,
         /// Cause of the failure.
-        why: TlsError,
+        why: HubTlsError,
     },
     /// The hub is reachable, but agents cannot attach to it.
     #[error("agents cannot attach at {origin}: {why}; the invite is not used up")]
@@ -86,15 +86,15 @@ pub struct Setup {
     /// Kind of agent, if the inviter set one.
     pub agent_type: Option<String>,
     /// Address of the hub, with the agent's token.
-    pub address: Address,
+    pub address: HubAddress,
     /// The hub's own address, if agents cannot attach there; [`address`](Self::address) is then the invite's
     /// origin.
-    pub misnamed: Option<Misnamed>,
+    pub misnamed: Option<UnreachableAddress>,
 }
 
 /// An address that a hub gives as its own but at which agents cannot attach.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Misnamed {
+pub struct UnreachableAddress {
     /// URL of the hub.
     pub url: String,
     /// Why agents cannot attach there.
@@ -102,7 +102,7 @@ pub struct Misnamed {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct SetupResponse {
     agent_id: String,
     token: String,
     agent_type: Option<String>,
@@ -110,9 +110,9 @@ struct Answer {
 }
 
 /// Uses an invite. `trust` is applied to the hub's certificate. An invite works once: it is used only after a
-/// check that agents can attach to the hub, and the caller must store the result; see [`Tokens`]. If the hub
+/// check that agents can attach to the hub, and the caller must store the result; see [`TokenStore`]. If the hub
 /// names an address that cannot be reached from here, agents attach at the invite's origin.
-pub async fn fetch(url: &str, trust: &Trust) -> Result<Setup, SetupError> {
+pub async fn fetch(url: &str, trust: &TlsTrust) -> Result<Setup, SetupError> {
     let bad = || SetupError::Url(url.to_owned());
     let url = Url::parse(url.trim()).map_err(|_| bad())?;
     if !matches!(url.scheme(), "http" | "https") {
@@ -158,12 +158,12 @@ pub async fn fetch(url: &str, trust: &Trust) -> Result<Setup, SetupError> {
             return Err(unreadable(format!("it is larger than {LARGEST} bytes")));
         }
     }
-    let answer: Answer =
+    let answer: SetupResponse =
         serde_json::from_slice(&body).map_err(|error| unreadable(error.to_string()))?;
     let base = base_of(&answer.bridge_url).ok_or_else(|| {
         unreadable("field \"bridge_url\" must be a WebSocket's plain URL".to_owned())
     })?;
-    let named = Address::new(&base).map_err(|error| unreadable(error.to_string()))?;
+    let named = HubAddress::new(&base).map_err(|error| unreadable(error.to_string()))?;
     let (address, misnamed) = choose(named.with_trust(trust.clone()), reached).await;
     Ok(Setup {
         agent_id: answer.agent_id,
@@ -175,14 +175,17 @@ pub async fn fetch(url: &str, trust: &Trust) -> Result<Setup, SetupError> {
 
 /// Chooses the address for agents: the hub's own, or the reached one if the hub's own does not work. The hub
 /// at the reached address issued the token, so presenting the token there reveals nothing new.
-async fn choose(named: Address, reached: Option<Address>) -> (Address, Option<Misnamed>) {
+async fn choose(
+    named: HubAddress,
+    reached: Option<HubAddress>,
+) -> (HubAddress, Option<UnreachableAddress>) {
     let Some(reached) = reached.filter(|reached| reached.base() != named.base()) else {
         return (named, None);
     };
     let Err(error) = try_socket(&named).await else {
         return (named, None);
     };
-    let misnamed = Misnamed {
+    let misnamed = UnreachableAddress {
         url: named.base().to_owned(),
         why: innermost(&error),
     };
@@ -194,8 +197,8 @@ async fn choose(named: Address, reached: Option<Address>) -> (Address, Option<Mi
 async fn attachable(
     invite: &Url,
     origin: &str,
-    trust: &Trust,
-) -> Result<Option<Address>, SetupError> {
+    trust: &TlsTrust,
+) -> Result<Option<HubAddress>, SetupError> {
     let mut hub = invite.clone();
     let segments: Vec<_> = hub.path_segments().into_iter().flatten().collect();
     if segments.iter().rev().nth(1) != Some(&"invite") {
@@ -206,7 +209,7 @@ async fn attachable(
     }
     hub.set_query(None);
     hub.set_fragment(None);
-    let Ok(address) = Address::new(hub.as_str()) else {
+    let Ok(address) = HubAddress::new(hub.as_str()) else {
         return Ok(None);
     };
     let address = address.with_trust(trust.clone());
@@ -225,7 +228,7 @@ async fn attachable(
 /// Converts a connection error into a [`SetupError`].
 fn failed(origin: &str, error: &(dyn std::error::Error + 'static)) -> SetupError {
     let origin = origin.to_owned();
-    if let Some(why) = TlsError::find(error) {
+    if let Some(why) = HubTlsError::find(error) {
         return SetupError::Tls { origin, why };
     }
     SetupError::Unreachable {
@@ -282,18 +285,18 @@ fn remove_unfinished(folder: &Path) -> io::Result<()> {
 
 /// Token files of invites, each readable by the owner only, so that later starts need no invite.
 #[derive(Debug, Clone)]
-pub struct Tokens {
+pub struct TokenStore {
     dir: PathBuf,
 }
 
-impl Tokens {
+impl TokenStore {
     /// Uses the token files in `dir`.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self { dir: dir.into() }
     }
 
     /// Stores the token of an agent at a hub. Replaces an earlier token.
-    pub fn keep(&self, hub: &Address, agent: &str) -> io::Result<()> {
+    pub fn store(&self, hub: &HubAddress, agent: &str) -> io::Result<()> {
         let Some(token) = hub.token() else {
             return Ok(());
         };
@@ -315,7 +318,7 @@ impl Tokens {
     }
 
     /// Returns the stored token of an agent at a hub.
-    pub fn find(&self, hub: &Address, agent: &str) -> io::Result<Option<String>> {
+    pub fn find(&self, hub: &HubAddress, agent: &str) -> io::Result<Option<String>> {
         let path = self.path(hub, agent);
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
@@ -332,7 +335,7 @@ impl Tokens {
 
     /// Returns the path of a token file. Both names are encoded, so that they cannot leave the folder;
     /// neither starts with a dot.
-    pub fn path(&self, hub: &Address, agent: &str) -> PathBuf {
+    pub fn path(&self, hub: &HubAddress, agent: &str) -> PathBuf {
         let agent = format!("token-{}", encode(agent));
         self.dir.join(encode(hub.base())).join(agent)
     }
@@ -385,15 +388,17 @@ mod tests {
     #[test]
     fn a_token_is_kept_for_its_hub_and_agent_and_for_nobody_elses_eyes() {
         let dir = tempfile::tempdir().unwrap();
-        let tokens = Tokens::new(dir.path().join("tokens"));
-        let hub = Address::new("https://hub.example/base").unwrap();
-        let other = Address::new("https://other.example").unwrap();
+        let tokens = TokenStore::new(dir.path().join("tokens"));
+        let hub = HubAddress::new("https://hub.example/base").unwrap();
+        let other = HubAddress::new("https://other.example").unwrap();
         assert_eq!(tokens.find(&hub, "amy").unwrap(), None);
         for token in ["first", "second"] {
             let hub = hub.clone().with_token(token);
-            tokens.keep(&hub, "amy").unwrap();
+            tokens.store(&hub, "amy").unwrap();
         }
-        tokens.keep(&hub.clone().with_token("x"), "../amy").unwrap();
+        tokens
+            .store(&hub.clone().with_token("x"), "../amy")
+            .unwrap();
         assert_eq!(tokens.find(&hub, "amy").unwrap().as_deref(), Some("second"));
         assert_eq!(tokens.find(&other, "amy").unwrap(), None);
         assert_eq!(tokens.find(&hub, "bob").unwrap(), None);
@@ -404,7 +409,7 @@ mod tests {
         file.set_modified(std::time::SystemTime::now() - 2 * LEFT)
             .unwrap();
         tokens
-            .keep(&hub.clone().with_token("second"), "amy")
+            .store(&hub.clone().with_token("second"), "amy")
             .unwrap();
         assert!(!unfinished.exists());
         let mode = fs::metadata(&path).unwrap().permissions().mode();

@@ -11,8 +11,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use jackfield_files::{Dir, is_made_by_tools, starts_with};
-use jackfield_sdk::Failure;
+use jackfield_files::{Dir, is_build_output, starts_with};
+use jackfield_sdk::AgentFailure;
 use jackfield_wire::bridge::is_safe_client_id;
 
 /// Parent of the client folders, named as in the published bridge client.
@@ -37,7 +37,7 @@ pub enum WorkspaceError {
     Folder(#[from] io::Error),
 }
 
-impl From<WorkspaceError> for Failure {
+impl From<WorkspaceError> for AgentFailure {
     fn from(error: WorkspaceError) -> Self {
         let code = match error {
             WorkspaceError::Name => "invalid_message",
@@ -126,7 +126,7 @@ fn is_linked(name: &OsString) -> bool {
     if starts_with(name, ".") {
         DOTTED.iter().any(|it| name == *it)
     } else {
-        name != LEFT_OUT && !is_made_by_tools(name)
+        name != LEFT_OUT && !is_build_output(name)
     }
 }
 

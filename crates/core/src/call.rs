@@ -335,7 +335,7 @@ impl Call {
     pub fn left(&self) -> Failure {
         match self.has_reply() {
             true => Failure::agent_left(),
-            false => Failure::agent_left_unheard(),
+            false => Failure::agent_left_silent(),
         }
     }
 

@@ -419,7 +419,7 @@ impl Entry {
         drop(state);
         if is_full {
             // It would wait for an agent that is there.
-            call.finish(End::Failed(Failure::agent_full()), false);
+            call.finish(End::Failed(Failure::agent_queue_full()), false);
         } else if !may_wait {
             call.finish(End::Failed(Failure::agent_offline()), false);
         }

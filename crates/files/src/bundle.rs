@@ -5,22 +5,22 @@ use std::{fs::File, io, os::unix::fs::FileExt as _, sync::Arc};
 
 use bytes::Bytes;
 
-use crate::{offer::Offer, work::blocking};
+use crate::{offer::ArchiveOffer, work::blocking};
 
 /// Size of a piece: one message of the channel.
 pub(crate) const PIECE: usize = 64 << 10;
 /// Bytes per read.
 const READ_AHEAD: usize = 16 * PIECE;
 
-/// An archive ready to be sent with its [`Offer`], any number of times.
+/// An archive ready to be sent with its [`ArchiveOffer`], any number of times.
 #[derive(Debug, Clone)]
 pub struct Bundle {
     file: Arc<File>,
-    offer: Offer,
+    offer: ArchiveOffer,
 }
 
 impl Bundle {
-    pub(crate) fn new(file: File, offer: Offer) -> Self {
+    pub(crate) fn new(file: File, offer: ArchiveOffer) -> Self {
         Self {
             file: Arc::new(file),
             offer,
@@ -28,7 +28,7 @@ impl Bundle {
     }
 
     /// Returns the offer for the peer.
-    pub fn offer(&self) -> &Offer {
+    pub fn offer(&self) -> &ArchiveOffer {
         &self.offer
     }
 
@@ -38,8 +38,8 @@ impl Bundle {
     }
 
     /// Returns a reader of the bytes from offset `from` on.
-    pub fn pieces(&self, from: u64) -> Pieces {
-        Pieces {
+    pub fn pieces(&self, from: u64) -> BundleReader {
+        BundleReader {
             file: self.file.clone(),
             at: from,
             end: self.size(),
@@ -50,7 +50,7 @@ impl Bundle {
 
 /// Reader of the bytes of a [`Bundle`], in pieces of 64 KiB.
 #[derive(Debug)]
-pub struct Pieces {
+pub struct BundleReader {
     file: Arc<File>,
     /// Offset of the next read.
     at: u64,
@@ -59,7 +59,7 @@ pub struct Pieces {
     ahead: Bytes,
 }
 
-impl Pieces {
+impl BundleReader {
     /// Returns the next piece; `None` at the end.
     pub async fn next(&mut self) -> io::Result<Option<Bytes>> {
         if self.ahead.is_empty() {

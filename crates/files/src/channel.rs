@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 /// A message of a [`Channel`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Frame {
+pub enum ChannelFrame {
     /// Text, such as the header.
     Text(String),
     /// A piece of the archive.
@@ -22,7 +22,7 @@ pub enum ChannelError {
     Cut(String),
     /// No route to the peer was found.
     #[error("no direct way to the other side: {0}")]
-    NoWay(String),
+    NoRoute(String),
     /// The peer sent an unusable signal.
     #[error("the other side signalled something unusable: {0}")]
     Signal(String),
@@ -31,10 +31,13 @@ pub enum ChannelError {
 /// Ordered messages in both directions.
 pub trait Channel: Send {
     /// Sends a message once the channel has room.
-    fn send(&mut self, frame: Frame) -> impl Future<Output = Result<(), ChannelError>> + Send;
+    fn send(
+        &mut self,
+        frame: ChannelFrame,
+    ) -> impl Future<Output = Result<(), ChannelError>> + Send;
 
     /// Waits for the next message; `None` once the peer has closed the channel.
-    fn recv(&mut self) -> impl Future<Output = Result<Option<Frame>, ChannelError>> + Send;
+    fn recv(&mut self) -> impl Future<Output = Result<Option<ChannelFrame>, ChannelError>> + Send;
 
     /// Waits until all sent messages have arrived, then closes the channel.
     fn finish(&mut self) -> impl Future<Output = Result<(), ChannelError>> + Send;

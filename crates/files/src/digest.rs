@@ -4,13 +4,13 @@ use std::{fs::File, io, os::unix::fs::FileExt as _};
 
 use sha2::{Digest as _, Sha256};
 
-use crate::work::Wanted;
+use crate::work::CancelFlag;
 
 /// Bytes per read.
 const PIECE: usize = 256 << 10;
 
 /// Returns the SHA-256 of a file, in hexadecimal, and its size.
-pub(crate) fn sha256(file: &File, wanted: &Wanted) -> io::Result<(String, u64)> {
+pub(crate) fn sha256(file: &File, wanted: &CancelFlag) -> io::Result<(String, u64)> {
     let mut sha = Sha256::new();
     let mut size = 0;
     let mut piece = vec![0; PIECE];

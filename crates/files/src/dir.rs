@@ -33,7 +33,7 @@ pub struct Dir {
 
 /// Type of an entry in a [`Dir`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum EntryKind {
     File,
     Folder,
     Link,
@@ -128,7 +128,7 @@ impl Dir {
     }
 
     /// Creates a new subfolder that other users may see, subject to the umask.
-    pub(crate) fn make_shown(&self, name: &str) -> io::Result<()> {
+    pub(crate) fn make_shared(&self, name: &str) -> io::Result<()> {
         Ok(rustix::fs::mkdirat(
             &self.fd,
             name,
@@ -137,7 +137,7 @@ impl Dir {
     }
 
     /// Creates a new file that other users may see, subject to the umask.
-    pub(crate) fn create_shown(&self, name: &str, is_executable: bool) -> io::Result<File> {
+    pub(crate) fn create_shared(&self, name: &str, is_executable: bool) -> io::Result<File> {
         let mode = if is_executable { 0o777 } else { 0o666 };
         self.create_with(name, Mode::from_raw_mode(mode))
     }
@@ -159,7 +159,7 @@ impl Dir {
     pub(crate) fn read(&self, name: &OsStr) -> io::Result<Option<File>> {
         // Opening a device may have side effects, so the type is checked first. The check below detects a
         // replacement in between, and NONBLOCK avoids waiting for the other end of a pipe.
-        if self.kind(name)? != Some(Kind::File) {
+        if self.kind(name)? != Some(EntryKind::File) {
             return Ok(None);
         }
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
@@ -172,17 +172,17 @@ impl Dir {
     }
 
     /// Returns the type of an entry, without following a link; `None` if missing.
-    pub(crate) fn kind(&self, name: impl AsRef<OsStr>) -> io::Result<Option<Kind>> {
+    pub(crate) fn kind(&self, name: impl AsRef<OsStr>) -> io::Result<Option<EntryKind>> {
         let stat = match rustix::fs::statat(&self.fd, name.as_ref(), AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
             Err(Errno::NOENT) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
         Ok(Some(match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => Kind::File,
-            FileType::Directory => Kind::Folder,
-            FileType::Symlink => Kind::Link,
-            _ => Kind::Other,
+            FileType::RegularFile => EntryKind::File,
+            FileType::Directory => EntryKind::Folder,
+            FileType::Symlink => EntryKind::Link,
+            _ => EntryKind::Other,
         }))
     }
 

@@ -1,22 +1,22 @@
-//! Transfer of folders between two peers: [`pack()`] builds an archive, an [`Offer`] states its size and hash,
-//! [`send`] and [`receive`] move it over a data channel or any other stream of bytes, [`Part::finish`]
+//! Transfer of folders between two peers: [`pack()`] builds an archive, an [`ArchiveOffer`] states its size and hash,
+//! [`send`] and [`receive`] move it over a data channel or any other stream of bytes, [`ArchivePart::finish`]
 //! verifies it, and [`unpack()`] extracts it safely. The crate is independent of hubs.
 
 mod archive;
-mod behind;
 mod bundle;
+mod changed;
 mod channel;
 mod digest;
 mod dir;
-mod left_out;
+mod excluded;
 mod limits;
-mod loose;
 mod names;
 mod offer;
 mod omitted;
 mod pack;
 mod part;
 pub mod rtc;
+mod single_file;
 mod transfer;
 mod tree;
 mod unpack;
@@ -24,19 +24,19 @@ mod work;
 mod zip;
 
 pub use self::archive::Archive;
-pub use self::behind::changed_since;
-pub use self::bundle::{Bundle, Pieces};
-pub use self::channel::{Channel, ChannelError, Frame};
+pub use self::bundle::{Bundle, BundleReader};
+pub use self::changed::changed_since;
+pub use self::channel::{Channel, ChannelError, ChannelFrame};
 pub use self::dir::{Dir, starts_with};
-pub use self::left_out::is_made_by_tools;
-pub use self::limits::Limits;
-pub use self::loose::{Loose, save};
-pub use self::names::Names;
-pub use self::offer::{BadOffer, Offer};
-pub use self::omitted::{Omitted, Why};
+pub use self::excluded::is_build_output;
+pub use self::limits::ArchiveLimits;
+pub use self::names::NameList;
+pub use self::offer::{ArchiveOffer, InvalidArchiveOffer};
+pub use self::omitted::{OmitReason, OmittedEntries};
 pub use self::pack::{PackError, Packed, pack};
-pub use self::part::{Part, PartError, sweep_parts};
+pub use self::part::{ArchivePart, PartError, sweep_parts};
+pub use self::single_file::{SingleFile, save};
 pub use self::transfer::{TransferError, receive, send};
-pub use self::tree::BadName;
-pub use self::unpack::{Clash, UnpackError, Unpacked, unpack};
-pub use self::zip::BadArchive;
+pub use self::tree::InvalidEntryName;
+pub use self::unpack::{ConflictPolicy, UnpackError, Unpacked, unpack};
+pub use self::zip::InvalidArchive;

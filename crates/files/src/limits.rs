@@ -1,4 +1,4 @@
-//! [`Limits`] of an archive, applied by both packing and unpacking.
+//! [`ArchiveLimits`] of an archive, applied by both packing and unpacking.
 
 /// Most levels of folders in an archive. Packing holds one open folder per level.
 pub(crate) const MAX_DEPTH: usize = 64;
@@ -8,7 +8,7 @@ pub(crate) const MAX_NAME: usize = 255;
 
 /// Limits of an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct ArchiveLimits {
     /// Most files, and most folders.
     pub files: u64,
     /// Most bytes of the archive.
@@ -17,7 +17,7 @@ pub struct Limits {
     pub unpacked: u64,
 }
 
-impl Default for Limits {
+impl Default for ArchiveLimits {
     /// Returns the bridge's limits, and 2 GB unpacked.
     fn default() -> Self {
         Self {

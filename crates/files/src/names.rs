@@ -2,17 +2,17 @@
 
 use std::fmt;
 
-/// Most names that [`Names`] stores.
+/// Most names that [`NameList`] stores.
 pub(crate) const NAMED: usize = 5;
 
 /// The first names of some files, and the number of all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Names {
+pub struct NameList {
     first: Vec<String>,
     count: usize,
 }
 
-impl Names {
+impl NameList {
     /// Adds a name. Calls `name` only while the list has room.
     pub(crate) fn add(&mut self, name: impl FnOnce() -> String) {
         if self.first.len() < NAMED {
@@ -32,7 +32,7 @@ impl Names {
     }
 }
 
-impl fmt::Display for Names {
+impl fmt::Display for NameList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&list(&self.first, self.count - self.first.len()))
     }

@@ -2,11 +2,11 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use crate::names::Names;
+use crate::names::NameList;
 
 /// Why an entry is not packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Why {
+pub enum OmitReason {
     /// Build output, version control data or a secret.
     Never,
     /// A name that the peer must refuse.
@@ -21,8 +21,8 @@ pub enum Why {
     Empty,
 }
 
-impl Why {
-    fn told(self) -> &'static str {
+impl OmitReason {
+    fn label(self) -> &'static str {
         match self {
             Self::Never => "never sent",
             Self::Name => "names that cannot be sent",
@@ -34,12 +34,12 @@ impl Why {
     }
 }
 
-/// Entries that are not packed, by [`Why`].
+/// Entries that are not packed, by [`OmitReason`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Omitted(BTreeMap<Why, Names>);
+pub struct OmittedEntries(BTreeMap<OmitReason, NameList>);
 
-impl Omitted {
-    pub(crate) fn add(&mut self, why: Why, name: impl FnOnce() -> String) {
+impl OmittedEntries {
+    pub(crate) fn add(&mut self, why: OmitReason, name: impl FnOnce() -> String) {
         self.0.entry(why).or_default().add(name);
     }
 
@@ -49,16 +49,16 @@ impl Omitted {
     }
 
     /// Returns the number of entries omitted for this reason.
-    pub fn count(&self, why: Why) -> usize {
-        self.0.get(&why).map_or(0, Names::count)
+    pub fn count(&self, why: OmitReason) -> usize {
+        self.0.get(&why).map_or(0, NameList::count)
     }
 }
 
-impl fmt::Display for Omitted {
+impl fmt::Display for OmittedEntries {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, (why, names)) in self.0.iter().enumerate() {
             let mark = if at == 0 { "" } else { "; " };
-            write!(f, "{mark}{}: {names}", why.told())?;
+            write!(f, "{mark}{}: {names}", why.label())?;
         }
         Ok(())
     }

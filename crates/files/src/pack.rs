@@ -14,14 +14,14 @@ use tracing::debug;
 use crate::{
     bundle::Bundle,
     digest::sha256,
-    dir::{Dir, Kind},
-    left_out,
-    limits::{Limits, MAX_DEPTH, megabytes},
-    offer::Offer,
-    omitted::{Omitted, Why},
-    tree::{BadName, Tree},
-    work::{Wanted, blocking},
-    zip::{Meta, Writer},
+    dir::{Dir, EntryKind},
+    excluded,
+    limits::{ArchiveLimits, MAX_DEPTH, megabytes},
+    offer::ArchiveOffer,
+    omitted::{OmitReason, OmittedEntries},
+    tree::{EntryNames, InvalidEntryName},
+    work::{CancelFlag, blocking},
+    zip::{ZipMeta, ZipWriter},
 };
 
 /// Why a folder could not be packed.
@@ -53,7 +53,7 @@ pub struct Packed {
     /// The archive; `None` if no file was packed.
     pub bundle: Option<Bundle>,
     /// Entries that were not packed.
-    pub omitted: Omitted,
+    pub omitted: OmittedEntries,
 }
 
 /// Packs the regular files below a folder. Links at the top level with names in `ours` are not reported as
@@ -64,16 +64,20 @@ pub struct Packed {
 /// during packing is packed with its initial size. A file that vanishes is skipped.
 ///
 /// If the future is dropped, the work ends soon. The archive's file is unnamed at all times.
-pub async fn pack(folder: &Path, limits: Limits, ours: &[OsString]) -> Result<Packed, PackError> {
+pub async fn pack(
+    folder: &Path,
+    limits: ArchiveLimits,
+    ours: &[OsString],
+) -> Result<Packed, PackError> {
     let (folder, ours) = (folder.to_owned(), ours.to_vec());
     blocking(move |wanted| {
         let root = Dir::open(&folder).map_err(PackError::Folder)?;
         let scratch = tempfile::tempfile().map_err(PackError::Archive)?;
         let mut packer = Packer {
-            zip: Writer::new(scratch, limits.archive),
-            tree: Tree::new(limits),
+            zip: ZipWriter::new(scratch, limits.archive),
+            tree: EntryNames::new(limits),
             room: limits.unpacked,
-            omitted: Omitted::default(),
+            omitted: OmittedEntries::default(),
             ours,
             limits,
             wanted,
@@ -87,14 +91,14 @@ pub async fn pack(folder: &Path, limits: Limits, ours: &[OsString]) -> Result<Pa
 }
 
 struct Packer<'a> {
-    zip: Writer,
-    tree: Tree,
+    zip: ZipWriter,
+    tree: EntryNames,
     /// Bytes left for files.
     room: u64,
-    omitted: Omitted,
+    omitted: OmittedEntries,
     ours: Vec<OsString>,
-    limits: Limits,
-    wanted: &'a Wanted,
+    limits: ArchiveLimits,
+    wanted: &'a CancelFlag,
 }
 
 impl Packer<'_> {
@@ -111,27 +115,27 @@ impl Packer<'_> {
         for name in names {
             self.wanted.check().map_err(PackError::Archive)?;
             match dir.kind(&name) {
-                Ok(Some(Kind::File)) if left_out::file(&name) => {
-                    self.omit(Why::Never, path, &name, "");
+                Ok(Some(EntryKind::File)) if excluded::file(&name) => {
+                    self.omit(OmitReason::Never, path, &name, "");
                 }
-                Ok(Some(Kind::File)) => self.file(dir, path, &name)?,
-                Ok(Some(Kind::Folder)) if left_out::is_passed_over(&name) => {}
-                Ok(Some(Kind::Folder)) if left_out::folder(&name) => {
-                    self.omit(Why::Never, path, &name, "/");
+                Ok(Some(EntryKind::File)) => self.file(dir, path, &name)?,
+                Ok(Some(EntryKind::Folder)) if excluded::is_silently_excluded(&name) => {}
+                Ok(Some(EntryKind::Folder)) if excluded::folder(&name) => {
+                    self.omit(OmitReason::Never, path, &name, "/");
                 }
-                Ok(Some(Kind::Folder)) => self.inner(dir, path, &name, depth)?,
-                Ok(Some(Kind::Link)) if path.is_empty() && self.ours.contains(&name) => {}
-                Ok(Some(Kind::Link)) => self.omit(Why::Link, path, &name, ""),
-                Ok(Some(Kind::Other)) => self.omit(Why::Special, path, &name, ""),
+                Ok(Some(EntryKind::Folder)) => self.subfolder(dir, path, &name, depth)?,
+                Ok(Some(EntryKind::Link)) if path.is_empty() && self.ours.contains(&name) => {}
+                Ok(Some(EntryKind::Link)) => self.omit(OmitReason::Link, path, &name, ""),
+                Ok(Some(EntryKind::Other)) => self.omit(OmitReason::Special, path, &name, ""),
                 // The entry has vanished.
                 Ok(None) => {}
-                Err(error) => self.leave_out(Why::Unreadable, path, &name, &error),
+                Err(error) => self.leave_out(OmitReason::Unreadable, path, &name, &error),
             }
         }
         Ok(())
     }
 
-    fn inner(
+    fn subfolder(
         &mut self,
         dir: &Dir,
         path: &str,
@@ -139,11 +143,11 @@ impl Packer<'_> {
         depth: usize,
     ) -> Result<(), PackError> {
         let Some(text) = name.to_str() else {
-            self.leave_out(Why::Name, path, name, &"is no UTF-8");
+            self.leave_out(OmitReason::Name, path, name, &"is no UTF-8");
             return Ok(());
         };
         if depth == MAX_DEPTH {
-            self.leave_out(Why::Name, path, name, &BadName::Deep);
+            self.leave_out(OmitReason::Name, path, name, &InvalidEntryName::Deep);
             return Ok(());
         }
         let opened = dir
@@ -151,14 +155,14 @@ impl Packer<'_> {
             .and_then(|inner| inner.names().map(|names| (inner, names)));
         match opened {
             Ok((_, names)) if names.is_empty() => {
-                self.omit(Why::Empty, path, name, "/");
+                self.omit(OmitReason::Empty, path, name, "/");
                 Ok(())
             }
             Ok((inner, names)) => self.folder(&inner, names, &format!("{path}{text}/"), depth + 1),
             // The folder has vanished or was replaced.
             Err(error) if is_gone(&error) => Ok(()),
             Err(error) => {
-                self.leave_out(Why::Unreadable, path, name, &error);
+                self.leave_out(OmitReason::Unreadable, path, name, &error);
                 Ok(())
             }
         }
@@ -174,20 +178,20 @@ impl Packer<'_> {
         let (file, meta) = match opened {
             Ok(opened) => opened,
             Err(error) => {
-                self.leave_out(Why::Unreadable, path, name, &error);
+                self.leave_out(OmitReason::Unreadable, path, name, &error);
                 return Ok(());
             }
         };
         let Some(text) = name.to_str() else {
-            self.leave_out(Why::Name, path, name, &"is no UTF-8");
+            self.leave_out(OmitReason::Name, path, name, &"is no UTF-8");
             return Ok(());
         };
         let full = format!("{path}{text}");
         match self.tree.file(&full) {
             Ok(()) => self.add(full, file, &meta),
-            Err(BadName::TooMany) => Err(PackError::TooManyFiles(self.limits.files)),
+            Err(InvalidEntryName::TooMany) => Err(PackError::TooManyFiles(self.limits.files)),
             Err(why) => {
-                self.leave_out(Why::Name, path, name, &why);
+                self.leave_out(OmitReason::Name, path, name, &why);
                 Ok(())
             }
         }
@@ -199,11 +203,11 @@ impl Packer<'_> {
             .room
             .checked_sub(size)
             .ok_or(PackError::TooMuch(self.limits.unpacked))?;
-        let told = Meta {
+        let told = ZipMeta {
             changed: meta.mtime(),
             is_executable: meta.permissions().mode() & 0o111 != 0,
         };
-        let mut content = Content {
+        let mut content = SourceReader {
             // Bounded, because a file being written may never end.
             file: file.take(size),
             wanted: self.wanted,
@@ -233,7 +237,7 @@ impl Packer<'_> {
         }
         let file = zip.finish().map_err(|error| writing(error, limits))?;
         let (hash, size) = sha256(&file, wanted).map_err(PackError::Archive)?;
-        let offer = Offer::new(size, hash, tree.files());
+        let offer = ArchiveOffer::new(size, hash, tree.files());
         Ok(Packed {
             bundle: Some(Bundle::new(file, offer)),
             omitted,
@@ -241,13 +245,19 @@ impl Packer<'_> {
     }
 
     /// Omits an entry for a general reason. `mark` is a slash for a folder.
-    fn omit(&mut self, why: Why, path: &str, name: &OsStr, mark: &str) {
+    fn omit(&mut self, why: OmitReason, path: &str, name: &OsStr, mark: &str) {
         let named = || format!("{:?}", format!("{path}{}{mark}", name.display()));
         self.omitted.add(why, named);
     }
 
     /// Omits an entry for a specific reason.
-    fn leave_out(&mut self, kind: Why, path: &str, name: &OsStr, why: &dyn std::fmt::Display) {
+    fn leave_out(
+        &mut self,
+        kind: OmitReason,
+        path: &str,
+        name: &OsStr,
+        why: &dyn std::fmt::Display,
+    ) {
         let named = || format!("{:?} ({why})", format!("{path}{}", name.display()));
         debug!(name = named(), "a file is not packed");
         self.omitted.add(kind, named);
@@ -265,7 +275,7 @@ fn is_gone(error: &io::Error) -> bool {
     )
 }
 
-fn writing(error: io::Error, limits: Limits) -> PackError {
+fn writing(error: io::Error, limits: ArchiveLimits) -> PackError {
     match error.kind() {
         io::ErrorKind::FileTooLarge => PackError::TooLarge(limits.archive),
         _ => PackError::Archive(error),
@@ -273,13 +283,13 @@ fn writing(error: io::Error, limits: Limits) -> PackError {
 }
 
 /// Reader that stores a read error: the zip writer cannot distinguish read errors from write errors.
-struct Content<'a> {
+struct SourceReader<'a> {
     file: Take<File>,
-    wanted: &'a Wanted,
+    wanted: &'a CancelFlag,
     failure: Option<io::Error>,
 }
 
-impl Read for Content<'_> {
+impl Read for SourceReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.wanted.check()?;
         match self.file.read(buffer) {

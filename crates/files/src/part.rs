@@ -22,8 +22,8 @@ use crate::{
     archive::Archive,
     digest::sha256,
     dir::{Dir, starts_with},
-    limits::{Limits, megabytes},
-    offer::{BadOffer, Offer},
+    limits::{ArchiveLimits, megabytes},
+    offer::{ArchiveOffer, InvalidArchiveOffer},
     work::blocking,
 };
 
@@ -36,12 +36,12 @@ const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 const TRIES: usize = 20;
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Why a [`Part`] cannot be received.
+/// Why a [`ArchivePart`] cannot be received.
 #[derive(Debug, thiserror::Error)]
 pub enum PartError {
-    /// The [`Offer`] is invalid.
+    /// The [`ArchiveOffer`] is invalid.
     #[error(transparent)]
-    Offer(#[from] BadOffer),
+    Offer(#[from] InvalidArchiveOffer),
     /// The offered archive is too large.
     #[error("the archive has more than {}, which is the limit", megabytes(*.0))]
     TooLarge(u64),
@@ -72,19 +72,23 @@ pub enum PartError {
 
 /// A partially received archive; becomes an [`Archive`] with [`finish`](Self::finish).
 #[derive(Debug)]
-pub struct Part {
+pub struct ArchivePart {
     folder: Arc<Dir>,
     name: String,
     /// Open file, which holds the lock.
     file: tokio::fs::File,
     received: u64,
-    offer: Offer,
+    offer: ArchiveOffer,
 }
 
-impl Part {
-    /// Opens the part of an [`Offer`], with the bytes already in the folder. The folder is created for the owner
+impl ArchivePart {
+    /// Opens the part of an [`ArchiveOffer`], with the bytes already in the folder. The folder is created for the owner
     /// only.
-    pub async fn open(folder: &Path, offer: &Offer, limits: Limits) -> Result<Self, PartError> {
+    pub async fn open(
+        folder: &Path,
+        offer: &ArchiveOffer,
+        limits: ArchiveLimits,
+    ) -> Result<Self, PartError> {
         offer.check()?;
         if offer.zip_size > limits.archive {
             return Err(PartError::TooLarge(limits.archive));
@@ -117,7 +121,7 @@ impl Part {
     }
 
     /// Returns the offer.
-    pub fn offer(&self) -> &Offer {
+    pub fn offer(&self) -> &ArchiveOffer {
         &self.offer
     }
 
@@ -153,7 +157,7 @@ impl Part {
 
     /// Returns how many bytes of an offer's archive are in the folder. The archive may be in the course of
     /// being received.
-    pub async fn received_in(folder: &Path, offer: &Offer) -> Result<u64, PartError> {
+    pub async fn received_in(folder: &Path, offer: &ArchiveOffer) -> Result<u64, PartError> {
         offer.check()?;
         let file = folder.join(name_of(offer));
         match tokio::fs::symlink_metadata(file).await {
@@ -194,7 +198,7 @@ impl Part {
     }
 }
 
-/// Removes the parts in a folder that had no progress for a day. [`Part::open`] does the same.
+/// Removes the parts in a folder that had no progress for a day. [`ArchivePart::open`] does the same.
 pub async fn sweep_parts(folder: &Path) -> io::Result<()> {
     let folder = folder.to_owned();
     blocking(move |_| match Dir::open(&folder) {
@@ -215,7 +219,7 @@ fn sweep_in(folder: &Dir) -> io::Result<()> {
         };
         let changed = file.metadata()?.modified()?;
         let age = SystemTime::now().duration_since(changed);
-        if age.is_ok_and(|age| age > KEPT) && take(&file)? {
+        if age.is_ok_and(|age| age > KEPT) && try_lock(&file)? {
             folder.remove(&name)?;
         }
     }
@@ -223,7 +227,7 @@ fn sweep_in(folder: &Dir) -> io::Result<()> {
 }
 
 /// Returns the file name for a validated offer.
-fn name_of(offer: &Offer) -> String {
+fn name_of(offer: &ArchiveOffer) -> String {
     let hash = offer.zip_sha256.to_ascii_lowercase();
     format!("{PREFIX}{hash}-{}", offer.zip_size)
 }
@@ -240,7 +244,7 @@ async fn lock(folder: &Arc<Dir>, name: &str) -> Result<File, PartError> {
         let tried = blocking(move |_| {
             let file = folder.open_or_create(&name)?;
             // The previous holder may have removed the file before this lock succeeded.
-            let is_ours = take(&file)? && folder.is_name_of(&name, &file)?;
+            let is_ours = try_lock(&file)? && folder.is_name_of(&name, &file)?;
             Ok::<_, io::Error>(is_ours.then_some(file))
         });
         if let Some(file) = tried.await?? {
@@ -252,7 +256,7 @@ async fn lock(folder: &Arc<Dir>, name: &str) -> Result<File, PartError> {
 }
 
 /// Locks a file; returns `false` if locked elsewhere. The lock ends when the file is closed.
-fn take(file: &File) -> io::Result<bool> {
+fn try_lock(file: &File) -> io::Result<bool> {
     match file.try_lock() {
         Ok(()) => Ok(true),
         Err(TryLockError::WouldBlock) => Ok(false),

@@ -10,6 +10,7 @@ mod candidates;
 mod channel;
 mod connect;
 mod drive;
+mod in_flight;
 mod peer;
 mod queue;
 mod sdp;
@@ -18,7 +19,6 @@ mod sockets;
 mod stun;
 #[cfg(test)]
 mod tests;
-mod under_way;
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -27,14 +27,14 @@ pub use self::candidates::ice_server_urls;
 pub use self::channel::RtcChannel;
 pub use self::connect::{answer, call};
 pub use self::sdp::{offset_of, with_offset};
-pub use self::signalling::{Kind, OtherSignal, Signalling};
+pub use self::signalling::{OtherSignal, SignalKind, Signalling};
 
 /// Label of the data channel; part of the wire format.
 pub const LABEL: &str = "file-transfer";
 
 /// Options of [`call`] and [`answer`].
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct RtcOptions {
     /// URLs of ICE servers. Only `stun:` is used; see [`ice_server_urls`].
     pub ice_servers: Vec<String>,
     /// Offset at which the caller resumes: asks the sender to start at this byte. Ignored for the answering
@@ -46,7 +46,7 @@ pub struct Options {
     pub patience: Duration,
 }
 
-impl Default for Options {
+impl Default for RtcOptions {
     fn default() -> Self {
         Self {
             ice_servers: Vec::new(),

@@ -10,8 +10,8 @@ use tokio::time::timeout;
 use crate::{
     archive::Archive,
     bundle::Bundle,
-    channel::{Channel, ChannelError, Frame},
-    part::{Part, PartError},
+    channel::{Channel, ChannelError, ChannelFrame},
+    part::{ArchivePart, PartError},
 };
 
 /// How long the peer may stay silent.
@@ -42,7 +42,7 @@ pub enum TransferError {
 /// Text messages of the protocol.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Text<'a> {
+enum TransferText<'a> {
     Header {
         #[serde(borrow)]
         transfer_id: std::borrow::Cow<'a, str>,
@@ -68,35 +68,35 @@ pub async fn send(
 ) -> Result<(), TransferError> {
     let total = bundle.size();
     let offset = if offset > total { 0 } else { offset };
-    let header = Text::Header {
+    let header = TransferText::Header {
         transfer_id: bundle.offer().transfer_id.as_str().into(),
         zip_size: total,
         offset,
     };
-    patient(channel.send(text(&header)?)).await?;
+    with_timeout(channel.send(text(&header)?)).await?;
     let mut pieces = bundle.pieces(offset);
     let mut done = offset;
     progress(done, total);
     while let Some(piece) = pieces.next().await? {
         done += piece.len() as u64;
-        patient(channel.send(Frame::Binary(piece))).await?;
+        with_timeout(channel.send(ChannelFrame::Binary(piece))).await?;
         progress(done, total);
     }
-    patient(channel.send(text(&Text::Complete)?)).await?;
-    patient(channel.finish()).await
+    with_timeout(channel.send(text(&TransferText::Complete)?)).await?;
+    with_timeout(channel.finish()).await
 }
 
-/// Receives a [`Part`], or the rest of it, and returns the verified [`Archive`]. `progress` receives the
+/// Receives a [`ArchivePart`], or the rest of it, and returns the verified [`Archive`]. `progress` receives the
 /// bytes stored and the total.
 ///
 /// Bytes received before an interruption stay for the next attempt. Content that differs from the offer is
 /// removed.
 pub async fn receive(
     channel: &mut impl Channel,
-    mut part: Part,
+    mut part: ArchivePart,
     progress: impl Fn(u64, u64) + Send,
 ) -> Result<Archive, TransferError> {
-    match take(channel, &mut part, progress).await {
+    match receive_messages(channel, &mut part, progress).await {
         Ok(()) => Ok(part.finish().await?),
         Err(error) => {
             // The next attempt continues from the flushed bytes.
@@ -107,35 +107,35 @@ pub async fn receive(
 }
 
 /// Receives messages up to the end marker.
-async fn take(
+async fn receive_messages(
     channel: &mut impl Channel,
-    part: &mut Part,
+    part: &mut ArchivePart,
     progress: impl Fn(u64, u64) + Send,
 ) -> Result<(), TransferError> {
     let total = part.offer().zip_size;
     let mut has_begun = false;
     let mut skipped = 0;
     loop {
-        let Some(frame) = patient(channel.recv()).await? else {
+        let Some(frame) = with_timeout(channel.recv()).await? else {
             return Err(ChannelError::Cut("it was closed before the end".to_owned()).into());
         };
         let known = match &frame {
-            Frame::Binary(bytes) if !has_begun && !bytes.is_empty() => {
+            ChannelFrame::Binary(bytes) if !has_begun && !bytes.is_empty() => {
                 return Err(TransferError::Protocol("sent bytes before their header"));
             }
-            Frame::Binary(bytes) if bytes.is_empty() => None,
-            Frame::Binary(bytes) => {
+            ChannelFrame::Binary(bytes) if bytes.is_empty() => None,
+            ChannelFrame::Binary(bytes) => {
                 part.append(bytes).await?;
                 progress(part.received(), total);
                 continue;
             }
-            Frame::Text(text) => read(text)?,
+            ChannelFrame::Text(text) => read(text)?,
         };
         match known {
-            Some(Text::Header { .. }) if has_begun => {
+            Some(TransferText::Header { .. }) if has_begun => {
                 return Err(TransferError::Protocol("sent two headers"));
             }
-            Some(Text::Header {
+            Some(TransferText::Header {
                 transfer_id,
                 zip_size,
                 offset,
@@ -152,8 +152,8 @@ async fn take(
                 has_begun = true;
                 progress(part.received(), total);
             }
-            Some(Text::Complete) if has_begun => return Ok(()),
-            Some(Text::Complete) => {
+            Some(TransferText::Complete) if has_begun => return Ok(()),
+            Some(TransferText::Complete) => {
                 return Err(TransferError::Protocol("ended before it began"));
             }
             None if skipped == MAX_SKIPPED => {
@@ -165,7 +165,7 @@ async fn take(
 }
 
 /// Starts at the header's offset.
-async fn begin(part: &mut Part, offset: u64) -> Result<(), TransferError> {
+async fn begin(part: &mut ArchivePart, offset: u64) -> Result<(), TransferError> {
     match offset {
         0 if part.received() > 0 => Ok(part.restart().await?),
         offset if offset == part.received() => Ok(()),
@@ -174,13 +174,13 @@ async fn begin(part: &mut Part, offset: u64) -> Result<(), TransferError> {
 }
 
 /// Parses a text message; `None` if unknown.
-fn read(text: &str) -> Result<Option<Text<'_>>, TransferError> {
+fn read(text: &str) -> Result<Option<TransferText<'_>>, TransferError> {
     #[derive(Deserialize)]
-    struct Kind<'a> {
+    struct TextKind<'a> {
         #[serde(borrow, rename = "type")]
         kind: std::borrow::Cow<'a, str>,
     }
-    let kind = serde_json::from_str::<Kind<'_>>(text);
+    let kind = serde_json::from_str::<TextKind<'_>>(text);
     if !kind.is_ok_and(|it| it.kind == "header" || it.kind == "complete") {
         return Ok(None);
     }
@@ -189,11 +189,11 @@ fn read(text: &str) -> Result<Option<Text<'_>>, TransferError> {
         .map_err(|_| TransferError::Protocol("sent a header that cannot be read"))
 }
 
-fn text(text: &Text<'_>) -> io::Result<Frame> {
-    Ok(Frame::Text(serde_json::to_string(text)?))
+fn text(text: &TransferText<'_>) -> io::Result<ChannelFrame> {
+    Ok(ChannelFrame::Text(serde_json::to_string(text)?))
 }
 
-async fn patient<T>(
+async fn with_timeout<T>(
     step: impl Future<Output = Result<T, ChannelError>>,
 ) -> Result<T, TransferError> {
     match timeout(PATIENCE, step).await {

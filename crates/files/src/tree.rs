@@ -3,11 +3,11 @@
 
 use std::collections::{HashMap, hash_map::Entry};
 
-use crate::limits::{Limits, MAX_DEPTH, MAX_NAME};
+use crate::limits::{ArchiveLimits, MAX_DEPTH, MAX_NAME};
 
 /// Why a name is not allowed in an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum BadName {
+pub enum InvalidEntryName {
     /// The name is empty.
     #[error("is empty")]
     Empty,
@@ -51,15 +51,15 @@ pub enum BadName {
 /// Names that differ only in case are distinct, as on most systems that agents run on. On a system without
 /// case sensitivity, the second file fails with a conflict when it is moved to its final path.
 #[derive(Debug)]
-pub(crate) struct Tree {
+pub(crate) struct EntryNames {
     max: u64,
     files: u64,
     folders: u64,
-    names: HashMap<String, Node>,
+    names: HashMap<String, EntryNode>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Node {
+enum EntryNode {
     File,
     Folder {
         /// Whether the archive lists the folder itself, or only its content.
@@ -67,8 +67,8 @@ enum Node {
     },
 }
 
-impl Tree {
-    pub(crate) fn new(limits: Limits) -> Self {
+impl EntryNames {
+    pub(crate) fn new(limits: ArchiveLimits) -> Self {
         Self {
             max: limits.files,
             files: 0,
@@ -83,77 +83,79 @@ impl Tree {
     }
 
     /// Adds the path of a file.
-    pub(crate) fn file(&mut self, name: &str) -> Result<(), BadName> {
+    pub(crate) fn file(&mut self, name: &str) -> Result<(), InvalidEntryName> {
         check(name)?;
         match self.names.get(name) {
-            Some(Node::File) => return Err(BadName::Twice),
-            Some(Node::Folder { .. }) => return Err(BadName::FileAndFolder),
-            None if self.files == self.max => return Err(BadName::TooMany),
+            Some(EntryNode::File) => return Err(InvalidEntryName::Twice),
+            Some(EntryNode::Folder { .. }) => return Err(InvalidEntryName::FileAndFolder),
+            None if self.files == self.max => return Err(InvalidEntryName::TooMany),
             None => {}
         }
         self.folders_of(name)?;
-        self.names.insert(name.to_owned(), Node::File);
+        self.names.insert(name.to_owned(), EntryNode::File);
         self.files += 1;
         Ok(())
     }
 
     /// Adds the path of a folder, without trailing slash.
-    pub(crate) fn folder(&mut self, name: &str) -> Result<(), BadName> {
+    pub(crate) fn folder(&mut self, name: &str) -> Result<(), InvalidEntryName> {
         check(name)?;
         self.folders_of(name)?;
         self.enter(name, true)
     }
 
-    fn folders_of(&mut self, name: &str) -> Result<(), BadName> {
+    fn folders_of(&mut self, name: &str) -> Result<(), InvalidEntryName> {
         for (at, _) in name.match_indices('/') {
             self.enter(&name[..at], false)?;
         }
         Ok(())
     }
 
-    fn enter(&mut self, name: &str, is_named: bool) -> Result<(), BadName> {
+    fn enter(&mut self, name: &str, is_named: bool) -> Result<(), InvalidEntryName> {
         match self.names.entry(name.to_owned()) {
-            Entry::Vacant(_) if self.folders == self.max => return Err(BadName::TooMany),
+            Entry::Vacant(_) if self.folders == self.max => return Err(InvalidEntryName::TooMany),
             Entry::Vacant(place) => {
-                place.insert(Node::Folder { is_named });
+                place.insert(EntryNode::Folder { is_named });
                 self.folders += 1;
             }
             Entry::Occupied(mut known) => match known.get_mut() {
-                Node::File => return Err(BadName::FileAndFolder),
-                Node::Folder { is_named: true } if is_named => return Err(BadName::Twice),
-                Node::Folder { is_named: known } => *known |= is_named,
+                EntryNode::File => return Err(InvalidEntryName::FileAndFolder),
+                EntryNode::Folder { is_named: true } if is_named => {
+                    return Err(InvalidEntryName::Twice);
+                }
+                EntryNode::Folder { is_named: known } => *known |= is_named,
             },
         }
         Ok(())
     }
 }
 
-/// Validates a single path, independent of a [`Tree`].
-pub(crate) fn check(name: &str) -> Result<(), BadName> {
+/// Validates a single path, independent of a [`EntryNames`].
+pub(crate) fn check(name: &str) -> Result<(), InvalidEntryName> {
     if name.is_empty() {
-        return Err(BadName::Empty);
+        return Err(InvalidEntryName::Empty);
     }
     if name.chars().any(char::is_control) {
-        return Err(BadName::Control);
+        return Err(InvalidEntryName::Control);
     }
     if name.contains('\\') {
-        return Err(BadName::Backslash);
+        return Err(InvalidEntryName::Backslash);
     }
     let bytes = name.as_bytes();
     if bytes[0] == b'/' {
-        return Err(BadName::Absolute);
+        return Err(InvalidEntryName::Absolute);
     }
     if bytes[0].is_ascii_alphabetic() && bytes.get(1) == Some(&b':') {
-        return Err(BadName::Drive);
+        return Err(InvalidEntryName::Drive);
     }
     for (at, part) in name.split('/').enumerate() {
         if at > MAX_DEPTH {
-            return Err(BadName::Deep);
+            return Err(InvalidEntryName::Deep);
         }
         match part {
-            "" | "." | ".." => return Err(BadName::Leading),
-            _ if part.len() > MAX_NAME => return Err(BadName::Long),
-            _ if part.eq_ignore_ascii_case(".git") => return Err(BadName::Git),
+            "" | "." | ".." => return Err(InvalidEntryName::Leading),
+            _ if part.len() > MAX_NAME => return Err(InvalidEntryName::Long),
+            _ if part.eq_ignore_ascii_case(".git") => return Err(InvalidEntryName::Git),
             _ => {}
         }
     }

@@ -8,23 +8,23 @@ mod staging;
 use std::{fs::File, io, path::Path};
 
 use self::{
-    place::{Plan, put},
-    staging::{Made, Staging},
+    place::{PlacementPlan, move_all},
+    staging::{CreatedFolders, Staging},
 };
 use crate::{
     archive::Archive,
     dir::Dir,
-    limits::Limits,
+    limits::ArchiveLimits,
     names::{NAMED, list},
-    work::{Wanted, blocking},
-    zip::{self, BadArchive, Broken, Entry},
+    work::{CancelFlag, blocking},
+    zip::{self, ContentError, InvalidArchive, ZipEntry},
 };
 
 pub(crate) use self::staging::PREFIX as STAGING;
 
 /// Handling of a file that exists already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Clash {
+pub enum ConflictPolicy {
     /// Keeps the existing file. Unless its content is equal, nothing is unpacked.
     Refuse,
     /// Replaces the existing file. A link is replaced itself, not its target; a folder is never replaced.
@@ -45,7 +45,7 @@ pub struct Unpacked {
 pub enum UnpackError {
     /// The archive is invalid.
     #[error("the archive is refused: {0}")]
-    Refused(#[from] BadArchive),
+    Refused(#[from] InvalidArchive),
     /// The content of a file does not match the archive's directory.
     #[error("the archive is refused: {name:?} {why}")]
     Content {
@@ -74,8 +74,8 @@ pub enum UnpackError {
 pub async fn unpack(
     archive: &Archive,
     into: &Path,
-    clash: Clash,
-    limits: Limits,
+    clash: ConflictPolicy,
+    limits: ArchiveLimits,
 ) -> Result<Unpacked, UnpackError> {
     let (file, offered, into) = (archive.file(), archive.file_count(), into.to_owned());
     blocking(move |wanted| unpack_file(&file, offered, &into, clash, limits, wanted)).await?
@@ -86,14 +86,14 @@ pub(crate) fn unpack_file(
     file: &File,
     offered: u64,
     into: &Path,
-    clash: Clash,
-    limits: Limits,
-    wanted: &Wanted,
+    clash: ConflictPolicy,
+    limits: ArchiveLimits,
+    wanted: &CancelFlag,
 ) -> Result<Unpacked, UnpackError> {
     let entries = zip::read(file, offered, limits)?;
-    let made = Made::folder(into)?;
+    let made = CreatedFolders::folder(into)?;
     let root = Dir::open(into)?;
-    let plan = Plan::of(&root, &entries, clash)?;
+    let plan = PlacementPlan::of(&root, &entries, clash)?;
     let staging = Staging::new(&root)?;
     for (at, entry) in entries.iter().enumerate() {
         if !entry.is_folder {
@@ -103,7 +103,7 @@ pub(crate) fn unpack_file(
     plan.compare(&root, staging.dir(), &entries, wanted)?;
     // Last point for cancellation: moving is short and always runs to its end.
     wanted.check()?;
-    put(&root, staging.dir(), &entries, &plan)?;
+    move_all(&root, staging.dir(), &entries, &plan)?;
     made.keep();
     Ok(unpacked(entries))
 }
@@ -111,14 +111,14 @@ pub(crate) fn unpack_file(
 /// Creates one file in the staging folder.
 fn stage(
     archive: &File,
-    entry: &Entry,
+    entry: &ZipEntry,
     staging: &Dir,
     at: usize,
-    wanted: &Wanted,
+    wanted: &CancelFlag,
 ) -> Result<(), UnpackError> {
-    let file = staging.create_shown(&at.to_string(), entry.is_executable)?;
+    let file = staging.create_shared(&at.to_string(), entry.is_executable)?;
     zip::copy(archive, entry, &file, wanted).map_err(|why| match why {
-        Broken::Io(error) => UnpackError::Folder(error),
+        ContentError::Io(error) => UnpackError::Folder(error),
         why => UnpackError::Content {
             name: entry.name.clone(),
             why: why.to_string(),
@@ -131,7 +131,7 @@ fn stage(
     Ok(())
 }
 
-fn unpacked(entries: Vec<Entry>) -> Unpacked {
+fn unpacked(entries: Vec<ZipEntry>) -> Unpacked {
     let bytes = entries.iter().map(|entry| entry.unpacked).sum();
     let files = entries.into_iter().filter(|entry| !entry.is_folder);
     Unpacked {
@@ -140,7 +140,7 @@ fn unpacked(entries: Vec<Entry>) -> Unpacked {
     }
 }
 
-fn in_the_way(mut names: Vec<String>) -> UnpackError {
+fn conflict_error(mut names: Vec<String>) -> UnpackError {
     let more = names.len().saturating_sub(NAMED);
     names.truncate(NAMED);
     UnpackError::InTheWay { names, more }

@@ -10,9 +10,9 @@ use std::{
 
 /// Cancellation flag of blocking work, set when the waiting future is dropped.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Wanted(Arc<AtomicBool>);
+pub(crate) struct CancelFlag(Arc<AtomicBool>);
 
-impl Wanted {
+impl CancelFlag {
     /// Returns an error once the work is cancelled; called between pieces of the work.
     pub(crate) fn check(&self) -> io::Result<()> {
         if self.0.load(Ordering::Relaxed) {
@@ -23,10 +23,10 @@ impl Wanted {
     }
 }
 
-/// Sets the cancellation flag ([`Wanted`]) on drop.
-struct Waiting(Wanted);
+/// Sets the cancellation flag ([`CancelFlag`]) on drop.
+struct CancelOnDrop(CancelFlag);
 
-impl Drop for Waiting {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.0.store(true, Ordering::Relaxed);
     }
@@ -34,10 +34,10 @@ impl Drop for Waiting {
 
 /// Runs blocking work and waits for its result.
 pub(crate) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce(&Wanted) -> T + Send + 'static,
+    work: impl FnOnce(&CancelFlag) -> T + Send + 'static,
 ) -> io::Result<T> {
-    let wanted = Wanted::default();
-    let _waiting = Waiting(wanted.clone());
+    let wanted = CancelFlag::default();
+    let _waiting = CancelOnDrop(wanted.clone());
     tokio::task::spawn_blocking(move || work(&wanted))
         .await
         .map_err(io::Error::other)

@@ -9,11 +9,11 @@ mod content;
 mod directory;
 mod writer;
 
-pub use self::directory::BadArchive;
+pub use self::directory::InvalidArchive;
 pub(crate) use self::{
-    content::{Broken, copy},
-    directory::{Entry, read},
-    writer::{Meta, Writer},
+    content::{ContentError, copy},
+    directory::{ZipEntry, read},
+    writer::{ZipMeta, ZipWriter},
 };
 
 /// Signatures of the records.

@@ -18,7 +18,7 @@ const FILE: &str = "address";
 
 /// Address under which local commands reach a hub.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Address {
+pub struct LocalHubAddress {
     /// URL of the hub.
     pub url: String,
     /// Fingerprint of the hub's CA or certificate, for hubs with TLS. The file is as private as the hub's
@@ -29,16 +29,16 @@ pub struct Address {
 
 /// Address file of a running hub. Dropping the value removes the file.
 #[derive(Debug)]
-pub struct Published {
+pub struct AddressFile {
     path: PathBuf,
     /// Keeps the lock.
     #[allow(dead_code, reason = "it is kept open")]
     file: File,
 }
 
-impl Published {
+impl AddressFile {
     /// Writes the file, and replaces a leftover of an earlier hub.
-    pub fn new(data_dir: &Path, address: &Address) -> io::Result<Self> {
+    pub fn new(data_dir: &Path, address: &LocalHubAddress) -> io::Result<Self> {
         let path = data_dir.join(FILE);
         Ok(Self {
             file: write(&path, address)?,
@@ -47,14 +47,14 @@ impl Published {
     }
 
     /// Replaces the address. The rename is atomic: commands read either the old or the new address.
-    pub fn change(&mut self, address: &Address) -> io::Result<()> {
+    pub fn replace(&mut self, address: &LocalHubAddress) -> io::Result<()> {
         self.file = write(&self.path, address)?;
         Ok(())
     }
 }
 
 /// Writes the file under a temporary name, locked and complete, and then renames the file.
-fn write(path: &Path, address: &Address) -> io::Result<File> {
+fn write(path: &Path, address: &LocalHubAddress) -> io::Result<File> {
     // Only one hub at a time uses the data directory, hence the fixed name.
     let temp = path.with_extension("new");
     match fs::remove_file(&temp) {
@@ -73,7 +73,7 @@ fn write(path: &Path, address: &Address) -> io::Result<File> {
     Ok(file)
 }
 
-impl Drop for Published {
+impl Drop for AddressFile {
     fn drop(&mut self) {
         fs::remove_file(&self.path).ok();
     }
@@ -89,11 +89,11 @@ fn lock(file: &File) -> io::Result<()> {
 
 /// Content of a data directory's address file.
 #[derive(Debug)]
-pub enum Lookup {
+pub enum AddressLookup {
     /// A hub is running.
-    Running(Found),
+    Running(LiveAddress),
     /// No hub is running. The last hub was killed and left the file.
-    LeftBehind(Address),
+    LeftBehind(LocalHubAddress),
     /// A hub may be running, but this user may not read the file.
     Unreadable(io::Error),
     /// No hub is running.
@@ -102,41 +102,43 @@ pub enum Lookup {
 
 /// Address of a running hub.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct LiveAddress {
     /// Address from the file.
-    pub address: Address,
+    pub address: LocalHubAddress,
     /// User id of the file's owner, who runs the hub.
     pub owner: u32,
 }
 
 /// Looks for the hub that runs with this data directory.
-pub fn look(data_dir: &Path) -> Lookup {
+pub fn look_up(data_dir: &Path) -> AddressLookup {
     let file = match File::open(data_dir.join(FILE)) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            return Lookup::Unreadable(error);
+            return AddressLookup::Unreadable(error);
         }
-        Err(_) => return Lookup::Nothing,
+        Err(_) => return AddressLookup::Nothing,
     };
     // Only the hub takes the exclusive lock, and before the file gets its name, so this shared attempt
     // disturbs no starting hub.
     let is_running = file.try_lock_shared().is_err();
     let Ok(owner) = file.metadata().map(|it| it.uid()) else {
-        return Lookup::Nothing;
+        return AddressLookup::Nothing;
     };
     match serde_json::from_reader(file) {
-        Ok(address) if is_running => Lookup::Running(Found { address, owner }),
-        Ok(address) => Lookup::LeftBehind(address),
-        Err(_) => Lookup::Nothing,
+        Ok(address) if is_running => AddressLookup::Running(LiveAddress { address, owner }),
+        Ok(address) => AddressLookup::LeftBehind(address),
+        Err(_) => AddressLookup::Nothing,
     }
 }
 
 /// Returns the address of the hub that runs with this data directory. `None` if no hub runs, or if this user
 /// may not read the file.
-pub fn find(data_dir: &Path) -> Option<Address> {
-    match look(data_dir) {
-        Lookup::Running(found) => Some(found.address),
-        Lookup::LeftBehind(_) | Lookup::Unreadable(_) | Lookup::Nothing => None,
+pub fn find(data_dir: &Path) -> Option<LocalHubAddress> {
+    match look_up(data_dir) {
+        AddressLookup::Running(found) => Some(found.address),
+        AddressLookup::LeftBehind(_) | AddressLookup::Unreadable(_) | AddressLookup::Nothing => {
+            None
+        }
     }
 }
 
@@ -144,8 +146,8 @@ pub fn find(data_dir: &Path) -> Option<Address> {
 mod tests {
     use super::*;
 
-    fn address(url: &str) -> Address {
-        Address {
+    fn address(url: &str) -> LocalHubAddress {
+        LocalHubAddress {
             url: url.to_owned(),
             certificate: None,
         }
@@ -156,7 +158,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(find(dir.path()), None);
         let first = address("http://127.0.0.1:1");
-        let published = Published::new(dir.path(), &first).unwrap();
+        let published = AddressFile::new(dir.path(), &first).unwrap();
         assert_eq!(find(dir.path()), Some(first));
         drop(published);
         assert_eq!(find(dir.path()), None);
@@ -169,15 +171,15 @@ mod tests {
         fs::write(dir.path().join(FILE), r#"{"url":"http://127.0.0.1:1"}"#).unwrap();
         fs::write(dir.path().join("address.new"), "half").unwrap();
         assert_eq!(find(dir.path()), None);
-        let Lookup::LeftBehind(left) = look(dir.path()) else {
+        let AddressLookup::LeftBehind(left) = look_up(dir.path()) else {
             panic!("it is left behind");
         };
         assert_eq!(left, address("http://127.0.0.1:1"));
         let second = address("http://127.0.0.1:2");
-        let mut published = Published::new(dir.path(), &second).unwrap();
+        let mut published = AddressFile::new(dir.path(), &second).unwrap();
         assert_eq!(find(dir.path()), Some(second));
         let third = address("http://127.0.0.1:3");
-        published.change(&third).unwrap();
+        published.replace(&third).unwrap();
         assert_eq!(find(dir.path()), Some(third));
     }
 }

@@ -1,4 +1,4 @@
-//! Assembles and starts a hub: store, core, doors, server. `jackfield serve` calls [`start`], and the testkit
+//! Assembles and starts a hub: store, core, doors, server. `jackfield enable_links` calls [`start`], and the testkit
 //! does on port 0.
 
 use std::{
@@ -14,7 +14,7 @@ use axum::Router;
 use jackfield_core::{hub::Hub, principal::Scopes, store::Store, token::Lookup};
 use jackfield_kit::{
     auth::Gatekeeper,
-    door::{self, Context, Reload, Secrets},
+    door::{self, DoorContext, ReloadSecrets, SecretStore},
     guard::{Guard, HostRules},
     outbox::Courier,
     server::{Server, ServerLimits},
@@ -27,46 +27,46 @@ use jackfield_own::proof::ProofKey;
 use jackfield_p2p::P2p;
 use jackfield_store::{
     SqliteStore,
-    secrets::{self, Secret},
+    secrets::{self, HubSecret},
 };
 use jackfield_team::Teams;
 use parking_lot::Mutex;
 use tokio::{net::TcpListener, task::JoinSet};
 
 use crate::{
-    address::{Address, Published},
+    address::{AddressFile, LocalHubAddress},
     callbacks,
-    config::{self, Config},
+    config::{self, HubConfig},
     doors::Doors,
-    exposure, files, signpost,
+    exposure, files, not_found,
 };
 
 /// Time that open connections get to close after all calls have ended.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Name of the secret file with the first administrator's token, for hubs that require tokens.
 pub const ADMIN_TOKEN: &str = "admin-token";
 
 /// A running hub.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningHub {
     /// Address that the hub listens on.
     pub addr: SocketAddr,
     /// Handle to the [`Hub`].
     pub hub: Hub,
-    config: Config,
+    config: HubConfig,
     store: Arc<SqliteStore>,
-    reload: Vec<Arc<dyn Reload>>,
+    reload: Vec<Arc<dyn ReloadSecrets>>,
     #[cfg(feature = "p2p")]
     p2p: Option<P2p>,
     tasks: Tasks,
     tls: Option<Tls>,
     /// Address file through which commands of this user find the hub; `None` if writing the file failed.
-    published: Mutex<Option<Published>>,
+    published: Mutex<Option<AddressFile>>,
     background: JoinSet<()>,
 }
 
 /// Starts a hub. The hub accepts connections when this function returns.
-pub async fn start(config: &Config) -> Result<Running> {
+pub async fn start(config: &HubConfig) -> Result<RunningHub> {
     // Bind first: a hub that cannot listen leaves no files in its data directory.
     let listener = TcpListener::bind(config.listen).await.with_context(|| {
         format!(
@@ -82,36 +82,39 @@ pub async fn start(config: &Config) -> Result<Running> {
         None => None,
     };
     let store = Arc::new(open_store(&config.data_dir)?);
-    let (outbound, key) = (callbacks::outbound(config)?, callbacks::key(config)?);
+    let (outbound, key) = (
+        callbacks::outbound(config)?,
+        callbacks::signing_key(config)?,
+    );
     let teams = Teams::open(store.clone(), config.limits.clone())
         .await
         .context("cannot read the database")?;
     let hub = teams.hub().clone();
     let proof_key = proof_key(&hub, config).await?;
-    files::serve(&hub, config, addr)?;
+    files::enable_links(&hub, config, addr)?;
     let gatekeeper = Gatekeeper::new(hub.clone(), config.trust());
     let gatekeeper = match exposure::proxy_warning(config, addr) {
         Some(warning) => gatekeeper.with_proxy_warning(warning),
         None => gatekeeper,
     };
-    let context = Context {
+    let context = DoorContext {
         gatekeeper,
         hub: hub.clone(),
         tasks: Tasks::new(),
         outbound: outbound.clone(),
         allow_private_outbound: config.allow_private_outbound,
         store: store.clone() as Arc<dyn Store>,
-        secrets: Arc::new(DataDir(config.data_dir.clone())),
-        address: door::Address {
+        secrets: Arc::new(DataDirSecrets(config.data_dir.clone())),
+        address: door::HubEndpoint {
             configured: config.listen,
             bound: addr,
-            base_url: files::base(config, addr),
+            base_url: files::base_url(config, addr),
             tls: tls.clone(),
         },
         version: env!("CARGO_PKG_VERSION"),
     };
     let doors = Doors::open(config, proof_key, teams, &context).await?;
-    let router = guarded(config, addr, doors.router)?;
+    let router = with_guard(config, addr, doors.router)?;
     let tasks = context.tasks;
     let mut courier = Courier::new(hub.clone(), outbound, key);
     for composer in doors.composers {
@@ -129,9 +132,9 @@ pub async fn start(config: &Config) -> Result<Running> {
     let sweeper = hub.clone();
     background.spawn(async move { sweeper.sweep_forever().await });
     background.spawn(async move {
-        server.run(LAST_WORDS).await;
+        server.run(CLOSE_TIMEOUT).await;
     });
-    Ok(Running {
+    Ok(RunningHub {
         addr,
         hub,
         config: config.clone(),
@@ -148,22 +151,22 @@ pub async fn start(config: &Config) -> Result<Running> {
 
 /// Adds the answer for unknown paths to `router`, and a [`Guard`] that refuses requests for other hosts and
 /// from foreign web pages.
-fn guarded(config: &Config, addr: SocketAddr, router: Router) -> Result<Router> {
+fn with_guard(config: &HubConfig, addr: SocketAddr, router: Router) -> Result<Router> {
     let rules = HostRules {
         listen: vec![addr],
         public_url: config.public_url.as_deref().map(str::parse).transpose()?,
         allowed_hosts: config.allowed_hosts.clone(),
         allowed_origins: config.allowed_origins.clone(),
     };
-    let router = router.fallback(signpost::nowhere);
+    let router = router.fallback(not_found::answer_not_found);
     Ok(router.layer(Guard::new(rules)))
 }
 
 /// Secrets of the hub, stored as files in the data directory.
 #[derive(Debug)]
-struct DataDir(PathBuf);
+struct DataDirSecrets(PathBuf);
 
-impl Secrets for DataDir {
+impl SecretStore for DataDirSecrets {
     fn load_or_create(&self, name: &str) -> io::Result<String> {
         let secret = secrets::load_or_create(&self.0, name)?;
         Ok(secret.expose().to_owned())
@@ -181,16 +184,16 @@ impl Secrets for DataDir {
 
 /// Writes the address file for commands of this user. A failure is only logged; the hub runs without the
 /// file.
-fn publish(config: &Config, addr: SocketAddr, tls: Option<&Tls>) -> Option<Published> {
-    let published = Published::new(&config.data_dir, &local_address(config, addr, tls));
+fn publish(config: &HubConfig, addr: SocketAddr, tls: Option<&Tls>) -> Option<AddressFile> {
+    let published = AddressFile::new(&config.data_dir, &local_address(config, addr, tls));
     published
         .inspect_err(|error| tracing::warn!(%error, "cannot write the hub's address into the data directory"))
         .ok()
 }
 
-fn local_address(config: &Config, addr: SocketAddr, tls: Option<&Tls>) -> Address {
+fn local_address(config: &HubConfig, addr: SocketAddr, tls: Option<&Tls>) -> LocalHubAddress {
     let addr = config::local_addr(addr);
-    Address {
+    LocalHubAddress {
         url: config.own_url(addr),
         certificate: tls.map(|tls| tls.fingerprint_at(addr.ip())),
     }
@@ -204,22 +207,23 @@ fn open_store(data_dir: &Path) -> Result<SqliteStore> {
 /// Returns the key with which the hub proves its identity to commands. A hub that needs no token from its own
 /// user has a [`ProofKey`] only if the data directory holds a valid administrator token: commands send this
 /// token, and first must know that they talk to the right hub.
-async fn proof_key(hub: &Hub, config: &Config) -> Result<Option<ProofKey>> {
+async fn proof_key(hub: &Hub, config: &HubConfig) -> Result<Option<ProofKey>> {
     let data_dir = &config.data_dir;
     // An unreadable token must not prevent the start where no token is required; `doctor` reports the
     // problem.
-    if config.trusts_everyone() && !matches!(secrets::load(data_dir, ADMIN_TOKEN), Ok(Some(_))) {
+    if config.allows_missing_token() && !matches!(secrets::load(data_dir, ADMIN_TOKEN), Ok(Some(_)))
+    {
         return Ok(None);
     }
-    let secret = first_admin(hub, data_dir).await?;
+    let secret = load_or_create_admin_token(hub, data_dir).await?;
     let works = matches!(hub.tokens().look_up(secret.expose()), Lookup::Valid(_));
-    let is_needed = !config.trusts_everyone();
+    let is_needed = !config.allows_missing_token();
     Ok((works || is_needed).then(|| ProofKey::new(secret.expose())))
 }
 
 /// Loads or creates the first administrator's token. A hub that requires tokens needs one administrator who
 /// can create further tokens.
-async fn first_admin(hub: &Hub, data_dir: &Path) -> Result<Secret> {
+async fn load_or_create_admin_token(hub: &Hub, data_dir: &Path) -> Result<HubSecret> {
     let secret = secrets::load_or_create(data_dir, ADMIN_TOKEN)
         .with_context(|| format!("cannot read or make the secret {ADMIN_TOKEN}"))?;
     if let Lookup::Unknown = hub.tokens().look_up(secret.expose()) {
@@ -237,7 +241,7 @@ async fn first_admin(hub: &Hub, data_dir: &Path) -> Result<Secret> {
     Ok(secret)
 }
 
-impl Running {
+impl RunningHub {
     /// Returns the hub's libp2p node, if the hub is a peer.
     #[cfg(feature = "p2p")]
     pub fn p2p(&self) -> Option<&P2p> {
@@ -256,7 +260,7 @@ impl Running {
         let address = local_address(&self.config, self.addr, Some(tls));
         match &mut *self.published.lock() {
             Some(published) => published
-                .change(&address)
+                .replace(&address)
                 .context("cannot write the hub's address into the data directory"),
             None => Ok(()),
         }
@@ -268,7 +272,7 @@ impl Running {
         self.hub.stop(grace).await;
         *self.published.lock() = None;
         self.tasks.stop_token().cancel();
-        self.tasks.stop(LAST_WORDS).await;
+        self.tasks.stop(CLOSE_TIMEOUT).await;
         self.background.shutdown().await;
         self.store.close();
     }

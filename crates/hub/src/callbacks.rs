@@ -8,13 +8,13 @@ use jackfield_kit::{
 };
 use jackfield_store::secrets;
 
-use crate::config::Config;
+use crate::config::HubConfig;
 
 /// Name of the secret file with the key that signs callbacks.
 pub const CALLBACK_KEY: &str = "callback-key";
 
 /// Returns the [`CallbackKey`] that signs callbacks; creates the key at the first start.
-pub fn key(config: &Config) -> Result<CallbackKey> {
+pub fn signing_key(config: &HubConfig) -> Result<CallbackKey> {
     let key = secrets::load_or_create(&config.data_dir, CALLBACK_KEY)
         .with_context(|| format!("cannot read or make the secret {CALLBACK_KEY}"))?;
     Ok(CallbackKey::new(key.expose()))
@@ -22,7 +22,7 @@ pub fn key(config: &Config) -> Result<CallbackKey> {
 
 /// Returns the client for all outbound requests. Addresses from the configuration are trusted, private ones
 /// too.
-pub fn outbound(config: &Config) -> Result<Outbound> {
+pub fn outbound(config: &HubConfig) -> Result<Outbound> {
     let typed = config.callback_base.iter();
     let rules = OutboundRules {
         allow_private: config.allow_private_outbound,

@@ -1,7 +1,7 @@
 //! Configuration of the hub. Flags override the environment, the environment overrides `jackfield.toml`, and
 //! the file overrides the defaults. Unknown keys are errors, to reveal misspelt keys.
 
-mod found;
+mod default_file;
 #[cfg(not(feature = "p2p"))]
 mod p2p;
 mod team;
@@ -13,14 +13,14 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use jackfield_bridge::Secret;
+use jackfield_bridge::SharedSecret;
 use jackfield_core::limits::Limits;
-use jackfield_kit::{auth::Trust, door::check_url, guard::is_loopback};
+use jackfield_kit::{auth::TokenlessAccess, door::check_url, guard::is_loopback};
 use serde::{Deserialize, Serialize};
 
 #[cfg(not(feature = "p2p"))]
 pub use self::p2p::P2pConfig;
-pub use self::{found::Untrusted, team::TeamConfig};
+pub use self::{default_file::UntrustedConfigFile, team::TeamConfig};
 pub use jackfield_a2a::{Config as A2aConfig, RemoteConfig};
 pub use jackfield_bridge::FilesConfig;
 #[cfg(feature = "p2p")]
@@ -56,7 +56,7 @@ pub struct TlsFiles {
 /// Settings of the hub, one field per key of `jackfield.toml`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct HubConfig {
     /// Address to listen on.
     pub listen: SocketAddr,
     /// Folder of the database and the secrets.
@@ -83,7 +83,7 @@ pub struct Config {
     /// Accepted secrets of the platform, newest first, instead of those in the data directory. Not part of
     /// the file, because other users may read the file.
     #[serde(skip)]
-    pub platform_secrets: Vec<Secret>,
+    pub platform_secrets: Vec<SharedSecret>,
     /// Log filter, in the syntax of `tracing` filters.
     pub log: String,
     /// Format of log lines.
@@ -107,7 +107,7 @@ pub struct Config {
     pub teams: Vec<TeamConfig>,
 }
 
-impl Default for Config {
+impl Default for HubConfig {
     fn default() -> Self {
         Self {
             listen: DEFAULT_LISTEN.parse().expect("the default is an address"),
@@ -137,31 +137,31 @@ impl Default for Config {
 /// Values from flags and environment, which override the file.
 #[derive(Debug, Clone, Default)]
 pub struct Overrides {
-    /// See [`Config::listen`].
+    /// See [`HubConfig::listen`].
     pub listen: Option<SocketAddr>,
-    /// See [`Config::data_dir`].
+    /// See [`HubConfig::data_dir`].
     pub data_dir: Option<PathBuf>,
-    /// See [`Config::public_url`].
+    /// See [`HubConfig::public_url`].
     pub public_url: Option<String>,
-    /// See [`Config::require_token`].
+    /// See [`HubConfig::require_token`].
     pub require_token: bool,
-    /// See [`Config::insecure`].
+    /// See [`HubConfig::insecure`].
     pub insecure: bool,
-    /// See [`Config::allow_private_outbound`].
+    /// See [`HubConfig::allow_private_outbound`].
     pub allow_private_outbound: bool,
-    /// See [`Config::platform_secrets`].
-    pub platform_secrets: Vec<Secret>,
+    /// See [`HubConfig::platform_secrets`].
+    pub platform_secrets: Vec<SharedSecret>,
     /// See [`P2pConfig::relay`].
     pub relay: bool,
-    /// See [`Config::log`].
+    /// See [`HubConfig::log`].
     pub log: Option<String>,
-    /// See [`Config::log_format`].
+    /// See [`HubConfig::log_format`].
     pub log_format: Option<LogFormat>,
 }
 
-impl Config {
+impl HubConfig {
     /// Reads the file and applies `overrides`. An explicitly named file must exist. The default file must
-    /// belong to this user, else [`Untrusted`] is returned.
+    /// belong to this user, else [`UntrustedConfigFile`] is returned.
     pub fn load(file: Option<&Path>, overrides: Overrides) -> Result<Self> {
         let here = Path::new(DEFAULT_FILE);
         let path = file.or_else(|| here.exists().then_some(here));
@@ -169,7 +169,7 @@ impl Config {
             Some(path) => {
                 let text = match file {
                     Some(_) => std::fs::read_to_string(path),
-                    None => found::read(path)?,
+                    None => default_file::read_trusted(path)?,
                 };
                 let text = text.with_context(|| format!("cannot read {}", path.display()))?;
                 Self::parse(&text).with_context(|| format!("in {}", path.display()))?
@@ -230,7 +230,7 @@ impl Config {
             }
         }
         for team in &self.teams {
-            team.team()?;
+            team.to_spec()?;
             if !ids.insert(&team.id) {
                 bail!(
                     "two of [[agent]] and [[team]] have the id {}; each needs its own",
@@ -282,21 +282,21 @@ impl Config {
     /// Returns which clients count as the owner `local` without a token. A hub with a name beyond this
     /// machine has a proxy or a tunnel in front, and forwarded requests look as if they came from this
     /// machine.
-    pub fn trust(&self) -> Trust {
+    pub fn trust(&self) -> TokenlessAccess {
         if self.insecure {
-            Trust::Everybody
+            TokenlessAccess::Everybody
         } else {
-            let is_here_only = self.listen.ip().is_loopback() && !self.is_known_elsewhere();
+            let is_here_only = self.listen.ip().is_loopback() && !self.has_remote_name();
             (is_here_only && !self.require_token).into()
         }
     }
 
-    /// Returns whether clients without a token count as the owner `local`; see [`Config::trust`].
-    pub fn trusts_everyone(&self) -> bool {
-        self.trust() != Trust::Nobody
+    /// Returns whether clients without a token count as the owner `local`; see [`HubConfig::trust`].
+    pub fn allows_missing_token(&self) -> bool {
+        self.trust() != TokenlessAccess::Nobody
     }
 
-    fn is_known_elsewhere(&self) -> bool {
+    fn has_remote_name(&self) -> bool {
         let uri = self.public_url.as_ref().map(|url| url.parse::<http::Uri>());
         let public = uri.map(|uri| uri.is_ok_and(|uri| uri.host().is_some_and(is_loopback)));
         let others = self.allowed_hosts.iter().map(|host| is_loopback(host));
@@ -339,10 +339,10 @@ mod tests {
     #[test]
     fn the_example_file_is_loaded_and_says_the_defaults() {
         let text = include_str!("../../../jackfield.example.toml");
-        let example = Config::parse(text).unwrap();
+        let example = HubConfig::parse(text).unwrap();
         assert_eq!(
             toml::to_string(&example).unwrap(),
-            toml::to_string(&Config::default()).unwrap()
+            toml::to_string(&HubConfig::default()).unwrap()
         );
     }
 
@@ -350,7 +350,7 @@ mod tests {
     fn every_key_of_the_example_is_shown_commented_or_not() {
         let text = include_str!("../../../jackfield.example.toml");
         let config: toml::Table =
-            toml::from_str(&toml::to_string(&Config::default()).unwrap()).unwrap();
+            toml::from_str(&toml::to_string(&HubConfig::default()).unwrap()).unwrap();
         let limits = config["limits"].as_table().unwrap();
         let p2p = config["p2p"].as_table().unwrap();
         let files = config["files"].as_table().unwrap();
@@ -382,9 +382,9 @@ mod tests {
     #[cfg(feature = "p2p")]
     #[test]
     fn the_silence_that_ends_words_of_peers_is_the_doors_own() {
-        let silence = Config::default().p2p.words_silence.0;
+        let silence = HubConfig::default().p2p.words_silence.0;
         assert_eq!(silence, jackfield_p2p::WORDS_SILENCE);
-        let none = Config::parse("[p2p]\nwords_silence = \"0s\"").unwrap();
+        let none = HubConfig::parse("[p2p]\nwords_silence = \"0s\"").unwrap();
         let error = none.check().unwrap_err().to_string();
         assert!(error.contains("p2p.words_silence"), "{error}");
     }
@@ -392,7 +392,7 @@ mod tests {
     #[cfg(not(feature = "p2p"))]
     #[test]
     fn a_program_without_libp2p_says_so_where_the_file_wants_it() {
-        let checked = |text| Config::parse(text).and_then(|config| config.check());
+        let checked = |text| HubConfig::parse(text).and_then(|config| config.check());
         let error = checked("[p2p]\nrelay = true").unwrap_err().to_string();
         assert!(error.contains("feature p2p"), "{error}");
         checked("").unwrap();
@@ -402,46 +402,58 @@ mod tests {
     #[test]
     fn a_hub_that_is_known_elsewhere_trusts_nobody_without_a_token() {
         for (text, trust) in [
-            ("", Trust::ThisMachine),
-            ("listen = \"[::1]:7411\"", Trust::ThisMachine),
-            ("public_url = \"http://localhost:7411\"", Trust::ThisMachine),
-            ("public_url = \"http://[::1]:7411/x\"", Trust::ThisMachine),
+            ("", TokenlessAccess::ThisMachine),
+            ("listen = \"[::1]:7411\"", TokenlessAccess::ThisMachine),
+            (
+                "public_url = \"http://localhost:7411\"",
+                TokenlessAccess::ThisMachine,
+            ),
+            (
+                "public_url = \"http://[::1]:7411/x\"",
+                TokenlessAccess::ThisMachine,
+            ),
             (
                 "allowed_hosts = [\"localhost\", \"127.0.0.1:80\"]",
-                Trust::ThisMachine,
+                TokenlessAccess::ThisMachine,
             ),
-            ("require_token = true", Trust::Nobody),
-            ("listen = \"0.0.0.0:7411\"", Trust::Nobody),
-            ("public_url = \"https://hub.example.com\"", Trust::Nobody),
+            ("require_token = true", TokenlessAccess::Nobody),
+            ("listen = \"0.0.0.0:7411\"", TokenlessAccess::Nobody),
+            (
+                "public_url = \"https://hub.example.com\"",
+                TokenlessAccess::Nobody,
+            ),
             (
                 "public_url = \"http://localhost.example.com\"",
-                Trust::Nobody,
+                TokenlessAccess::Nobody,
             ),
-            ("public_url = \"http://192.168.1.2:7411\"", Trust::Nobody),
+            (
+                "public_url = \"http://192.168.1.2:7411\"",
+                TokenlessAccess::Nobody,
+            ),
             (
                 "allowed_hosts = [\"localhost\", \"hub.lan\"]",
-                Trust::Nobody,
+                TokenlessAccess::Nobody,
             ),
             (
                 "public_url = \"https://hub.example.com\"\ninsecure = true",
-                Trust::Everybody,
+                TokenlessAccess::Everybody,
             ),
         ] {
-            assert_eq!(Config::parse(text).unwrap().trust(), trust, "{text}");
+            assert_eq!(HubConfig::parse(text).unwrap().trust(), trust, "{text}");
         }
     }
 
     #[test]
     fn a_misspelt_key_is_named() {
-        let error = Config::parse("lisen = \"127.0.0.1:1\"")
+        let error = HubConfig::parse("lisen = \"127.0.0.1:1\"")
             .unwrap_err()
             .to_string();
         assert!(error.contains("lisen"), "{error}");
-        let error = Config::parse("[limits]\npipe_fill = \"1MiB\"")
+        let error = HubConfig::parse("[limits]\npipe_fill = \"1MiB\"")
             .unwrap_err()
             .to_string();
         assert!(error.contains("pipe_fill"), "{error}");
-        let error = Config::parse("[limits]\nping = \"soon\"")
+        let error = HubConfig::parse("[limits]\nping = \"soon\"")
             .unwrap_err()
             .to_string();
         assert!(error.contains("duration"), "{error}");
@@ -457,10 +469,10 @@ mod tests {
     }
 
     /// Parses lines of the example file after removing their comment marks.
-    fn shown_by<'a>(lines: impl Iterator<Item = &'a str>) -> Config {
+    fn shown_by<'a>(lines: impl Iterator<Item = &'a str>) -> HubConfig {
         let lines = lines.map(|line| line.strip_prefix("# ").unwrap_or(line));
         let shown: String = lines.map(|line| format!("{line}\n")).collect();
-        let config = Config::parse(&shown).unwrap();
+        let config = HubConfig::parse(&shown).unwrap();
         config.check().unwrap();
         config
     }
@@ -472,14 +484,14 @@ mod tests {
         let [team] = &config.teams[..] else {
             panic!("{config:?}")
         };
-        let (id, spec) = team.team().unwrap();
+        let (id, spec) = team.to_spec().unwrap();
         assert_eq!((id.as_str(), spec.members.len()), ("research", 3));
     }
 
     #[test]
     fn teams_that_cannot_be_meant_are_refused_by_name() {
         let refused = |text: &str| {
-            let parsed = Config::parse(text).and_then(|config| config.check());
+            let parsed = HubConfig::parse(text).and_then(|config| config.check());
             format!("{:#}", parsed.unwrap_err())
         };
         let team = |member: &str| {
@@ -503,7 +515,7 @@ mod tests {
     #[test]
     fn remotes_that_cannot_be_meant_are_refused_by_name() {
         let refused = |text: &str| {
-            let parsed = Config::parse(text).and_then(|config| config.check());
+            let parsed = HubConfig::parse(text).and_then(|config| config.check());
             format!("{:#}", parsed.unwrap_err())
         };
         let url = "url = \"https://a.example\"";
@@ -546,7 +558,7 @@ mod tests {
             listen: Some(listen),
             ..Overrides::default()
         };
-        let config = Config::load(Some(&file), overrides).unwrap();
+        let config = HubConfig::load(Some(&file), overrides).unwrap();
         assert_eq!((config.listen, config.log.as_str()), (listen, "debug"));
     }
 
@@ -559,14 +571,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("c.toml");
         std::fs::write(&file, "").unwrap();
-        assert!(Config::load(Some(&file), overrides("not a url")).is_err());
-        assert!(Config::load(Some(&file), overrides("ftp://x")).is_err());
-        assert!(Config::load(Some(&file), overrides("https://hub.example.com/base")).is_ok());
+        assert!(HubConfig::load(Some(&file), overrides("not a url")).is_err());
+        assert!(HubConfig::load(Some(&file), overrides("ftp://x")).is_err());
+        assert!(HubConfig::load(Some(&file), overrides("https://hub.example.com/base")).is_ok());
         std::fs::write(&file, "callback_base = \"/hooks\"").unwrap();
-        assert!(Config::load(Some(&file), Overrides::default()).is_err());
+        assert!(HubConfig::load(Some(&file), Overrides::default()).is_err());
         std::fs::write(&file, "require_token = true\ninsecure = true").unwrap();
-        assert!(Config::load(Some(&file), Overrides::default()).is_err());
+        assert!(HubConfig::load(Some(&file), Overrides::default()).is_err());
         std::fs::write(&file, "[limits]\npipe_low = \"2MiB\"").unwrap();
-        assert!(Config::load(Some(&file), Overrides::default()).is_err());
+        assert!(HubConfig::load(Some(&file), Overrides::default()).is_err());
     }
 }

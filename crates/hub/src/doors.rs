@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use axum::Router;
 use jackfield_kit::{
-    door::{Context, Open as _, Opened, Reload, Socket},
+    door::{DoorConfig as _, DoorContext, OpenedDoor, ReloadSecrets, SocketProtocol},
     outbox::Composer,
 };
 use jackfield_own::proof::ProofKey;
@@ -15,8 +15,8 @@ use jackfield_team::Teams;
 use utoipa::openapi::OpenApi;
 
 use crate::{
-    config::{Config, TeamConfig},
-    ws::{self, Sockets},
+    config::{HubConfig, TeamConfig},
+    ws::{self, SharedWebSocket},
 };
 
 /// Routes and services of all open doors.
@@ -26,7 +26,7 @@ pub(crate) struct Doors {
     /// Composers of callback messages.
     pub(crate) composers: Vec<Arc<dyn Composer>>,
     /// Doors that read their secrets again on reload.
-    pub(crate) reload: Vec<Arc<dyn Reload>>,
+    pub(crate) reload: Vec<Arc<dyn ReloadSecrets>>,
     /// libp2p node of the hub, if the hub is a peer.
     #[cfg(feature = "p2p")]
     pub(crate) p2p: Option<P2p>,
@@ -35,22 +35,22 @@ pub(crate) struct Doors {
 impl Doors {
     /// Opens all doors.
     pub(crate) async fn open(
-        config: &Config,
+        config: &HubConfig,
         proof_key: Option<ProofKey>,
         teams: Teams,
-        context: &Context,
+        context: &DoorContext,
     ) -> Result<Self> {
         let own = jackfield_own::Config {
             proof_key,
             public_url: config.public_url.clone(),
         };
         let own = own.open(context).await?;
-        let declared = config.teams.iter().map(TeamConfig::team);
+        let declared = config.teams.iter().map(TeamConfig::to_spec);
         let team = jackfield_team::Config {
             teams,
             declared: declared.collect::<Result<_>>()?,
         };
-        let mut joined = Joined::new(own);
+        let mut joined = MergedDoors::new(own);
         // Connections at /ws are offered to the doors in this order; Agora accepts all connections that no
         // other door claims.
         joined.add(config.bridge().open(context).await?);
@@ -71,18 +71,18 @@ impl Doors {
     }
 }
 
-/// Merged parts of several [`Opened`] doors.
-struct Joined {
+/// Merged parts of several [`OpenedDoor`] doors.
+struct MergedDoors {
     routes: Router,
     api: OpenApi,
-    sockets: Vec<Arc<dyn Socket>>,
+    sockets: Vec<Arc<dyn SocketProtocol>>,
     composers: Vec<Arc<dyn Composer>>,
-    reload: Vec<Arc<dyn Reload>>,
+    reload: Vec<Arc<dyn ReloadSecrets>>,
 }
 
-impl Joined {
+impl MergedDoors {
     /// Starts with the door whose API description becomes the head of the merged description.
-    fn new(first: Opened) -> Self {
+    fn new(first: OpenedDoor) -> Self {
         Self {
             routes: first.routes,
             api: first.api,
@@ -93,7 +93,7 @@ impl Joined {
     }
 
     /// Adds a door, and returns its handle.
-    fn add<H>(&mut self, door: Opened<H>) -> H {
+    fn add<H>(&mut self, door: OpenedDoor<H>) -> H {
         self.routes = std::mem::take(&mut self.routes).merge(door.routes);
         self.api.merge(door.api);
         self.sockets.extend(door.socket);
@@ -103,8 +103,8 @@ impl Joined {
     }
 
     /// Returns the merged routes, with the shared WebSocket address `/ws` and the description of the API.
-    fn router(&mut self, context: &Context) -> Router {
-        let sockets = Sockets {
+    fn router(&mut self, context: &DoorContext) -> Router {
+        let sockets = SharedWebSocket {
             hub: context.hub.clone(),
             tasks: context.tasks.clone(),
             protocols: std::mem::take(&mut self.sockets).into(),

@@ -7,9 +7,9 @@
 
 use std::{fs, net::SocketAddr, path::Path};
 
-use jackfield_kit::auth::Trust;
+use jackfield_kit::auth::TokenlessAccess;
 
-use crate::{config::Config, files};
+use crate::{config::HubConfig, files};
 
 /// Programs that forward requests or connections.
 const PROXIES: [&str; 16] = [
@@ -35,7 +35,7 @@ const PROXIES: [&str; 16] = [
 const PROCESSES: &str = "/proc";
 
 /// Advice for every [`Exposure`].
-const REMEDY: &str = "set public_url to the URL that other machines use, or require_token = true (serve --require-token); every request then needs a token";
+const TOKEN_REMEDY: &str = "set public_url to the URL that other machines use, or require_token = true (serve --require-token); every request then needs a token";
 
 /// A way in which remote clients could reach the hub without a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,38 +47,38 @@ pub struct Exposure {
 }
 
 /// Checks a hub with this configuration that listens, or would listen, on `addr` as the current user.
-pub fn of(config: &Config, addr: SocketAddr) -> Option<Exposure> {
+pub fn check(config: &HubConfig, addr: SocketAddr) -> Option<Exposure> {
     let user = rustix::process::geteuid().as_raw();
-    find(config, addr, || proxies(Path::new(PROCESSES), user))
+    find_exposure(config, addr, || running_proxies(Path::new(PROCESSES), user))
 }
 
 /// Returns the log message for the first request with a sign of a proxy; `None` if the hub is configured for
 /// a proxy.
-pub fn proxy_warning(config: &Config, addr: SocketAddr) -> Option<String> {
+pub fn proxy_warning(config: &HubConfig, addr: SocketAddr) -> Option<String> {
     if config.public_url.is_some() {
         return None;
     }
-    let links = match files::base(config, addr) {
+    let links = match files::base_url(config, addr) {
         Some(base) => format!("A2A cards, invites and links to files name {base}"),
         None => "there are no A2A cards, invites and links to files".to_owned(),
     };
     let token = match config.trust() {
-        Trust::ThisMachine => {
+        TokenlessAccess::ThisMachine => {
             "; requests that the proxy forwards without a forwarding header need no token, unless you set require_token = true"
         }
-        Trust::Nobody | Trust::Everybody => "",
+        TokenlessAccess::Nobody | TokenlessAccess::Everybody => "",
     };
     Some(format!(
         "a request came through a proxy, and public_url is not set: {links}{token}. Set public_url to the URL that other machines use"
     ))
 }
 
-fn find(
-    config: &Config,
+fn find_exposure(
+    config: &HubConfig,
     addr: SocketAddr,
-    proxies: impl FnOnce() -> Vec<Process>,
+    proxies: impl FnOnce() -> Vec<ProxyProcess>,
 ) -> Option<Exposure> {
-    if config.trust() != Trust::ThisMachine {
+    if config.trust() != TokenlessAccess::ThisMachine {
         return None;
     }
     let means = "requests that it forwards without a forwarding header need no token";
@@ -89,16 +89,16 @@ fn find(
             found: format!(
                 "public_url {public} is another port of this machine, and tokens are not required: if a proxy listens there, {means}"
             ),
-            remedy: REMEDY,
+            remedy: TOKEN_REMEDY,
         });
     }
     let running = proxies();
-    let Process { name, id, .. } = running.first()?;
+    let ProxyProcess { name, id, .. } = running.first()?;
     Some(Exposure {
         found: format!(
             "{name} runs as the hub's user (process {id}), and tokens are not required: if it forwards requests to the hub, {means}"
         ),
-        remedy: REMEDY,
+        remedy: TOKEN_REMEDY,
     })
 }
 
@@ -112,7 +112,7 @@ fn port_of(url: &str) -> Option<u16> {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Process {
+struct ProxyProcess {
     id: u32,
     parent: u32,
     user: u32,
@@ -121,14 +121,14 @@ struct Process {
 
 /// Lists the proxies that `user` runs. A proxy whose children belong to other users makes no connections
 /// itself and is left out.
-fn proxies(processes: &Path, user: u32) -> Vec<Process> {
+fn running_proxies(processes: &Path, user: u32) -> Vec<ProxyProcess> {
     let entries = fs::read_dir(processes).into_iter().flatten().flatten();
-    let all = entries.filter_map(|entry| read(&entry.path()));
+    let all = entries.filter_map(|entry| read_process(&entry.path()));
     let mut known: Vec<_> = all
         .filter(|process| PROXIES.contains(&process.name.as_str()))
         .collect();
     known.sort_by_key(|process| process.id);
-    let has_other_children = |of: &Process| {
+    let has_other_children = |of: &ProxyProcess| {
         let mut children = known.iter().filter(|it| it.parent == of.id);
         children.any(|child| child.user != user)
     };
@@ -138,7 +138,7 @@ fn proxies(processes: &Path, user: u32) -> Vec<Process> {
 
 /// Reads a process from its folder. Returns `None` for other folders and for processes that have ended
 /// meanwhile.
-fn read(folder: &Path) -> Option<Process> {
+fn read_process(folder: &Path) -> Option<ProxyProcess> {
     let id = folder.file_name()?.to_str()?.parse().ok()?;
     let status = fs::read_to_string(folder.join("status")).ok()?;
     let field = |name: &str| {
@@ -147,7 +147,7 @@ fn read(folder: &Path) -> Option<Process> {
     };
     // The fields are the real, effective, saved and file system user ids.
     let user = field("Uid")?.split_whitespace().nth(1)?;
-    Some(Process {
+    Some(ProxyProcess {
         id,
         parent: field("PPid")?.trim().parse().ok()?,
         user: user.parse().ok()?,
@@ -159,12 +159,12 @@ fn read(folder: &Path) -> Option<Process> {
 mod tests {
     use super::*;
 
-    fn config(text: &str) -> Config {
-        Config::parse(text).unwrap()
+    fn config(text: &str) -> HubConfig {
+        HubConfig::parse(text).unwrap()
     }
 
-    fn nginx() -> Vec<Process> {
-        vec![Process {
+    fn nginx() -> Vec<ProxyProcess> {
+        vec![ProxyProcess {
             id: 12,
             parent: 1,
             user: 1000,
@@ -191,7 +191,7 @@ mod tests {
             ("insecure = true", None),
         ] {
             let config = config(text);
-            let found = find(&config, config.listen, nginx).map(|it| it.found);
+            let found = find_exposure(&config, config.listen, nginx).map(|it| it.found);
             assert_eq!(found.is_some(), says.is_some(), "{text}: {found:?}");
             let names = found
                 .zip(says)
@@ -199,7 +199,7 @@ mod tests {
             assert!(names, "{text}");
         }
         let config = config("");
-        assert_eq!(find(&config, config.listen, Vec::new), None);
+        assert_eq!(find_exposure(&config, config.listen, Vec::new), None);
     }
 
     #[test]
@@ -230,12 +230,12 @@ mod tests {
         fs::create_dir(folder.path().join("self")).unwrap();
         fs::create_dir(folder.path().join("99")).unwrap();
         let of = |user| {
-            let found = proxies(folder.path(), user);
+            let found = running_proxies(folder.path(), user);
             found.into_iter().map(|it| it.id).collect::<Vec<_>>()
         };
         assert_eq!(of(1000), [12]);
         assert_eq!(of(0), Vec::<u32>::new(), "its workers are another user's");
         assert_eq!(of(33), [11]);
-        assert!(proxies(&folder.path().join("nowhere"), 0).is_empty());
+        assert!(running_proxies(&folder.path().join("nowhere"), 0).is_empty());
     }
 }

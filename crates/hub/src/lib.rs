@@ -10,6 +10,6 @@ mod doors;
 pub mod exposure;
 pub mod files;
 pub mod matrix;
+mod not_found;
 pub mod platform;
-mod signpost;
 mod ws;

@@ -1,5 +1,5 @@
 //! `/ws`, the WebSocket address that protocols share. The URL of a connection determines the protocol, else
-//! the first frame does. Doors do not know each other, so [`Sockets`] decides, and passes the connection on
+//! the first frame does. Doors do not know each other, so [`SharedWebSocket`] decides, and passes the connection on
 //! unread.
 
 use std::sync::Arc;
@@ -8,41 +8,41 @@ use axum::{Extension, Router, extract::State, response::Response, routing::get};
 use http::{HeaderMap, Uri};
 use jackfield_core::hub::Hub;
 use jackfield_kit::{
-    api::Problem,
-    auth::{Came, bearer},
-    door::Socket,
-    line::{Line, LineParts},
-    server::Peer,
+    api::ApiError,
+    auth::{Ingress, bearer},
+    door::SocketProtocol,
+    server::RequestPeer,
     tasks::Tasks,
     upgrade::Upgrade,
+    ws_connection::{WsConnection, WsConnectionParts},
 };
 use jackfield_model::Failure;
 
 /// Protocols behind `/ws`.
 #[derive(Debug, Clone)]
-pub(crate) struct Sockets {
+pub(crate) struct SharedWebSocket {
     pub(crate) hub: Hub,
     pub(crate) tasks: Tasks,
     /// Protocols in the order in which they may claim a connection. The last protocol accepts all remaining
     /// connections.
-    pub(crate) protocols: Arc<[Arc<dyn Socket>]>,
+    pub(crate) protocols: Arc<[Arc<dyn SocketProtocol>]>,
 }
 
 /// Returns the route `/ws`.
-pub(crate) fn router(sockets: Sockets) -> Router {
+pub(crate) fn router(sockets: SharedWebSocket) -> Router {
     Router::new().route("/ws", get(upgrade)).with_state(sockets)
 }
 
 async fn upgrade(
-    State(sockets): State<Sockets>,
-    peer: Option<Extension<Peer>>,
+    State(sockets): State<SharedWebSocket>,
+    peer: Option<Extension<RequestPeer>>,
     url: Uri,
     headers: HeaderMap,
-    came: Came,
+    came: Ingress,
     upgrade: Upgrade,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let by_url = sockets.by_url(&url)?;
-    let parts = LineParts {
+    let parts = WsConnectionParts {
         hub: sockets.hub.clone(),
         // Provisional, until the URL or the first frame determines the protocol.
         door: sockets.protocols.last().map_or("", |last| last.door()),
@@ -52,14 +52,14 @@ async fn upgrade(
         came,
     };
     let tasks = sockets.tasks.clone();
-    Ok(Line::open(upgrade, &tasks, parts, move |line| {
-        sockets.hand_over(line, url, by_url)
+    Ok(WsConnection::open(upgrade, &tasks, parts, move |line| {
+        sockets.start_session(line, url, by_url)
     }))
 }
 
-impl Sockets {
+impl SharedWebSocket {
     /// Returns the protocol that claims `url`, if any.
-    fn by_url(&self, url: &Uri) -> Result<Option<Arc<dyn Socket>>, Failure> {
+    fn by_url(&self, url: &Uri) -> Result<Option<Arc<dyn SocketProtocol>>, Failure> {
         for protocol in &*self.protocols {
             if protocol.claims_url(url)? {
                 return Ok(Some(protocol.clone()));
@@ -70,7 +70,12 @@ impl Sockets {
 
     /// Waits until the protocol of a connection is known, and starts the session. The session runs in a
     /// separate task, so that idle sessions do not hold the memory of this detection.
-    async fn hand_over(self, mut line: Line, url: Uri, by_url: Option<Arc<dyn Socket>>) {
+    async fn start_session(
+        self,
+        mut line: WsConnection,
+        url: Uri,
+        by_url: Option<Arc<dyn SocketProtocol>>,
+    ) {
         let protocol = match by_url {
             Some(protocol) => Some(protocol),
             None => {

@@ -8,7 +8,7 @@ use clap::{
     parser::ValueSource,
 };
 
-use crate::{client::Early, cmd, exit};
+use crate::{client::LeadingFlags, cmd, exit};
 
 /// Time limit at exit for threads that still resolve a name or read a file.
 const LAST_THREADS: Duration = Duration::from_millis(200);
@@ -24,13 +24,13 @@ const LAST_THREADS: Duration = Duration::from_millis(200);
 pub struct Cli {
     #[command(flatten)]
     #[allow(dead_code, reason = "what it reads comes to the verb")]
-    early: Early,
+    early: LeadingFlags,
     #[command(subcommand)]
-    command: Command,
+    command: TopLevelCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum TopLevelCommand {
     /// Start a hub, reachable from this machine only unless --listen is given
     Serve(cmd::serve::Serve),
     /// Start a temporary hub with one agent per protocol, to try things out
@@ -78,7 +78,7 @@ enum Command {
     Completions(cmd::completions::Completions),
 }
 
-impl Command {
+impl TopLevelCommand {
     async fn run(self) -> Result<ExitCode> {
         match self {
             Self::Serve(serve) => serve.run().await,
@@ -122,8 +122,8 @@ pub(crate) fn main() -> ExitCode {
     {
         Ok(runtime) => runtime,
         Err(error) => {
-            crate::output::chat(&format!("jackfield: cannot start: {error}"));
-            return exit::Code::Failed.into();
+            crate::output::print_message(&format!("jackfield: cannot start: {error}"));
+            return exit::ExitKind::Failed.into();
         }
     };
     let result = runtime.block_on(cli.command.run());

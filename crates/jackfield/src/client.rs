@@ -15,29 +15,30 @@ use clap::Args;
 use http::Method;
 use jackfield_kit::guard::is_loopback;
 use jackfield_model::AgentId;
-use jackfield_sdk::{Address, Error, Hub, Trust};
+use jackfield_sdk::{Error, Hub, HubAddress, TlsTrust};
 use serde_json::Value;
 
 use jackfield_hub::{
     assembly::ADMIN_TOKEN,
-    config::{Config, DEFAULT_LISTEN, Overrides, local_addr},
+    config::{DEFAULT_LISTEN, HubConfig, Overrides, local_addr},
 };
 
 use crate::{
     config_file,
-    exit::{About, Code, Stop, WhatAbout},
+    exit::{CliError, ErrorSubject, ExitKind, WithErrorSubject},
     local::LocalHub,
-    output, shell,
-    shown::{self, Shown, Unproved},
+    output,
+    sent_token::{self, ProofFailure, SentToken},
+    shell,
 };
 
 /// Time limit for a response that is not a stream.
-const PATIENCE: Duration = Duration::from_secs(30);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Flags of [`Client`] that were typed before the command name. clap passes them on to the command.
 #[derive(Debug, Args)]
 #[allow(dead_code, reason = "what it reads comes to the verb")]
-pub(crate) struct Early {
+pub(crate) struct LeadingFlags {
     #[arg(long, global = true, hide = true, value_parser = hub_url)]
     hub: Option<String>,
     #[arg(long, global = true, hide = true)]
@@ -102,7 +103,7 @@ impl Client {
     /// again with `--hub`.
     pub(crate) async fn connect_to(&self, url: &str) -> Result<Hub> {
         let data_dir = own_data_dir()?;
-        if self.named().is_some() || !is_here(url) {
+        if self.named().is_some() || !is_loopback_url(url) {
             return self.at(url, &data_dir).await;
         }
         let found = LocalHub::at(&data_dir, self.trust()?, url)?;
@@ -110,7 +111,7 @@ impl Client {
     }
 
     /// Returns the named [`Hub`], else the hub that runs here with this configuration.
-    pub(crate) async fn connect_or_local(&self, config: &Config) -> Result<Hub> {
+    pub(crate) async fn connect_or_local(&self, config: &HubConfig) -> Result<Hub> {
         match self.named() {
             Some(url) => self.at(url, &config.data_dir).await,
             None => {
@@ -127,7 +128,7 @@ impl Client {
         self.checked(found, data_dir).await
     }
 
-    async fn checked(&self, found: (Arc<LocalHub>, Address), data_dir: &Path) -> Result<Hub> {
+    async fn checked(&self, found: (Arc<LocalHub>, HubAddress), data_dir: &Path) -> Result<Hub> {
         let (local, address) = found;
         let proof = match local.admin_token() {
             Some(token) => Some(local.prove(&address, &token).await.map(|()| token)),
@@ -139,20 +140,20 @@ impl Client {
         Self::show_token(
             address.with_discovery(local),
             data_dir,
-            self.given()?,
+            self.given_token()?,
             proof,
         )
     }
 
     /// Returns the [`Hub`] at the address that the user named.
     async fn at(&self, url: &str, data_dir: &Path) -> Result<Hub> {
-        let address = Address::new(url)?.with_trust(self.trust()?);
-        let given = self.given()?;
-        let proof = match shown::admin_token(data_dir) {
+        let address = HubAddress::new(url)?.with_trust(self.trust()?);
+        let given = self.given_token()?;
+        let proof = match sent_token::admin_token(data_dir) {
             // An explicitly given token takes precedence.
             Some(token) if given.is_none() => {
                 let hub = Hub::new(address.clone())?;
-                Some(shown::prove(&hub, &token).await.map(|()| token))
+                Some(sent_token::prove(&hub, &token).await.map(|()| token))
             }
             _ => None,
         };
@@ -162,13 +163,13 @@ impl Client {
     /// Returns the [`Hub`] at this address, with a token: the given token, else the administrator's token of this
     /// data directory if the hub has proved its identity.
     fn show_token(
-        address: Address,
+        address: HubAddress,
         data_dir: &Path,
         given: Option<(String, String)>,
-        proof: Option<Result<String, Unproved>>,
+        proof: Option<Result<String, ProofFailure>>,
     ) -> Result<Hub> {
         if let Some((token, from)) = given {
-            shown::note(Shown::Given(from));
+            sent_token::record(SentToken::Given(from));
             warn_if_readable(&address);
             return Ok(Hub::new(address.with_token(token))?);
         }
@@ -177,15 +178,15 @@ impl Client {
         // token.
         let address = match proof {
             Some(Ok(token)) => {
-                shown::note(Shown::Admin { file });
+                sent_token::record(SentToken::Admin { file });
                 address.with_token(token)
             }
             Some(Err(why)) => {
-                shown::note(Shown::Withheld { file, why });
+                sent_token::record(SentToken::Withheld { file, why });
                 address
             }
             None => {
-                shown::note(Shown::Nothing { file });
+                sent_token::record(SentToken::Nothing { file });
                 address
             }
         };
@@ -193,19 +194,19 @@ impl Client {
     }
 
     /// Returns the explicitly given token, with a description of the source.
-    fn given(&self) -> Result<Option<(String, String)>> {
+    fn given_token(&self) -> Result<Option<(String, String)>> {
         let file = self.token_file.as_ref();
         if let Some(file) = file.filter(|file| !file.as_os_str().is_empty()) {
             let text = std::fs::read_to_string(file)
                 .with_context(|| format!("cannot read the token in {}", file.display()))
                 .map_err(|error| {
-                    Stop::usage(format!("{error:#}; name a file that holds a token"))
+                    CliError::usage(format!("{error:#}; name a file that holds a token"))
                 })?;
             let token = text.trim();
             if token.is_empty() || token.contains(char::is_whitespace) {
                 let text = format!("{} must hold one token and nothing else", file.display());
-                return Err(Stop::new(
-                    Code::Usage,
+                return Err(CliError::new(
+                    ExitKind::Usage,
                     text,
                     "save the output of jackfield token create there",
                 )
@@ -228,13 +229,13 @@ impl Client {
         Ok(token.map(|token| (token.trim().to_owned(), "in JACKFIELD_TOKEN".to_owned())))
     }
 
-    /// Returns which certificates of the hub are trusted, as [`Trust`].
-    pub(crate) fn trust(&self) -> Result<Trust> {
+    /// Returns which certificates of the hub are trusted, as [`TlsTrust`].
+    pub(crate) fn trust(&self) -> Result<TlsTrust> {
         match self.ca.as_deref().filter(|ca| !ca.trim().is_empty()) {
-            None => Ok(Trust::default()),
-            Some(ca) => Ok(Trust::from_ca(ca).map_err(|error| {
+            None => Ok(TlsTrust::default()),
+            Some(ca) => Ok(TlsTrust::from_ca(ca).map_err(|error| {
                 let text = format!("--ca (or JACKFIELD_CA): {error}");
-                Stop::new(Code::Usage, text, error.remedy())
+                CliError::new(ExitKind::Usage, text, error.remedy())
             })?),
         }
     }
@@ -284,17 +285,17 @@ fn warn_if_shared(file: &Path) {
         .filter(std::fs::Metadata::is_file);
     if metadata.is_some_and(|it| it.permissions().mode() & 0o077 != 0) {
         let file = shell::word(&file.display().to_string());
-        output::chat(&format!(
+        output::print_message(&format!(
             "warning: other users can read the token in {file}; run: chmod 600 {file}"
         ));
     }
 }
 
 /// Warns, once, of a token that is sent unencrypted to a different machine.
-pub(crate) fn warn_if_readable(address: &Address) {
+pub(crate) fn warn_if_readable(address: &HubAddress) {
     static WARNED: AtomicBool = AtomicBool::new(false);
     if is_readable_on_the_way(address.base()) && !WARNED.swap(true, Ordering::Relaxed) {
-        output::chat(&format!(
+        output::print_message(&format!(
             "warning: the token is sent to {} unencrypted, so others on the network can read it; use https://",
             output::clean(address.base())
         ));
@@ -303,11 +304,11 @@ pub(crate) fn warn_if_readable(address: &Address) {
 
 /// Returns whether data to this URL leave the machine unencrypted.
 fn is_readable_on_the_way(url: &str) -> bool {
-    url.starts_with("http://") && !is_here(url)
+    url.starts_with("http://") && !is_loopback_url(url)
 }
 
 /// Returns whether a URL leads to a loopback address of this machine.
-pub(crate) fn is_here(url: &str) -> bool {
+pub(crate) fn is_loopback_url(url: &str) -> bool {
     let uri: Option<http::Uri> = url.parse().ok();
     uri.is_some_and(|uri| uri.host().is_some_and(is_loopback))
 }
@@ -340,13 +341,13 @@ fn hub_url(text: &str) -> Result<String, std::convert::Infallible> {
 }
 
 /// Returns the data directory of the hub that `jackfield serve` would start here.
-pub(crate) fn own_data_dir() -> Result<PathBuf, Stop> {
+pub(crate) fn own_data_dir() -> Result<PathBuf, CliError> {
     let named = std::env::var_os("JACKFIELD_DATA_DIR").map(PathBuf::from);
     data_dir(named.as_ref())
 }
 
 /// Returns the data directory of the hub that would be started here; `named` overrides the configuration.
-pub(crate) fn data_dir(named: Option<&PathBuf>) -> Result<PathBuf, Stop> {
+pub(crate) fn data_dir(named: Option<&PathBuf>) -> Result<PathBuf, CliError> {
     let overrides = Overrides {
         data_dir: named.cloned(),
         ..Overrides::default()
@@ -354,27 +355,29 @@ pub(crate) fn data_dir(named: Option<&PathBuf>) -> Result<PathBuf, Stop> {
     let file = std::env::var_os("JACKFIELD_CONFIG").filter(|file| !file.is_empty());
     match config_file::load(file.as_ref().map(Path::new), overrides) {
         Ok(config) => Ok(config.data_dir),
-        Err(error) => match error.downcast::<Stop>() {
+        Err(error) => match error.downcast::<CliError>() {
             // An untrusted configuration file must decide nothing.
             Ok(stop) => Err(stop),
             // A broken configuration file is not this command's concern; `config check` reports the problem.
-            Err(_) => Ok(named.cloned().unwrap_or_else(|| Config::default().data_dir)),
+            Err(_) => Ok(named
+                .cloned()
+                .unwrap_or_else(|| HubConfig::default().data_dir)),
         },
     }
 }
 
 /// Requests JSON from a [`Hub`], with the usual time limit.
-pub(crate) async fn ask(
+pub(crate) async fn request(
     hub: &Hub,
     method: Method,
     path: &str,
     body: Option<&Value>,
 ) -> Result<Value, Error> {
-    ask_within(PATIENCE, hub, method, path, body).await
+    request_within(REQUEST_TIMEOUT, hub, method, path, body).await
 }
 
 /// Requests JSON from a [`Hub`], with a time limit of `patience`.
-pub(crate) async fn ask_within(
+pub(crate) async fn request_within(
     patience: Duration,
     hub: &Hub,
     method: Method,
@@ -391,8 +394,8 @@ pub(crate) async fn ask_within(
 }
 
 /// Requests JSON from a [`Hub`]; `about` selects the advice in an error.
-pub(crate) async fn get(hub: &Hub, path: &str, about: About) -> Result<Value> {
-    Ok(ask(hub, Method::GET, path, None).await.about(about)?)
+pub(crate) async fn get(hub: &Hub, path: &str, about: ErrorSubject) -> Result<Value> {
+    Ok(request(hub, Method::GET, path, None).await.about(about)?)
 }
 
 /// Parses an [`AgentId`] as typed. An invalid id is refused before any request to the hub.
@@ -435,14 +438,14 @@ mod tests {
             "http://[::1]:1/x",
             "http://localhost/x",
         ] {
-            assert!(is_here(here), "{here}");
+            assert!(is_loopback_url(here), "{here}");
         }
         for elsewhere in [
             "https://hub.example/x",
             "http://10.0.0.5:7411/x",
             "http://[2a00::1]/x",
         ] {
-            assert!(!is_here(elsewhere), "{elsewhere}");
+            assert!(!is_loopback_url(elsewhere), "{elsewhere}");
         }
     }
 

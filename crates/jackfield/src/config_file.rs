@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use anyhow::Result;
-use jackfield_hub::config::{Config, Overrides, Untrusted};
+use jackfield_hub::config::{HubConfig, Overrides, UntrustedConfigFile};
 
 use crate::{
-    exit::{Code, Stop},
+    exit::{CliError, ExitKind},
     output, shell,
     user::name_of_user,
 };
@@ -15,28 +15,30 @@ use crate::{
 const ON_PURPOSE: &str =
     "name it explicitly with --config FILE or JACKFIELD_CONFIG=FILE, or run this in another folder";
 
-/// Loads the [`Config`]: from a named file, else from the file in the working directory if trusted, else the
-/// defaults. A refusal becomes a [`Stop`] with advice.
-pub(crate) fn load(file: Option<&Path>, overrides: Overrides) -> Result<Config> {
-    Config::load(file, overrides).map_err(|error| match error.downcast::<Untrusted>() {
-        Ok(refusal) => refused(&refusal).into(),
-        Err(error) => error,
+/// Loads the [`HubConfig`]: from a named file, else from the file in the working directory if trusted, else the
+/// defaults. A refusal becomes a [`CliError`] with advice.
+pub(crate) fn load(file: Option<&Path>, overrides: Overrides) -> Result<HubConfig> {
+    HubConfig::load(file, overrides).map_err(|error| {
+        match error.downcast::<UntrustedConfigFile>() {
+            Ok(refusal) => refused(&refusal).into(),
+            Err(error) => error,
+        }
     })
 }
 
-fn refused(refusal: &Untrusted) -> Stop {
+fn refused(refusal: &UntrustedConfigFile) -> CliError {
     let shown = |path: &Path| output::clean(&path.display().to_string()).to_string();
     match refusal {
-        Untrusted::Foreign { path, owner } => {
+        UntrustedConfigFile::Foreign { path, owner } => {
             let (file, owner) = (shown(path), name_of_user(*owner));
             let text = format!("{file} in this folder belongs to {owner}, so it is not read");
-            Stop::new(Code::Usage, text, ON_PURPOSE)
+            CliError::new(ExitKind::Usage, text, ON_PURPOSE)
         }
-        Untrusted::Writable { path } => {
+        UntrustedConfigFile::Writable { path } => {
             let file = shown(path);
             let text = format!("other users can write {file} in this folder, so it is not read");
             let next = format!("run: chmod go-w {}; or {ON_PURPOSE}", shell::word(&file));
-            Stop::new(Code::Usage, text, next)
+            CliError::new(ExitKind::Usage, text, next)
         }
     }
 }

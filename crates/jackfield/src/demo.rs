@@ -1,15 +1,15 @@
-//! Hub and agents of `jackfield demo` ([`Demo`]): a newsroom. The hub's folder is removed afterwards. Each
+//! Hub and agents of `jackfield demo` ([`Newsroom`]): a newsroom. The hub's folder is removed afterwards. Each
 //! protocol has one scripted agent behind a real connection, and all form a team.
 //!
 //! - `researcher.rs` Agora, `editor.rs` the bridge, `factchecker.rs` A2A, `translator.rs` libp2p
 //! - `facts.rs` and `morse.rs` contents of the answers, `pace.rs` speed of the answers
 //! - `life.rs` automatic calls, `greeting.rs` the message at the start
 
+mod automatic_calls;
 mod editor;
 mod factchecker;
 mod facts;
 mod greeting;
-mod life;
 #[cfg(feature = "p2p")]
 mod morse;
 mod pace;
@@ -29,16 +29,16 @@ use jackfield_core::{
 use jackfield_kit::tasks::Tasks;
 use jackfield_model::AgentId;
 #[cfg(feature = "p2p")]
-use jackfield_sdk::Address;
+use jackfield_sdk::HubAddress;
 use jackfield_sidecar::Sidecar;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use self::editor::Desk;
+use self::editor::Colleagues;
 pub(crate) use self::greeting::Greeting;
 use jackfield_hub::{
-    assembly::{self, Running},
-    config::Config,
+    assembly::{self, RunningHub},
+    config::HubConfig,
 };
 
 /// Id of the team.
@@ -59,36 +59,36 @@ const STOPPED: Duration = Duration::from_secs(5);
 
 /// An agent or team of the demo.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Player {
+pub(crate) struct DemoAgent {
     pub(crate) id: &'static str,
     pub(crate) protocol: &'static str,
     pub(crate) does: &'static str,
 }
 
 /// All agents of the demo, the team last.
-pub(crate) const CAST: &[Player] = &[
-    Player {
+pub(crate) const CAST: &[DemoAgent] = &[
+    DemoAgent {
         id: researcher::ID,
         protocol: "agora",
         does: "thinks, looks into its archive, quotes it word by word",
     },
-    Player {
+    DemoAgent {
         id: editor::ID,
         protocol: "bridge",
         does: "asks the others; asks you before it prints a page",
     },
-    Player {
+    DemoAgent {
         id: factchecker::ID,
         protocol: "a2a",
         does: "compares with its list, and hands it over as a file",
     },
     #[cfg(feature = "p2p")]
-    Player {
+    DemoAgent {
         id: translator::ID,
         protocol: "p2p",
         does: "turns words into Morse code",
     },
-    Player {
+    DemoAgent {
         id: TEAM,
         protocol: "team",
         does: "all of them; calls go to the editor",
@@ -97,15 +97,15 @@ pub(crate) const CAST: &[Player] = &[
 
 /// A running demo.
 #[derive(Debug)]
-pub(crate) struct Demo {
-    running: Running,
+pub(crate) struct Newsroom {
+    running: RunningHub,
     agents: Tasks,
     life: Tasks,
     #[cfg(feature = "p2p")]
     sidecar: Sidecar,
 }
 
-impl Demo {
+impl Newsroom {
     /// Starts the demo at the first free address of `places`, with all data in `folder`. All agents are
     /// connected when this function returns.
     pub(crate) async fn open(places: &[SocketAddr], folder: &Path) -> Result<Self> {
@@ -138,7 +138,7 @@ impl Demo {
         let researcher = researcher::run(addr);
         self.agents
             .spawn(stop.clone().run_until_cancelled_owned(researcher));
-        let desk = Desk {
+        let desk = Colleagues {
             researcher: researcher::ID.to_owned(),
             factchecker: factchecker::ID.to_owned(),
             #[cfg(feature = "p2p")]
@@ -187,17 +187,17 @@ impl Demo {
     }
 
     /// Starts automatic calls.
-    pub(crate) fn come_to_life(&self) -> Result<()> {
+    pub(crate) fn start_calls(&self) -> Result<()> {
         let hub = jackfield_sdk::Hub::new(self.address()?)?;
         let stop = self.life.stop_token().clone();
         self.life
-            .spawn(stop.run_until_cancelled_owned(life::live(hub)));
+            .spawn(stop.run_until_cancelled_owned(automatic_calls::live(hub)));
         Ok(())
     }
 
-    /// Returns the [`Address`] for clients, independent of the environment.
-    fn address(&self) -> Result<Address> {
-        Ok(Address::new(&self.url())?)
+    /// Returns the [`HubAddress`] for clients, independent of the environment.
+    fn address(&self) -> Result<HubAddress> {
+        Ok(HubAddress::new(&self.url())?)
     }
 
     /// Returns the address that the hub listens on.
@@ -231,10 +231,10 @@ impl Demo {
 }
 
 /// Starts the hub at the first free address of `places`.
-async fn start(places: &[SocketAddr], folder: &Path, settings: &Value) -> Result<Running> {
+async fn start(places: &[SocketAddr], folder: &Path, settings: &Value) -> Result<RunningHub> {
     let mut refused = anyhow!("there is no address to listen on");
     for listen in places {
-        let config = Config {
+        let config = HubConfig {
             listen: *listen,
             // One folder per attempt: an earlier attempt may not have closed its files yet.
             data_dir: folder.join(format!("hub-{}", listen.port())),

@@ -5,11 +5,11 @@ use std::{error::Error as _, fmt, io, process::ExitCode};
 use jackfield_model::Reason;
 use jackfield_sdk::Error;
 
-use crate::{client::is_here, local, shell};
+use crate::{client::is_loopback_url, local, shell};
 
 /// Exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Code {
+pub(crate) enum ExitKind {
     /// Success.
     Ok = 0,
     /// Failure without a more specific code.
@@ -30,15 +30,15 @@ pub(crate) enum Code {
     Interrupted = 130,
 }
 
-impl From<Code> for ExitCode {
-    fn from(code: Code) -> Self {
+impl From<ExitKind> for ExitCode {
+    fn from(code: ExitKind) -> Self {
         Self::from(code as u8)
     }
 }
 
 /// Kind of object that a command worked on. Selects the advice in an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum About {
+pub(crate) enum ErrorSubject {
     Agent,
     /// A peer stored in the hub.
     Contact,
@@ -51,15 +51,15 @@ pub(crate) enum About {
     Token,
 }
 
-/// An error with an exit [`Code`], a text, and advice on the next step.
+/// An error with an exit [`ExitKind`], a text, and advice on the next step.
 #[derive(Debug)]
-pub(crate) struct Stop {
-    pub(crate) code: Code,
+pub(crate) struct CliError {
+    pub(crate) code: ExitKind,
     pub(crate) text: String,
     pub(crate) next: Option<String>,
 }
 
-impl fmt::Display for Stop {
+impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)?;
         match &self.next {
@@ -69,11 +69,11 @@ impl fmt::Display for Stop {
     }
 }
 
-impl std::error::Error for Stop {}
+impl std::error::Error for CliError {}
 
-impl Stop {
-    /// Creates a [`Stop`] with advice.
-    pub(crate) fn new(code: Code, text: impl Into<String>, next: impl Into<String>) -> Self {
+impl CliError {
+    /// Creates a [`CliError`] with advice.
+    pub(crate) fn new(code: ExitKind, text: impl Into<String>, next: impl Into<String>) -> Self {
         Self {
             code,
             text: text.into(),
@@ -81,10 +81,10 @@ impl Stop {
         }
     }
 
-    /// Creates a [`Stop`] for wrong usage or configuration; the text includes the advice.
+    /// Creates a [`CliError`] for wrong usage or configuration; the text includes the advice.
     pub(crate) fn usage(text: impl fmt::Display) -> Self {
         Self {
-            code: Code::Usage,
+            code: ExitKind::Usage,
             text: text.to_string(),
             next: None,
         }
@@ -92,7 +92,7 @@ impl Stop {
 
     /// Replaces the placeholder `word` (AGENT, TASK) in the advice by the quoted `name`. The placeholder is
     /// part of a command.
-    pub(crate) fn naming(mut self, word: &str, name: &str) -> Self {
+    pub(crate) fn fill_in(mut self, word: &str, name: &str) -> Self {
         if !name.is_empty() {
             self.next = self.next.map(|next| next.replace(word, &shell::word(name)));
         }
@@ -100,8 +100,8 @@ impl Stop {
     }
 
     /// Converts an [`Error`] of the hub, or of the connection to the hub.
-    pub(crate) fn from_hub(error: &Error, about: About) -> Self {
-        let (code, next) = verdict(error, about);
+    pub(crate) fn from_hub(error: &Error, about: ErrorSubject) -> Self {
+        let (code, next) = classify(error, about);
         let text = match error {
             Error::Unreachable { url, .. } => {
                 let why = root(error).map(|root| format!(" ({root})"));
@@ -109,13 +109,13 @@ impl Stop {
             }
             Error::Untrusted { url, .. } => instead_of(url, error.to_string()),
             // The agent's own code says more than the text alone.
-            Error::Failed { code: name, .. } if code == Code::Agent => {
+            Error::Failed { code: name, .. } if code == ExitKind::Agent => {
                 format!("the agent failed: {error} ({name})")
             }
             _ => error.to_string(),
         };
         let next = match (code, error) {
-            (Code::Auth, _) if next == TOKEN => crate::shown::explain(),
+            (ExitKind::Auth, _) if next == TOKEN => crate::sent_token::explain(),
             (_, Error::Untrusted { why, .. }) => Some(why.remedy.clone()),
             _ => None,
         }
@@ -131,7 +131,7 @@ impl Stop {
 /// Prefixes the error text with the address of this user's killed hub, if there was one before `url` was
 /// tried.
 fn instead_of(url: &str, text: String) -> String {
-    let Some(left) = local::left_behind() else {
+    let Some(left) = local::killed_hub_address() else {
         return text;
     };
     let dead = format!("the hub at {left} is not running (was it killed?)");
@@ -150,57 +150,60 @@ fn root(error: &Error) -> Option<String> {
     Some(cause.to_string())
 }
 
-/// Returns the exit [`Code`] of an [`Error`], and the advice.
-pub(crate) fn verdict(error: &Error, about: About) -> (Code, &'static str) {
+/// Returns the exit [`ExitKind`] of an [`Error`], and the advice.
+pub(crate) fn classify(error: &Error, about: ErrorSubject) -> (ExitKind, &'static str) {
     match error {
-        Error::Address(_) => (Code::Usage, "give one with --hub URL, or set JACKFIELD_HUB"),
-        Error::Unreachable { source, .. } if answers(&**source) => (
-            Code::Missing,
+        Error::Address(_) => (
+            ExitKind::Usage,
+            "give one with --hub URL, or set JACKFIELD_HUB",
+        ),
+        Error::Unreachable { source, .. } if is_not_http(&**source) => (
+            ExitKind::Missing,
             "the server there does not speak HTTP; does it need https://? A hub's libp2p port is one above its HTTP port (--hub URL names a hub)",
         ),
         Error::Unreachable { source, .. } if !is_refused(&**source) => (
-            Code::Missing,
+            ExitKind::Missing,
             "check the address, and whether this machine can reach it; --hub URL names another hub",
         ),
-        Error::Unreachable { url, .. } if !is_here(url) => (
-            Code::Missing,
+        Error::Unreachable { url, .. } if !is_loopback_url(url) => (
+            ExitKind::Missing,
             "nothing listens there: is the address right, and does the hub run? --hub URL names another hub",
         ),
         Error::Unreachable { .. } => (
-            Code::Missing,
+            ExitKind::Missing,
             "start one with: jackfield serve (or name another with --hub URL)",
         ),
         // The remedy contains the address, and is part of the error.
-        Error::Untrusted { .. } => (Code::Missing, "--hub URL names a hub"),
-        Error::Tls { why, .. } => (Code::Missing, why.remedy()),
+        Error::Untrusted { .. } => (ExitKind::Missing, "--hub URL names a hub"),
+        Error::Tls { why, .. } => (ExitKind::Missing, why.remedy()),
         Error::NoWebSocket { .. } => (
-            Code::Missing,
+            ExitKind::Missing,
             "a proxy in front of the hub must forward WebSockets at /ws",
         ),
         Error::Broken => (
-            Code::Failed,
+            ExitKind::Failed,
             "the hub may have stopped; jackfield doctor looks into it",
         ),
         Error::Unreadable(_) => (
-            Code::Failed,
+            ExitKind::Failed,
             "is it a Jackfield hub of this version? jackfield doctor looks into it",
         ),
-        Error::Closed { code: 4002, .. } => (Code::Auth, TOKEN),
-        Error::Closed { .. } => (Code::Failed, "jackfield ls lists the agents"),
-        Error::Cancelled => (Code::Cancelled, "call again if you did not cancel it"),
+        Error::Closed { code: 4002, .. } => (ExitKind::Auth, TOKEN),
+        Error::Closed { .. } => (ExitKind::Failed, "jackfield ls lists the agents"),
+        Error::Cancelled => (ExitKind::Cancelled, "call again if you did not cancel it"),
         Error::Refused { code, .. } if code == "unknown" => (
-            Code::Failed,
+            ExitKind::Failed,
             "is it a Jackfield hub? jackfield doctor looks into it",
         ),
         Error::Failed { code, message } if code == "timeout" && message.starts_with(UNANSWERED) => {
             (
-                Code::Timeout,
+                ExitKind::Timeout,
                 "with --detach a call waits a day for the answer; jackfield task wait then prints the command to answer",
             )
         }
         // The agent was online when the call began.
-        Error::Failed { code, .. } if code == "offline" && about == About::Agent => (
-            Code::Missing,
+        Error::Failed { code, .. } if code == "offline" && about == ErrorSubject::Agent => (
+            ExitKind::Missing,
             "call again once jackfield ls shows the agent online; with --keep or --detach a call outlives this command",
         ),
         Error::Refused { code, .. } | Error::Failed { code, .. } => {
@@ -213,7 +216,7 @@ pub(crate) fn verdict(error: &Error, about: About) -> (Code, &'static str) {
 const UNANSWERED: &str = "nobody answered";
 
 /// Returns whether a server accepted the connection but did not speak HTTP.
-pub(crate) fn answers(error: &(dyn std::error::Error + 'static)) -> bool {
+pub(crate) fn is_not_http(error: &(dyn std::error::Error + 'static)) -> bool {
     let error = error.downcast_ref::<reqwest::Error>();
     error.is_some_and(|error| error.is_request() && !error.is_connect() && !error.is_timeout())
 }
@@ -234,122 +237,136 @@ fn is_refused(error: &(dyn std::error::Error + 'static)) -> bool {
 
 const TOKEN: &str = "an admin creates a token with: jackfield token create; pass it with --token-file FILE or JACKFIELD_TOKEN";
 
-fn of_reason(reason: &Reason, about: About) -> (Code, &'static str) {
+fn of_reason(reason: &Reason, about: ErrorSubject) -> (ExitKind, &'static str) {
     match (reason, about) {
-        (Reason::NotFound, About::Agent | About::Remote) => {
-            (Code::Missing, "jackfield ls lists the agents")
+        (Reason::NotFound, ErrorSubject::Agent | ErrorSubject::Remote) => {
+            (ExitKind::Missing, "jackfield ls lists the agents")
         }
         #[cfg(feature = "p2p")]
-        (reason, About::Handoff) => of_handoff(reason),
-        (Reason::NotFound | Reason::SessionUnknown, About::Task) => {
-            (Code::Missing, "jackfield task ls lists your tasks")
+        (reason, ErrorSubject::Handoff) => of_handoff(reason),
+        (Reason::NotFound | Reason::SessionUnknown, ErrorSubject::Task) => {
+            (ExitKind::Missing, "jackfield task ls lists your tasks")
         }
-        (Reason::NotFound, About::Team) => (Code::Missing, "jackfield team ls lists the teams"),
-        (Reason::NotFound, About::Token) => (Code::Missing, "jackfield token ls lists the tokens"),
-        (Reason::NotFound, About::Contact) => (
-            Code::Missing,
+        (Reason::NotFound, ErrorSubject::Team) => {
+            (ExitKind::Missing, "jackfield team ls lists the teams")
+        }
+        (Reason::NotFound, ErrorSubject::Token) => {
+            (ExitKind::Missing, "jackfield token ls lists the tokens")
+        }
+        (Reason::NotFound, ErrorSubject::Contact) => (
+            ExitKind::Missing,
             "jackfield show AGENT shows the peer of an agent, and whether the hub stores that peer",
         ),
-        (Reason::SessionUnknown, _) => (Code::Missing, "call without -c and --session"),
-        (Reason::Offline, About::Remote) => (
-            Code::Missing,
+        (Reason::SessionUnknown, _) => (ExitKind::Missing, "call without -c and --session"),
+        (Reason::Offline, ErrorSubject::Remote) => (
+            ExitKind::Missing,
             "is the URL right, and does the server run? --keep adds it anyway",
         ),
-        (Reason::Offline, About::Contact) => (
-            Code::Missing,
+        (Reason::Offline, ErrorSubject::Contact) => (
+            ExitKind::Missing,
             "is the address right, and does the peer run? --keep adds it anyway",
         ),
         (Reason::Offline, _) => (
-            Code::Missing,
+            ExitKind::Missing,
             "jackfield ls shows which agents are online; jackfield call --wait-online 8h waits for one",
         ),
         (Reason::Stopping, _) => (
-            Code::Missing,
+            ExitKind::Missing,
             "try again in a moment; jackfield task ls lists your tasks",
         ),
-        (Reason::Unauthorized, _) => (Code::Auth, TOKEN),
+        (Reason::Unauthorized, _) => (ExitKind::Auth, TOKEN),
         (Reason::Timeout, _) => (
-            Code::Timeout,
+            ExitKind::Timeout,
             "allow more time with --timeout, or let it run in the background with --detach",
         ),
-        (Reason::Cancelled, _) => (Code::Cancelled, "call again if you did not cancel it"),
+        (Reason::Cancelled, _) => (ExitKind::Cancelled, "call again if you did not cancel it"),
         (Reason::Crashed | Reason::Agent(_), _) => (
-            Code::Agent,
+            ExitKind::Agent,
             "jackfield watch AGENT --raw shows its messages; its own log may say why",
         ),
-        (Reason::Invalid, _) => (Code::Usage, "jackfield help COMMAND shows the usage"),
-        (Reason::Unsupported, _) => (Code::Failed, "jackfield show AGENT shows what it can do"),
-        (Reason::TooLarge, _) => (Code::Failed, "send less, or a link to it"),
+        (Reason::Invalid, _) => (ExitKind::Usage, "jackfield help COMMAND shows the usage"),
+        (Reason::Unsupported, _) => (
+            ExitKind::Failed,
+            "jackfield show AGENT shows what it can do",
+        ),
+        (Reason::TooLarge, _) => (ExitKind::Failed, "send less, or a link to it"),
         (Reason::Busy | Reason::RateLimited, _) => (
-            Code::Failed,
+            ExitKind::Failed,
             "try again in a moment; jackfield ls shows the open calls",
         ),
         (Reason::Loop, _) => (
-            Code::Failed,
+            ExitKind::Failed,
             "the agents call each other in a circle; jackfield watch shows who calls whom",
         ),
-        (Reason::Conflict, About::Task) => {
-            (Code::Failed, "jackfield task show TASK shows its state")
+        (Reason::Conflict, ErrorSubject::Task) => {
+            (ExitKind::Failed, "jackfield task show TASK shows its state")
         }
-        (Reason::Conflict, About::Remote) => (
-            Code::Failed,
+        (Reason::Conflict, ErrorSubject::Remote) => (
+            ExitKind::Failed,
             "--as ID chooses another id; jackfield rm ID removes that agent",
         ),
-        (Reason::Conflict, About::Contact) => (
-            Code::Failed,
+        (Reason::Conflict, ErrorSubject::Contact) => (
+            ExitKind::Failed,
             "jackfield p2p unblock PEER unblocks a peer; peers in the hub's configuration file are changed there",
         ),
-        (Reason::Conflict, About::Team) => (
-            Code::Failed,
+        (Reason::Conflict, ErrorSubject::Team) => (
+            ExitKind::Failed,
             "jackfield team ls lists the teams, and jackfield ls all ids in use",
         ),
-        (Reason::Conflict, _) => (Code::Failed, "jackfield ls shows the current state"),
-        (Reason::SlowReader, _) => (Code::Failed, "read faster, or run the call with --detach"),
+        (Reason::Conflict, _) => (ExitKind::Failed, "jackfield ls shows the current state"),
+        (Reason::SlowReader, _) => (
+            ExitKind::Failed,
+            "read faster, or run the call with --detach",
+        ),
         (Reason::Internal, _) => (
-            Code::Failed,
+            ExitKind::Failed,
             "the hub's log says why; jackfield doctor looks into it",
         ),
     }
 }
 
-/// Returns the exit [`Code`] and the advice for a direct handoff to a peer.
+/// Returns the exit [`ExitKind`] and the advice for a direct handoff to a peer.
 #[cfg(feature = "p2p")]
-fn of_handoff(reason: &Reason) -> (Code, &'static str) {
+fn of_handoff(reason: &Reason) -> (ExitKind, &'static str) {
     match reason {
         Reason::NotFound | Reason::SessionUnknown => (
-            Code::Missing,
+            ExitKind::Missing,
             "jackfield p2p card PEER shows what it can do",
         ),
         Reason::Offline | Reason::Stopping => (
-            Code::Missing,
+            ExitKind::Missing,
             "is the address right, and does the peer run? jackfield p2p peers lists the registered peers",
         ),
         Reason::Unauthorized => (
-            Code::Auth,
+            ExitKind::Auth,
             "it accepts only peers that it knows: use a permanent key with --key FILE, and have its operator allow your peer id",
         ),
         Reason::Timeout => (
-            Code::Timeout,
+            ExitKind::Timeout,
             "allow more time with --timeout; an answer in one piece has the peer's own deadline",
         ),
         Reason::Cancelled => (
-            Code::Cancelled,
+            ExitKind::Cancelled,
             "hand it off again if you did not cancel it",
         ),
-        Reason::Crashed | Reason::Agent(_) => (Code::Agent, "the peer's own log may say why"),
+        Reason::Crashed | Reason::Agent(_) => (ExitKind::Agent, "the peer's own log may say why"),
         Reason::Invalid => (
-            Code::Usage,
+            ExitKind::Usage,
             "jackfield p2p card PEER shows its methods and paths",
         ),
-        Reason::Unsupported => (Code::Failed, "jackfield p2p card PEER shows what it can do"),
-        Reason::TooLarge => (Code::Failed, "send less, or a link to it"),
+        Reason::Unsupported => (
+            ExitKind::Failed,
+            "jackfield p2p card PEER shows what it can do",
+        ),
+        Reason::TooLarge => (ExitKind::Failed, "send less, or a link to it"),
         Reason::Busy | Reason::RateLimited | Reason::Conflict => {
-            (Code::Failed, "try again in a moment")
+            (ExitKind::Failed, "try again in a moment")
         }
-        Reason::Loop => (Code::Failed, "the agents call each other in a circle"),
-        Reason::SlowReader | Reason::Internal => {
-            (Code::Failed, "try again; the peer's own log may say why")
-        }
+        Reason::Loop => (ExitKind::Failed, "the agents call each other in a circle"),
+        Reason::SlowReader | Reason::Internal => (
+            ExitKind::Failed,
+            "try again; the peer's own log may say why",
+        ),
     }
 }
 
@@ -359,36 +376,39 @@ pub(crate) fn explain(error: &anyhow::Error, command: &str) -> ExitCode {
     // Only for our own output: a broken connection to the hub is a failure, and has a different error type.
     let output = error.downcast_ref::<io::Error>();
     if output.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
-        return Code::Ok.into();
+        return ExitKind::Ok.into();
     }
-    let stop = match (error.downcast_ref::<Stop>(), error.downcast_ref::<Error>()) {
+    let stop = match (
+        error.downcast_ref::<CliError>(),
+        error.downcast_ref::<Error>(),
+    ) {
         (Some(_), _) => None,
-        (None, Some(hub)) => Some(Stop::from_hub(hub, About::Agent)),
-        (None, None) => Some(Stop {
-            code: Code::Failed,
+        (None, Some(hub)) => Some(CliError::from_hub(hub, ErrorSubject::Agent)),
+        (None, None) => Some(CliError {
+            code: ExitKind::Failed,
             text: format!("{error:#}"),
             next: None,
         }),
     };
     let stop = stop.as_ref().or_else(|| error.downcast_ref());
     let Some(stop) = stop else {
-        return Code::Failed.into();
+        return ExitKind::Failed.into();
     };
     let told = stop
         .to_string()
         .replace("help COMMAND", &format!("help {command}"));
-    crate::output::chat(&format!("jackfield: {told}"));
+    crate::output::print_message(&format!("jackfield: {told}"));
     stop.code.into()
 }
 
-/// Adds the kind of object ([`About`]) to a result of the hub, so that the error gives matching advice.
-pub(crate) trait WhatAbout<T> {
-    fn about(self, about: About) -> Result<T, Stop>;
+/// Adds the kind of object ([`ErrorSubject`]) to a result of the hub, so that the error gives matching advice.
+pub(crate) trait WithErrorSubject<T> {
+    fn about(self, about: ErrorSubject) -> Result<T, CliError>;
 }
 
-impl<T> WhatAbout<T> for Result<T, Error> {
-    fn about(self, about: About) -> Result<T, Stop> {
-        self.map_err(|error| Stop::from_hub(&error, about))
+impl<T> WithErrorSubject<T> for Result<T, Error> {
+    fn about(self, about: ErrorSubject) -> Result<T, CliError> {
+        self.map_err(|error| CliError::from_hub(&error, about))
     }
 }
 
@@ -406,37 +426,44 @@ mod tests {
     #[test]
     fn every_failure_has_its_code() {
         for (name, code) in [
-            ("not_found", Code::Missing),
-            ("offline", Code::Missing),
-            ("unauthorized", Code::Auth),
-            ("timeout", Code::Timeout),
-            ("cancelled", Code::Cancelled),
-            ("crashed", Code::Agent),
-            ("quota", Code::Agent),
-            ("busy", Code::Failed),
-            ("invalid", Code::Usage),
+            ("not_found", ExitKind::Missing),
+            ("offline", ExitKind::Missing),
+            ("unauthorized", ExitKind::Auth),
+            ("timeout", ExitKind::Timeout),
+            ("cancelled", ExitKind::Cancelled),
+            ("crashed", ExitKind::Agent),
+            ("quota", ExitKind::Agent),
+            ("busy", ExitKind::Failed),
+            ("invalid", ExitKind::Usage),
         ] {
-            assert_eq!(verdict(&failed(name), About::Agent).0, code, "{name}");
+            assert_eq!(
+                classify(&failed(name), ErrorSubject::Agent).0,
+                code,
+                "{name}"
+            );
         }
-        assert_eq!(verdict(&Error::Cancelled, About::Task).0, Code::Cancelled);
+        assert_eq!(
+            classify(&Error::Cancelled, ErrorSubject::Task).0,
+            ExitKind::Cancelled
+        );
     }
 
     #[test]
     fn the_next_step_fits_what_was_looked_for() {
-        let next = |about| verdict(&failed("not_found"), about).1;
-        assert!(next(About::Agent).contains("jackfield ls"));
-        assert!(next(About::Task).contains("task ls"));
-        assert!(next(About::Team).contains("team ls"));
-        assert!(next(About::Token).contains("token ls"));
+        let next = |about| classify(&failed("not_found"), about).1;
+        assert!(next(ErrorSubject::Agent).contains("jackfield ls"));
+        assert!(next(ErrorSubject::Task).contains("task ls"));
+        assert!(next(ErrorSubject::Team).contains("team ls"));
+        assert!(next(ErrorSubject::Token).contains("token ls"));
     }
 
     #[test]
     fn what_was_typed_stands_where_a_word_stood_for_it() {
-        let stop = Stop::from_hub(&failed("quota"), About::Agent);
-        let next = stop.naming("AGENT", "bob").next.unwrap();
+        let stop = CliError::from_hub(&failed("quota"), ErrorSubject::Agent);
+        let next = stop.fill_in("AGENT", "bob").next.unwrap();
         assert!(next.contains("jackfield watch bob --raw"), "{next}");
-        let stop = Stop::from_hub(&failed("quota"), About::Agent);
-        let next = stop.naming("AGENT", "$(id)").next.unwrap();
+        let stop = CliError::from_hub(&failed("quota"), ErrorSubject::Agent);
+        let next = stop.fill_in("AGENT", "$(id)").next.unwrap();
         assert!(next.contains("jackfield watch '$(id)' --raw"), "{next}");
     }
 
@@ -446,8 +473,8 @@ mod tests {
             code: "timeout".to_owned(),
             message: "nobody answered the agent's question within 600 seconds".to_owned(),
         };
-        let (code, next) = verdict(&error, About::Agent);
-        assert_eq!(code, Code::Timeout);
+        let (code, next) = classify(&error, ErrorSubject::Agent);
+        assert_eq!(code, ExitKind::Timeout);
         assert!(next.contains("--detach") && next.contains("task wait"));
     }
 
@@ -457,6 +484,10 @@ mod tests {
             code: "x".to_owned(),
             message: "a\u{1b}[2Jb".to_owned(),
         };
-        assert!(!Stop::from_hub(&error, About::Agent).text.contains('\u{1b}'));
+        assert!(
+            !CliError::from_hub(&error, ErrorSubject::Agent)
+                .text
+                .contains('\u{1b}')
+        );
     }
 }

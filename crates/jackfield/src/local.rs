@@ -16,28 +16,31 @@ use std::{
     sync::Arc,
 };
 
-use jackfield_sdk::{Address, Discovered, Discovery, Ends, Hub, Trust, Untrusted};
+use jackfield_sdk::{
+    ConnectionEnds, Discovery, DiscoveryFuture, Hub, HubAddress, TlsTrust, UntrustedHub,
+};
 use parking_lot::Mutex;
 
 use jackfield_hub::{
-    address::{self, Lookup},
-    config::Config,
+    address::{self, AddressLookup},
+    config::HubConfig,
 };
 
 use crate::{
-    client::is_here,
-    output, shell,
-    shown::{self, Unproved},
+    client::is_loopback_url,
+    output,
+    sent_token::{self, ProofFailure},
+    shell,
 };
 
 /// Hub of a data directory.
 #[derive(Debug)]
 pub(crate) struct LocalHub {
     data_dir: PathBuf,
-    /// [`Trust`] in certificates, if the hub's address file names none.
-    trust: Trust,
+    /// [`TlsTrust`] in certificates, if the hub's address file names none.
+    trust: TlsTrust,
     /// Whether to look up the address again after a lost connection.
-    is_followed: bool,
+    follows_moves: bool,
     /// Last known URL of the hub.
     url: Mutex<String>,
     /// Users whose processes are accepted.
@@ -49,7 +52,7 @@ pub(crate) struct LocalHub {
 static LEFT: Mutex<Option<String>> = Mutex::new(None);
 
 /// Returns the address of the killed hub, if this command found such an address.
-pub(crate) fn left_behind() -> Option<String> {
+pub(crate) fn killed_hub_address() -> Option<String> {
     LEFT.lock().clone()
 }
 
@@ -57,20 +60,20 @@ impl LocalHub {
     /// Returns the [`LocalHub`] at `url`, regardless of the address file in the data directory.
     pub(crate) fn at(
         data_dir: &Path,
-        trust: Trust,
+        trust: TlsTrust,
         url: &str,
-    ) -> Result<(Arc<Self>, Address), jackfield_sdk::Error> {
-        let address = Address::new(url)?.with_trust(trust.clone());
+    ) -> Result<(Arc<Self>, HubAddress), jackfield_sdk::Error> {
+        let address = HubAddress::new(url)?.with_trust(trust.clone());
         let local = Self::new(data_dir, trust, false);
         address.base().clone_into(&mut local.url.lock());
         Ok((Arc::new(local), address))
     }
 
-    fn new(data_dir: &Path, trust: Trust, is_followed: bool) -> Self {
+    fn new(data_dir: &Path, trust: TlsTrust, follows_moves: bool) -> Self {
         Self {
             data_dir: data_dir.to_owned(),
             trust,
-            is_followed,
+            follows_moves,
             url: Mutex::default(),
             users: Mutex::new(vec![rustix::process::geteuid().as_raw()]),
         }
@@ -79,60 +82,64 @@ impl LocalHub {
     /// Looks for the hub that runs with this data directory, else uses the address `otherwise`.
     pub(crate) fn find(
         data_dir: &Path,
-        trust: Trust,
+        trust: TlsTrust,
         otherwise: &str,
-    ) -> Result<(Arc<Self>, Address), jackfield_sdk::Error> {
+    ) -> Result<(Arc<Self>, HubAddress), jackfield_sdk::Error> {
         let local = Self::new(data_dir, trust, true);
         let found = match look(data_dir) {
-            Lookup::Running(found) => Some(local.accept(&found)?),
-            Lookup::LeftBehind(left) => {
+            AddressLookup::Running(found) => Some(local.accept(&found)?),
+            AddressLookup::LeftBehind(left) => {
                 *LEFT.lock() = Some(output::clean(&left.url));
                 None
             }
-            Lookup::Unreadable(error) => {
-                output::chat(&format!(
+            AddressLookup::Unreadable(error) => {
+                output::print_message(&format!(
                     "warning: {} cannot be read ({error}), so a hub that runs with it is not found; trying {otherwise}",
                     shell::word(&data_dir.to_string_lossy())
                 ));
                 None
             }
-            Lookup::Nothing => None,
+            AddressLookup::Nothing => None,
         };
         let address = match found {
             Some(address) => address,
-            None => Address::new(otherwise)?.with_trust(local.trust.clone()),
+            None => HubAddress::new(otherwise)?.with_trust(local.trust.clone()),
         };
         address.base().clone_into(&mut local.url.lock());
         Ok((Arc::new(local), address))
     }
 
-    /// Returns the [`Address`] that a running hub published.
-    fn accept(&self, found: &address::Found) -> Result<Address, jackfield_sdk::Error> {
+    /// Returns the [`HubAddress`] that a running hub published.
+    fn accept(&self, found: &address::LiveAddress) -> Result<HubAddress, jackfield_sdk::Error> {
         self.accept_user(found.owner);
         let trust = match &found.address.certificate {
             Some(fingerprint) => {
-                Trust::from_ca(fingerprint).map_err(|why| jackfield_sdk::Error::Tls {
+                TlsTrust::from_ca(fingerprint).map_err(|why| jackfield_sdk::Error::Tls {
                     url: found.address.url.clone(),
                     why,
                 })?
             }
             None => self.trust.clone(),
         };
-        Ok(Address::new(&found.address.url)?.with_trust(trust))
+        Ok(HubAddress::new(&found.address.url)?.with_trust(trust))
     }
 
     /// Returns the administrator's token of the data directory.
     pub(crate) fn admin_token(&self) -> Option<String> {
-        shown::admin_token(&self.data_dir).filter(|_| is_believed(&self.data_dir))
+        sent_token::admin_token(&self.data_dir).filter(|_| is_trusted(&self.data_dir))
     }
 
     /// Asks the listener at `address` to prove that it is the hub of the data directory. On success, the
     /// listener's user is accepted from then on.
-    pub(crate) async fn prove(&self, address: &Address, token: &str) -> Result<(), Unproved> {
-        let witness = Arc::new(Witness::default());
+    pub(crate) async fn prove(
+        &self,
+        address: &HubAddress,
+        token: &str,
+    ) -> Result<(), ProofFailure> {
+        let witness = Arc::new(PeerUserRecorder::default());
         let address = address.clone().with_discovery(witness.clone());
-        let hub = Hub::new(address).map_err(|_| Unproved::NoAnswer)?;
-        shown::prove(&hub, token).await?;
+        let hub = Hub::new(address).map_err(|_| ProofFailure::NoAnswer)?;
+        sent_token::prove(&hub, token).await?;
         if let Some(user) = *witness.0.lock() {
             self.accept_user(user);
         }
@@ -148,8 +155,8 @@ impl LocalHub {
 
     /// Connects once, and fails if the listener's user is not accepted. Only for addresses with TLS:
     /// otherwise the error of a handshake with a stranger would lead to wrong advice.
-    pub(crate) async fn precheck(&self, address: &Address) -> Result<(), jackfield_sdk::Error> {
-        if !is_here(address.base()) {
+    pub(crate) async fn precheck(&self, address: &HubAddress) -> Result<(), jackfield_sdk::Error> {
+        if !is_loopback_url(address.base()) {
             return Ok(());
         }
         let Some(tcp) = dial(address.base()).await else {
@@ -158,24 +165,24 @@ impl LocalHub {
         let (Ok(peer), Ok(ours)) = (tcp.peer_addr(), tcp.local_addr()) else {
             return Ok(());
         };
-        let checked = self.check(Ends { peer, ours }).await;
+        let checked = self.check(ConnectionEnds { peer, ours }).await;
         checked.map_err(|why| jackfield_sdk::Error::Untrusted {
             url: address.base().to_owned(),
             why,
         })
     }
 
-    async fn moved(&self) -> Option<Address> {
-        if !self.is_followed {
+    async fn moved(&self) -> Option<HubAddress> {
+        if !self.follows_moves {
             return None;
         }
-        let Lookup::Running(found) = look(&self.data_dir) else {
+        let AddressLookup::Running(found) = look(&self.data_dir) else {
             return None;
         };
         let address = self.accept(&found).ok()?;
         // A token goes to the new address. If connections there are not checked, the hub must prove its
         // identity again.
-        let is_checked = cfg!(target_os = "linux") && is_here(address.base());
+        let is_checked = cfg!(target_os = "linux") && is_loopback_url(address.base());
         if *self.url.lock() != address.base()
             && let Some(token) = self.admin_token()
             && self.prove(&address, &token).await.is_err()
@@ -188,7 +195,7 @@ impl LocalHub {
     }
 
     #[cfg(target_os = "linux")]
-    fn refuse(&self, user: Option<u32>) -> Untrusted {
+    fn refuse(&self, user: Option<u32>) -> UntrustedHub {
         let url = self.url.lock().clone();
         let why = match user {
             Some(user) => format!(
@@ -198,7 +205,7 @@ impl LocalHub {
             ),
             None => "the system does not tell which user listens there".to_owned(),
         };
-        Untrusted {
+        UntrustedHub {
             why,
             remedy: format!(
                 "if it is the hub you mean, name it: --hub {} (or JACKFIELD_HUB); else start your own on another port: jackfield serve --listen 127.0.0.1:0",
@@ -209,21 +216,21 @@ impl LocalHub {
 }
 
 /// Looks for the hub that runs with a data directory, if the directory is trusted.
-fn look(data_dir: &Path) -> Lookup {
-    match is_believed(data_dir) {
-        true => address::look(data_dir),
-        false => Lookup::Nothing,
+fn look(data_dir: &Path) -> AddressLookup {
+    match is_trusted(data_dir) {
+        true => address::look_up(data_dir),
+        false => AddressLookup::Nothing,
     }
 }
 
 /// Returns whether a data directory was named by a flag, a variable or a configuration file, or belongs to
 /// this user. The default directory may belong to a different user: without a home, the default is a folder
 /// in the working directory.
-fn is_believed(data_dir: &Path) -> bool {
+fn is_trusted(data_dir: &Path) -> bool {
     let user = rustix::process::geteuid().as_raw();
     let owner = || std::fs::metadata(data_dir).map(|it| it.uid());
     // An unreadable directory counts as trusted here, so that the problem is reported later.
-    data_dir != Config::default().data_dir || owner().map_or(true, |owner| owner == user)
+    data_dir != HubConfig::default().data_dir || owner().map_or(true, |owner| owner == user)
 }
 
 async fn dial(url: &str) -> Option<tokio::net::TcpStream> {
@@ -234,7 +241,7 @@ async fn dial(url: &str) -> Option<tokio::net::TcpStream> {
 }
 
 impl Discovery for LocalHub {
-    fn locate(&self) -> Discovered<'_, Option<Address>> {
+    fn locate(&self) -> DiscoveryFuture<'_, Option<HubAddress>> {
         Box::pin(self.moved())
     }
 
@@ -242,7 +249,7 @@ impl Discovery for LocalHub {
     /// or of an earlier connection, would leave a moment for a different process to take the port. An
     /// accepted socket stays with its process unless the process hands the socket over.
     #[cfg(target_os = "linux")]
-    fn check(&self, ends: Ends) -> Discovered<'_, Result<(), Untrusted>> {
+    fn check(&self, ends: ConnectionEnds) -> DiscoveryFuture<'_, Result<(), UntrustedHub>> {
         Box::pin(async move {
             // A non-loopback address can only come from the hub's own file, and may belong to a different
             // machine if the data directory is shared over a network.
@@ -257,7 +264,7 @@ impl Discovery for LocalHub {
     }
 
     #[cfg(not(target_os = "linux"))]
-    fn check(&self, _: Ends) -> Discovered<'_, Result<(), Untrusted>> {
+    fn check(&self, _: ConnectionEnds) -> DiscoveryFuture<'_, Result<(), UntrustedHub>> {
         Box::pin(async { Ok(()) })
     }
 }
@@ -265,15 +272,15 @@ impl Discovery for LocalHub {
 /// Accepts every peer, and records the user. For the proof request only, which reveals no secret to a
 /// stranger.
 #[derive(Debug, Default)]
-struct Witness(Mutex<Option<u32>>);
+struct PeerUserRecorder(Mutex<Option<u32>>);
 
-impl Discovery for Witness {
-    fn locate(&self) -> Discovered<'_, Option<Address>> {
+impl Discovery for PeerUserRecorder {
+    fn locate(&self) -> DiscoveryFuture<'_, Option<HubAddress>> {
         Box::pin(async { None })
     }
 
     #[cfg(target_os = "linux")]
-    fn check(&self, ends: Ends) -> Discovered<'_, Result<(), Untrusted>> {
+    fn check(&self, ends: ConnectionEnds) -> DiscoveryFuture<'_, Result<(), UntrustedHub>> {
         Box::pin(async move {
             if ends.peer.ip().to_canonical().is_loopback() {
                 let user = peer::wait_for_user(ends).await;
@@ -284,7 +291,7 @@ impl Discovery for Witness {
     }
 
     #[cfg(not(target_os = "linux"))]
-    fn check(&self, _: Ends) -> Discovered<'_, Result<(), Untrusted>> {
+    fn check(&self, _: ConnectionEnds) -> DiscoveryFuture<'_, Result<(), UntrustedHub>> {
         Box::pin(async { Ok(()) })
     }
 }
@@ -295,7 +302,7 @@ mod peer {
     use std::time::Duration;
 
     use jackfield_kit::peer_user::user_of;
-    use jackfield_sdk::Ends;
+    use jackfield_sdk::ConnectionEnds;
     use tokio::time::{Instant, sleep};
 
     /// Time limit for a process to accept a connection. A hub accepts at once, even if busy.
@@ -307,7 +314,7 @@ mod peer {
 
     /// Returns the user whose process has accepted the connection. The kernel reports no user before, and no
     /// event signals the change.
-    pub(super) async fn wait_for_user(ends: Ends) -> Option<u32> {
+    pub(super) async fn wait_for_user(ends: ConnectionEnds) -> Option<u32> {
         let until = Instant::now() + ACCEPTED_WITHIN;
         let mut pause = FIRST_PAUSE;
         loop {

@@ -100,20 +100,20 @@ impl Style {
 /// Cleans foreign text for one line: control characters, including line ends, become spaces.
 pub(crate) fn clean(text: &str) -> String {
     text.chars()
-        .map(|c| if steers(c) { ' ' } else { c })
+        .map(|c| if is_control(c) { ' ' } else { c })
         .collect()
 }
 
 /// Cleans foreign text of several lines: removes control characters, except tabs and line ends.
 pub(crate) fn clean_lines(text: &str) -> String {
     text.chars()
-        .filter(|c| matches!(c, '\n' | '\t') || !steers(*c))
+        .filter(|c| matches!(c, '\n' | '\t') || !is_control(*c))
         .collect()
 }
 
 /// Returns whether a character controls the terminal: control characters, and those that change the text
 /// direction.
-fn steers(c: char) -> bool {
+fn is_control(c: char) -> bool {
     c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
@@ -121,7 +121,7 @@ fn steers(c: char) -> bool {
 static OUTLIVES_READER: AtomicBool = AtomicBool::new(false);
 
 /// From now on, a closed standard output (`| head`) does not end the command: further output is discarded.
-pub(crate) fn outlive_reader() {
+pub(crate) fn ignore_closed_stdout() {
     OUTLIVES_READER.store(true, Ordering::Relaxed);
 }
 
@@ -151,12 +151,12 @@ pub(crate) fn json(value: &Value) -> io::Result<()> {
 }
 
 /// Prints a message line to standard error. A write error is ignored.
-pub(crate) fn chat(text: &str) {
+pub(crate) fn print_message(text: &str) {
     writeln!(io::stderr().lock(), "{text}").ok();
 }
 
-/// Prints to standard error like [`chat`], without a line end.
-pub(crate) fn murmur(text: &str) {
+/// Prints to standard error like [`print_message`], without a line end.
+pub(crate) fn print_message_part(text: &str) {
     let mut err = io::stderr().lock();
     err.write_all(text.as_bytes()).ok();
     err.flush().ok();

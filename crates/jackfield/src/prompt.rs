@@ -7,13 +7,13 @@ use tokio::sync::{mpsc, oneshot};
 use crate::output;
 
 /// Returns whether a user can be prompted: standard input and standard error are a terminal.
-pub(crate) fn somebody_is_there() -> bool {
+pub(crate) fn is_interactive() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
 /// Asks a yes-or-no question; every answer but yes means no.
 pub(crate) fn confirm(question: &str) -> bool {
-    output::murmur(&format!("{question} [y/N] "));
+    output::print_message_part(&format!("{question} [y/N] "));
     is_yes(&read_line().unwrap_or_default())
 }
 

@@ -1,8 +1,8 @@
 //! Reading of a reply: text goes to standard output, tool calls and status to standard error, and questions
-//! to the user at the terminal. `call` and `task wait` use [`Reading`].
+//! to the user at the terminal. `call` and `task wait` use [`ReplyPrinter`].
 
 pub(crate) mod asks;
-mod page;
+mod writer;
 
 use anyhow::Result;
 use http::Method;
@@ -13,18 +13,18 @@ use jackfield_sdk::{
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 
-use self::asks::Asks;
-pub(crate) use self::page::Page;
+use self::asks::QuestionPrompts;
+pub(crate) use self::writer::ReplyWriter;
 use crate::{
     client,
-    exit::{About, Code, Stop, WhatAbout},
+    exit::{CliError, ErrorSubject, ExitKind, WithErrorSubject},
     output, shell,
-    transfers::handed::Handed,
+    transfers::answer_files::AnswerFiles,
 };
 
 /// Settings for reading a reply.
 #[derive(Debug)]
-pub(crate) struct Reading<'a> {
+pub(crate) struct ReplyPrinter<'a> {
     pub(crate) hub: &'a Hub,
     /// Prints one JSON object per line for each event, instead of the text.
     pub(crate) json: bool,
@@ -36,13 +36,13 @@ pub(crate) struct Reading<'a> {
     pub(crate) flags: String,
     /// Whether the call continues without a reader.
     pub(crate) goes_on: bool,
-    /// [`Handed`] collects the reply's files, if they are to be saved.
-    pub(crate) handed: Option<&'a Handed>,
+    /// [`AnswerFiles`] collects the reply's files, if they are to be saved.
+    pub(crate) handed: Option<&'a AnswerFiles>,
 }
 
-/// Result of [`Reading::read`].
+/// Result of [`ReplyPrinter::read`].
 #[derive(Debug)]
-pub(crate) enum Outcome {
+pub(crate) enum ReplyOutcome {
     /// The agent is done.
     Done(Done),
     /// The call failed or was cancelled.
@@ -50,19 +50,19 @@ pub(crate) enum Outcome {
     /// The stream ended without a final event.
     Nothing,
     /// The connection to the hub was lost, and the hub did not return in time.
-    Lost(Stop),
+    Lost(CliError),
     /// Ctrl-c.
     Interrupted,
 }
 
-impl Reading<'_> {
-    /// Reads until the end of the reply, and returns the [`Outcome`].
-    pub(crate) async fn read(&self, stream: &mut CallStream) -> Result<Outcome> {
-        stream.on_reconnect(tell_reconnect);
+impl ReplyPrinter<'_> {
+    /// Reads until the end of the reply, and returns the [`ReplyOutcome`].
+    pub(crate) async fn read(&self, stream: &mut CallStream) -> Result<ReplyOutcome> {
+        stream.on_reconnect(print_reconnect);
         let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut page = Page::new(self.verbose);
-        let mut asks = Asks::default();
-        let mut outcome = Outcome::Nothing;
+        let mut page = ReplyWriter::new(self.verbose);
+        let mut asks = QuestionPrompts::default();
+        let mut outcome = ReplyOutcome::Nothing;
         loop {
             tokio::select! {
                 raw = stream.next_raw() => match raw {
@@ -70,7 +70,7 @@ impl Reading<'_> {
                         // The hub stores the call as a task, which can be read again.
                         Some(task) if is_connection_lost(&error) => {
                             page.end()?;
-                            return Ok(Outcome::Lost(self.lost(task, &error)));
+                            return Ok(ReplyOutcome::Lost(self.lost(task, &error)));
                         }
                         _ => return Err(error.into()),
                     },
@@ -87,7 +87,7 @@ impl Reading<'_> {
                 }
                 _ = interrupt.recv() => {
                     page.end()?;
-                    return Ok(Outcome::Interrupted);
+                    return Ok(ReplyOutcome::Interrupted);
                 }
             }
         }
@@ -95,9 +95,9 @@ impl Reading<'_> {
         Ok(outcome)
     }
 
-    /// Builds the [`Stop`] for a hub that did not return in time.
-    fn lost(&self, task: &str, error: &Error) -> Stop {
-        let Stop { code, text, .. } = Stop::from_hub(error, About::Task);
+    /// Builds the [`CliError`] for a hub that did not return in time.
+    fn lost(&self, task: &str, error: &Error) -> CliError {
+        let CliError { code, text, .. } = CliError::from_hub(error, ErrorSubject::Task);
         let text = format!("gave up: {text}; the call is task {}", output::clean(task));
         let wait = shell::command("task wait", &[task], "", &self.flags);
         let next = match self.goes_on {
@@ -106,46 +106,46 @@ impl Reading<'_> {
                 "once the hub runs, resume with: {wait} (without --keep, the hub cancels a call that is not read for 30 s)"
             ),
         };
-        Stop::new(code, text, next)
+        CliError::new(code, text, next)
     }
 
     async fn event(
         &self,
         raw: RawEvent,
         stream: &CallStream,
-        page: &mut Page,
-        asks: &mut Asks,
-    ) -> Result<Option<Outcome>> {
+        page: &mut ReplyWriter,
+        asks: &mut QuestionPrompts,
+    ) -> Result<Option<ReplyOutcome>> {
         if self.json {
             output::json(&raw.data)?;
         }
         let event = match raw.read() {
             Ok(Some(event)) => event,
             Ok(None) => return Ok(None),
-            Err(error) => return Ok(Some(Outcome::Failed(error))),
+            Err(error) => return Ok(Some(ReplyOutcome::Failed(error))),
         };
         if let Some(handed) = self.handed {
-            handed.hear(&event);
+            handed.collect(&event);
         }
         match event {
             Event::Ask(ask) => {
                 // In the form in which the hub lists open questions.
                 let ask = json!(ask);
                 if !self.json && (!self.from_log || self.is_open(stream, &ask).await?) {
-                    page.make_room()?;
+                    page.start_line()?;
                     self.put(&ask, stream, asks)?;
                 }
             }
             Event::Chunk(chunk) if !self.json && waits_for_owner(&chunk) => {
                 page.chunk(&chunk)?;
-                page.make_room()?;
+                page.start_line()?;
                 self.approvals(stream, asks).await?;
             }
             Event::Done(done) => {
                 if !self.json {
                     page.done(&done, self.how_to_save())?;
                 }
-                return Ok(Some(Outcome::Done(done)));
+                return Ok(Some(ReplyOutcome::Done(done)));
             }
             _ if self.json => {}
             Event::Chunk(chunk) => page.chunk(&chunk)?,
@@ -168,7 +168,7 @@ impl Reading<'_> {
     /// Requests the current state of the call.
     async fn call(&self, stream: &CallStream) -> Result<Value> {
         let path = format!("/v1/calls/{}", encode(&stream.started().id));
-        client::get(self.hub, &path, About::Task).await
+        client::get(self.hub, &path, ErrorSubject::Task).await
     }
 
     /// Returns whether a question from the log is still open.
@@ -180,12 +180,12 @@ impl Reading<'_> {
 
     /// Asks the user at the terminal. Without a terminal, an approval of a live call may still be given
     /// elsewhere, so the reading goes on; a question for text can only be answered here, and is an error.
-    fn put(&self, ask: &Value, stream: &CallStream, asks: &mut Asks) -> Result<()> {
+    fn put(&self, ask: &Value, stream: &CallStream, asks: &mut QuestionPrompts) -> Result<()> {
         if asks.ask(ask.clone()) {
             return Ok(());
         }
         if asks::is_approval(ask) && !self.from_log {
-            output::chat(&format!("{}\n{}", asked(ask), self.how(stream, ask)));
+            output::print_message(&format!("{}\n{}", asked(ask), self.how(stream, ask)));
             return Ok(());
         }
         Err(self.nobody_to_ask(stream, ask).into())
@@ -193,7 +193,7 @@ impl Reading<'_> {
 
     /// Handles approvals that the call waits for: asks the user for those that this user may give, and names
     /// the owner of the rest.
-    async fn approvals(&self, stream: &CallStream, asks: &mut Asks) -> Result<()> {
+    async fn approvals(&self, stream: &CallStream, asks: &mut QuestionPrompts) -> Result<()> {
         let call = self.call(stream).await?;
         let ours = output::items(&call, "asks");
         for ask in ours.iter().filter(|ask| asks::is_approval(ask)) {
@@ -206,11 +206,11 @@ impl Reading<'_> {
             if ours.iter().any(|ask| ask["id"] == *id) || !asks.is_new(&json!({ "id": id })) {
                 continue;
             }
-            let (what, how) = asks::of_others(named(stream), approval);
+            let (what, how) = asks::for_other_owner(named(stream), approval);
             if self.from_log {
-                return Err(Stop::new(Code::Failed, what, how).into());
+                return Err(CliError::new(ExitKind::Failed, what, how).into());
             }
-            output::chat(&format!("{what}\n{how}"));
+            output::print_message(&format!("{what}\n{how}"));
         }
         Ok(())
     }
@@ -220,30 +220,30 @@ impl Reading<'_> {
         asks::command(named(stream), ask, &self.flags)
     }
 
-    /// Builds the [`Stop`] for a question without a terminal, with the command that answers. A call without
+    /// Builds the [`CliError`] for a question without a terminal, with the command that answers. A call without
     /// other readers is cancelled.
-    fn nobody_to_ask(&self, stream: &CallStream, ask: &Value) -> Stop {
+    fn nobody_to_ask(&self, stream: &CallStream, ask: &Value) -> CliError {
         let task = stream.started().task.as_ref().filter(|_| self.goes_on);
         let Some(task) = task else {
             let next = "there is no terminal to answer at, so the call is cancelled; call from a terminal, or with --detach: \
                         jackfield task wait then prints the jackfield task answer command to use";
-            return Stop::new(Code::Cancelled, asked(ask), next);
+            return CliError::new(ExitKind::Cancelled, asked(ask), next);
         };
         let how = self.how(stream, ask);
         let wait = shell::command("task wait", &[task], "", &self.flags);
         let next = format!("{how}\nthen continue with: {wait}");
-        Stop::new(Code::Failed, asked(ask), next)
+        CliError::new(ExitKind::Failed, asked(ask), next)
     }
 
-    /// Builds the [`Stop`] for Ctrl-d instead of an answer.
-    fn not_answered(&self, stream: &CallStream, ask: &Value) -> Stop {
+    /// Builds the [`CliError`] for Ctrl-d instead of an answer.
+    fn not_answered(&self, stream: &CallStream, ask: &Value) -> CliError {
         // The cursor is still on the question's line.
-        output::chat("");
+        output::print_message("");
         let text = "no answer was given";
         match self.goes_on {
-            true => Stop::new(Code::Failed, text, self.how(stream, ask)),
-            false => Stop::new(
-                Code::Cancelled,
+            true => CliError::new(ExitKind::Failed, text, self.how(stream, ask)),
+            false => CliError::new(
+                ExitKind::Cancelled,
                 format!("{text}, so the call is cancelled"),
                 "call again; with --detach the question waits for an answer",
             ),
@@ -256,22 +256,22 @@ impl Reading<'_> {
         };
         let path = format!("/v1/calls/{}/answer", encode(&stream.started().id));
         let body = asks::answer_body(ask, &line);
-        match client::ask(self.hub, Method::POST, &path, Some(&body)).await {
+        match client::request(self.hub, Method::POST, &path, Some(&body)).await {
             // Another client answered first, or the call is over, which the stream reports.
             Err(Error::Refused { code, message, .. })
                 if code == "conflict" || code == "not_found" =>
             {
-                output::chat(&format!("({message})"));
+                output::print_message(&format!("({message})"));
                 Ok(())
             }
-            other => Ok(other.map(drop).about(About::Task)?),
+            other => Ok(other.map(drop).about(ErrorSubject::Task)?),
         }
     }
 }
 
 /// Tells the user that the connection was lost or resumed.
-fn tell_reconnect(news: Reconnect) {
-    output::chat(&match news {
+fn print_reconnect(news: Reconnect) {
+    output::print_message(&match news {
         Reconnect::Lost { retry_for } => format!(
             "the connection to the hub was lost; trying again for {} s",
             retry_for.as_secs_f64().round()
@@ -302,52 +302,54 @@ fn named(stream: &CallStream) -> &str {
 
 /// Returns the agent's question as a sentence.
 fn asked(ask: &Value) -> String {
-    format!("the agent asks: {}", asks::wanted(ask))
+    format!("the agent asks: {}", asks::one_line(ask))
 }
 
-/// Returns the exit [`Code`] of a reply, or the error to end with; `agent` is the called agent, if known.
-pub(crate) fn code(outcome: Outcome, agent: &str, agent_next: &str) -> Result<Code> {
-    let named = |stop: Stop| stop.naming("AGENT", agent);
+/// Returns the exit [`ExitKind`] of a reply, or the error to end with; `agent` is the called agent, if known.
+pub(crate) fn code(outcome: ReplyOutcome, agent: &str, agent_next: &str) -> Result<ExitKind> {
+    let named = |stop: CliError| stop.fill_in("AGENT", agent);
     match outcome {
-        Outcome::Done(done) if done.state == DoneState::Rejected => Err(named(Stop::new(
-            Code::Agent,
+        ReplyOutcome::Done(done) if done.state == DoneState::Rejected => Err(named(CliError::new(
+            ExitKind::Agent,
             "the agent refused to do it",
             "its answer may say why; jackfield show AGENT shows what it can do",
         ))
         .into()),
-        Outcome::Done(done) => {
+        ReplyOutcome::Done(done) => {
             if done.state == DoneState::InputRequired {
                 let what = match done.needs_auth {
                     true => "the agent needs you to sign in; then continue with",
                     false => "the agent waits for your answer",
                 };
-                output::chat(&format!("{what}: {agent_next}"));
+                output::print_message(&format!("{what}: {agent_next}"));
             }
-            Ok(Code::Ok)
+            Ok(ExitKind::Ok)
         }
-        Outcome::Failed(error) => Err(named(Stop::from_hub(&error, About::Agent)).into()),
-        Outcome::Nothing => Err(Stop::new(
-            Code::Failed,
+        ReplyOutcome::Failed(error) => {
+            Err(named(CliError::from_hub(&error, ErrorSubject::Agent)).into())
+        }
+        ReplyOutcome::Nothing => Err(CliError::new(
+            ExitKind::Failed,
             "the stream ended before the answer was complete",
             "jackfield task ls lists your tasks",
         )
         .into()),
-        Outcome::Lost(stop) => Err(stop.into()),
-        Outcome::Interrupted => Ok(Code::Interrupted),
+        ReplyOutcome::Lost(stop) => Err(stop.into()),
+        ReplyOutcome::Interrupted => Ok(ExitKind::Interrupted),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use jackfield_sdk::Address;
+    use jackfield_sdk::HubAddress;
 
     use super::*;
 
     #[test]
     fn who_gives_up_waiting_for_the_hub_is_told_how_to_go_on() {
-        let address = Address::new("http://127.0.0.1:1").unwrap();
+        let address = HubAddress::new("http://127.0.0.1:1").unwrap();
         let hub = Hub::new(address).unwrap();
-        let reading = |goes_on| Reading {
+        let reading = |goes_on| ReplyPrinter {
             hub: &hub,
             json: false,
             verbose: false,

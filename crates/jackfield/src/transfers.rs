@@ -1,23 +1,23 @@
 //! File transfers between this program and an agent, in both directions: directly between the peers or
 //! through the hub, resumed after a lost connection.
 
+pub(crate) mod answer_files;
+mod attempt;
 pub(crate) mod client_id;
 pub(crate) mod deliver;
 mod fetch;
-pub(crate) mod handed;
-mod line;
-pub(crate) mod tell;
-mod trouble;
+pub(crate) mod progress;
+mod signalling;
 pub(crate) mod unfinished;
 pub(crate) mod upload;
 
 use clap::ValueEnum;
 
-pub(crate) use self::tell::Tell;
+pub(crate) use self::progress::TransferProgress;
 
 /// Route of a file transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum Via {
+pub(crate) enum RouteChoice {
     /// Use a direct connection, and the hub if none is possible
     #[default]
     Auto,
@@ -27,8 +27,8 @@ pub(crate) enum Via {
     Hub,
 }
 
-impl Via {
-    /// Returns the name of the route ([`Via`]) that is tried first, for messages.
+impl RouteChoice {
+    /// Returns the name of the route ([`RouteChoice`]) that is tried first, for messages.
     fn tried(self) -> &'static str {
         match self {
             Self::Auto | Self::Direct => "direct",

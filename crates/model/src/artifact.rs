@@ -88,7 +88,7 @@ impl Artifact {
     /// Adds a piece to a list of artifacts. A piece with `append` set extends the artifact
     /// with the same id and may rename it. Any other piece replaces the artifact with the same id, or becomes
     /// a new artifact.
-    pub fn join(artifacts: &mut Vec<Self>, piece: Self) {
+    pub fn merge_into(artifacts: &mut Vec<Self>, piece: Self) {
         let known = artifacts.iter_mut().find(|known| known.id == piece.id);
         match known {
             Some(known) if piece.append => known.extend(piece),

@@ -27,7 +27,7 @@ pub struct Base64(Arc<str>);
 /// Error for a text that is not base64.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("its bytes are not valid base64")]
-pub struct BadBase64;
+pub struct InvalidBase64;
 
 impl Base64 {
     /// Encodes bytes.
@@ -36,8 +36,8 @@ impl Base64 {
     }
 
     /// Decodes the bytes.
-    pub fn decode(&self) -> Result<Vec<u8>, BadBase64> {
-        LENIENT.decode(&*self.0).map_err(|_| BadBase64)
+    pub fn decode(&self) -> Result<Vec<u8>, InvalidBase64> {
+        LENIENT.decode(&*self.0).map_err(|_| InvalidBase64)
     }
 }
 
@@ -83,6 +83,6 @@ mod tests {
         for text in ["aGkhPw==", "aGkhPw"] {
             assert_eq!(Base64::from(text).decode().unwrap(), b"hi!?");
         }
-        assert_eq!(Base64::from("?").decode(), Err(BadBase64));
+        assert_eq!(Base64::from("?").decode(), Err(InvalidBase64));
     }
 }

@@ -106,7 +106,7 @@ impl Chunk {
     /// Returns whether `next` may be appended to this chunk. Both must have the same kind and the same tool
     /// call. [`ChunkKind::ToolStart`] and [`ChunkKind::Status`] never merge, because each is a unit of its
     /// own.
-    pub fn joins(&self, next: &Self) -> bool {
+    pub fn can_merge(&self, next: &Self) -> bool {
         self.kind == next.kind
             && matches!(
                 self.kind,

@@ -82,7 +82,7 @@ impl Event {
     /// 1.
     pub fn advance(&self) -> u64 {
         match self {
-            Self::Chunk(chunk) if chunk.joins(chunk) && !chunk.text.is_empty() => {
+            Self::Chunk(chunk) if chunk.can_merge(chunk) && !chunk.text.is_empty() => {
                 chunk.text.len() as u64
             }
             _ => 1,
@@ -99,10 +99,10 @@ impl Event {
             }
     }
 
-    /// Appends `next` to this event, or returns `next` if the two cannot be merged. See [`Chunk::joins`].
+    /// Appends `next` to this event, or returns `next` if the two cannot be merged. See [`Chunk::can_merge`].
     pub fn merge(&mut self, next: Self) -> Option<Self> {
         match (self, next) {
-            (Self::Chunk(last), Self::Chunk(next)) if last.joins(&next) => {
+            (Self::Chunk(last), Self::Chunk(next)) if last.can_merge(&next) => {
                 last.text.push_str(&next.text);
                 None
             }

@@ -44,13 +44,13 @@ pub enum Reason {
     SlowReader,
     /// Internal error of the hub.
     Internal,
-    /// Error code of the agent, different from all names of the hub: see [`Reason::of_agent`].
+    /// Error code of the agent, different from all names of the hub: see [`Reason::from_agent_code`].
     Agent(String),
 }
 
 impl Reason {
     /// All reasons that the hub itself gives: every reason except [`Reason::Agent`].
-    pub const OURS: [Self; 17] = [
+    pub const HUB_REASONS: [Self; 17] = [
         Self::Invalid,
         Self::Unsupported,
         Self::TooLarge,
@@ -106,7 +106,7 @@ impl Reason {
 
     /// Parses a name: a name of the hub gives the hub's reason, any other name is an agent's own code.
     pub fn from_name(name: &str) -> Self {
-        Self::OURS
+        Self::HUB_REASONS
             .into_iter()
             .find(|ours| ours.name() == name)
             .unwrap_or_else(|| Self::Agent(name.to_owned()))
@@ -116,7 +116,7 @@ impl Reason {
     /// `busy` or `timeout`) map to the reason of the same name. Any other code becomes [`Reason::Agent`].
     /// Names reserved for the hub get the prefix `agent_`, so that a later reader of the name, from a store
     /// or a protocol, does not take the code for a statement of the hub.
-    pub fn of_agent(code: &str) -> Self {
+    pub fn from_agent_code(code: &str) -> Self {
         match Self::from_name(code) {
             own @ (Self::Agent(_)
             | Self::Invalid
@@ -186,7 +186,7 @@ impl Failure {
     }
 
     /// Returns the failure for an agent whose queue of waiting calls is full.
-    pub fn agent_full() -> Self {
+    pub fn agent_queue_full() -> Self {
         let text = "the agent has as many calls waiting as it takes; try again later";
         Self::new(Reason::Busy, text)
     }
@@ -198,7 +198,7 @@ impl Failure {
 
     /// Returns the failure for an agent that disconnected before its first event. Whether the agent began the
     /// work is unknown.
-    pub fn agent_left_unheard() -> Self {
+    pub fn agent_left_silent() -> Self {
         Self::new(
             Reason::Offline,
             "the agent disconnected before it said anything",
@@ -235,10 +235,13 @@ mod tests {
 
     #[test]
     fn an_agent_says_of_its_own_work_what_we_say_and_never_speaks_for_the_hub() {
-        assert_eq!(Reason::of_agent("busy"), Reason::Busy);
-        assert_eq!(Reason::of_agent("cancelled"), Reason::Cancelled);
-        assert_eq!(Reason::of_agent("quota"), Reason::Agent("quota".into()));
+        assert_eq!(Reason::from_agent_code("busy"), Reason::Busy);
+        assert_eq!(Reason::from_agent_code("cancelled"), Reason::Cancelled);
+        assert_eq!(
+            Reason::from_agent_code("quota"),
+            Reason::Agent("quota".into())
+        );
         let marked = Reason::Agent("agent_slow_reader".into());
-        assert_eq!(Reason::of_agent("slow_reader"), marked);
+        assert_eq!(Reason::from_agent_code("slow_reader"), marked);
     }
 }

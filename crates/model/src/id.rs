@@ -19,16 +19,16 @@ pub const MAX_PEER_ID: usize = 256;
 #[error(
     "{text:?} is not a valid id: use 1 to 128 of A-Z a-z 0-9 . _ : @ -, starting with a letter or digit"
 )]
-pub struct BadName {
+pub struct InvalidName {
     text: String,
 }
 
 /// Error for a text that is not a valid [`RequestId`] or [`SessionId`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("an id chosen by a peer has 1 to 256 bytes and no control characters")]
-pub struct BadPeerId;
+pub struct InvalidPeerId;
 
-fn check_name(text: &str) -> Result<Arc<str>, BadName> {
+fn check_name(text: &str) -> Result<Arc<str>, InvalidName> {
     let bytes = text.as_bytes();
     let ok = !bytes.is_empty()
         && bytes.len() <= MAX_NAME
@@ -38,7 +38,7 @@ fn check_name(text: &str) -> Result<Arc<str>, BadName> {
             .all(|b| b.is_ascii_alphanumeric() || b"._:@-".contains(b));
     if !ok {
         let text = text.chars().take(MAX_NAME).collect();
-        return Err(BadName { text });
+        return Err(InvalidName { text });
     }
     // A UUID in upper case and the same UUID in lower case are one id.
     if bytes.len() == 36
@@ -51,9 +51,13 @@ fn check_name(text: &str) -> Result<Arc<str>, BadName> {
 }
 
 /// Checks the length and the characters of a peer-chosen id.
-pub fn check_peer_id(text: &str) -> Result<Arc<str>, BadPeerId> {
+pub fn check_peer_id(text: &str) -> Result<Arc<str>, InvalidPeerId> {
     let ok = !text.is_empty() && text.len() <= MAX_PEER_ID && !text.chars().any(char::is_control);
-    if ok { Ok(text.into()) } else { Err(BadPeerId) }
+    if ok {
+        Ok(text.into())
+    } else {
+        Err(InvalidPeerId)
+    }
 }
 
 macro_rules! text_id {
@@ -116,19 +120,19 @@ macro_rules! text_id {
 
 text_id!(
     /// Id of an agent: unique on a hub, safe in URLs and (once encoded) in NATS subjects.
-    AgentId, check_name, BadName
+    AgentId, check_name, InvalidName
 );
 text_id!(
     /// Name of the owner of agents and tokens.
-    Owner, check_name, BadName
+    Owner, check_name, InvalidName
 );
 text_id!(
     /// Id of a request as its peers see it, scoped to (principal, agent).
-    RequestId, check_peer_id, BadPeerId
+    RequestId, check_peer_id, InvalidPeerId
 );
 text_id!(
     /// Id of a conversation, scoped to (principal, agent).
-    SessionId, check_peer_id, BadPeerId
+    SessionId, check_peer_id, InvalidPeerId
 );
 
 impl Owner {
@@ -198,7 +202,7 @@ uuid_id!(
 
 impl CallId {
     /// Returns the creation time of the call, which the id contains.
-    pub fn made_at(self) -> Timestamp {
+    pub fn created_at(self) -> Timestamp {
         let made = self.0.get_timestamp().map(|made| made.to_unix());
         let (seconds, nanos) = made.unwrap_or_default();
         let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);

@@ -35,7 +35,7 @@ mod weight;
 pub use self::{
     artifact::Artifact,
     ask::{Answer, Ask, AskKind},
-    base64::{BadBase64, Base64},
+    base64::{Base64, InvalidBase64},
     chunk::{Chunk, ChunkKind},
     end::{Done, DoneState, End},
     event::Event,
@@ -45,7 +45,7 @@ pub use self::{
     input::Input,
     json::Json,
     message::Message,
-    offer::{BadOffer, Offer},
+    offer::{InvalidOffer, Offer},
     part::Part,
     streamed_text::StreamedText,
     transcript::{Overflow, Transcript},

@@ -43,7 +43,7 @@ impl Message {
 
     /// Returns all text of the message, for agents that accept a single text. Text parts are joined by line
     /// breaks.
-    pub fn words(&self) -> String {
+    pub fn joined_text(&self) -> String {
         self.joined(|part| match part {
             Part::Text(text) => Some(text),
             Part::File(_) | Part::Data(_) => None,
@@ -52,7 +52,7 @@ impl Message {
 
     /// Returns the text and the data of the message, for agents that accept a single text and would not see a
     /// [`Part::Data`] otherwise.
-    pub fn words_and_data(&self) -> String {
+    pub fn joined_text_and_data(&self) -> String {
         self.joined(|part| match part {
             Part::Text(text) => Some(text),
             Part::Data(json) => Some(json.get()),

@@ -23,7 +23,7 @@ pub struct Offer {
 /// Error for an [`Offer`] with an impossible field value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("field {field:?} {must}")]
-pub struct BadOffer {
+pub struct InvalidOffer {
     field: &'static str,
     must: &'static str,
 }
@@ -36,9 +36,9 @@ impl Offer {
     }
 
     /// Checks all fields and converts the hash to lower case, so that hashes can be compared. Returns
-    /// [`BadOffer`] for a field with an impossible value.
-    pub fn checked(mut self) -> Result<Self, BadOffer> {
-        let bad = |field, must| Err(BadOffer { field, must });
+    /// [`InvalidOffer`] for a field with an impossible value.
+    pub fn checked(mut self) -> Result<Self, InvalidOffer> {
+        let bad = |field, must| Err(InvalidOffer { field, must });
         let is_of_id = |byte: u8| byte.is_ascii_alphanumeric() || b"._:@-".contains(&byte);
         let id = &self.transfer_id;
         if !(1..=MAX_ID).contains(&id.len()) || !id.bytes().all(is_of_id) {

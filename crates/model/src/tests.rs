@@ -9,11 +9,11 @@ fn text_joins_text_but_never_another_kind_or_tool_call() {
         tool_call_id: Some(id.into()),
         ..Chunk::text("x")
     };
-    assert!(Chunk::text("a").joins(&Chunk::text("b")));
-    assert!(!Chunk::text("a").joins(&Chunk::status("b")));
-    assert!(!Chunk::status("a").joins(&Chunk::status("b")));
-    assert!(tool("1").joins(&tool("1")));
-    assert!(!tool("1").joins(&tool("2")));
+    assert!(Chunk::text("a").can_merge(&Chunk::text("b")));
+    assert!(!Chunk::text("a").can_merge(&Chunk::status("b")));
+    assert!(!Chunk::status("a").can_merge(&Chunk::status("b")));
+    assert!(tool("1").can_merge(&tool("1")));
+    assert!(!tool("1").can_merge(&tool("2")));
 }
 
 #[test]
@@ -88,8 +88,11 @@ fn parts_are_joined_by_line_breaks_with_their_data_where_nothing_else_shows_it()
         ],
         ..Message::default()
     };
-    assert_eq!(message.words(), "look:\nwell?");
-    assert_eq!(message.words_and_data(), "look:\n{\"n\": 1.50}\nwell?");
+    assert_eq!(message.joined_text(), "look:\nwell?");
+    assert_eq!(
+        message.joined_text_and_data(),
+        "look:\n{\"n\": 1.50}\nwell?"
+    );
 }
 
 #[test]

@@ -10,7 +10,7 @@ const MAX_ARTIFACTS: usize = 1024;
 ///
 /// - Text chunks are joined. Thinking, tools, status lines and questions are not part of the answer.
 /// - A final result adds the text that was not streamed before; see [`StreamedText`](crate::StreamedText).
-/// - Artifacts keep the order of their first pieces; see [`Artifact::join`].
+/// - Artifacts keep the order of their first pieces; see [`Artifact::merge_into`].
 /// - Text and artifacts together have at most `limit` bytes. An item over the limit is left out as a whole,
 ///   and [`is_truncated`](Self::is_truncated) returns true.
 #[derive(Debug, Clone)]
@@ -81,7 +81,7 @@ impl Transcript {
     /// Adds an [`Artifact`] or a piece of an artifact.
     pub fn add_artifact(&mut self, artifact: Artifact) -> Result<(), Overflow> {
         self.reserve(ITEM_OVERHEAD + artifact.weight())?;
-        Artifact::join(&mut self.artifacts, artifact);
+        Artifact::merge_into(&mut self.artifacts, artifact);
         if self.artifacts.len() > MAX_ARTIFACTS {
             self.artifacts.pop();
             self.is_truncated = true;

@@ -1,7 +1,7 @@
 //! The card of one agent, as peers get it: no larger than the peers need that read a stream once. Pure. The sidecar shows
 //! such a card as its own, the door shows it below `/agents/ID/card`.
 
-use crate::wire::{Card, FIT_CARD};
+use crate::wire::{MAX_WRITTEN_CARD, PeerCard};
 
 /// The version of an agent that names none.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -9,16 +9,16 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 const HINT: &str = "ask for them by their names";
 
 /// Writes the card of one agent, cut to the size that every peer reads.
-pub fn fitting(card: &Card) -> String {
-    card.fit(FIT_CARD, HINT)
+pub fn fitting(card: &PeerCard) -> String {
+    card.fit(MAX_WRITTEN_CARD, HINT)
 }
 
 /// Writes the card that a peer gets of an agent that it may not call.
 pub fn closed_agent_card(name: &str) -> String {
-    fitting(&Card {
+    fitting(&PeerCard {
         name: name.to_owned(),
         version: VERSION.to_owned(),
         description: "It takes handoffs from allowed peers only.".to_owned(),
-        ..Card::default()
+        ..PeerCard::default()
     })
 }

@@ -18,7 +18,7 @@ use tokio::time::{Instant, timeout_at};
 
 pub use self::skill::{choose, to_skill};
 use crate::wire::{
-    Answer, Data, Fault, HandOff, code,
+    Data, HandOff, PeerAnswer, PeerInputError, code,
     frame::{Frame, FrameReader, Verdict},
     read_answer,
 };
@@ -288,7 +288,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
         let Reading::Body(body) = &mut self.reading else {
             return Err(DelegationError::BrokenOff);
         };
-        if let Answer::Error(error) = read_answer(body.bytes()) {
+        if let PeerAnswer::Error(error) = read_answer(body.bytes()) {
             return Err(Trouble::heard(&error).into());
         }
         Ok(self.all_said())
@@ -398,9 +398,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
     /// Where frames were agreed on, one body can only be an error, of a peer that did not get as far as the request.
     fn no_frames(&mut self, body: &[u8]) -> Result<Heard, DelegationError> {
         match read_answer(body) {
-            Answer::Error(error) => Err(Trouble::heard(&error).into()),
-            Answer::Body([]) => Err(self.nothing()),
-            Answer::Body(body) => {
+            PeerAnswer::Error(error) => Err(Trouble::heard(&error).into()),
+            PeerAnswer::Body([]) => Err(self.nothing()),
+            PeerAnswer::Body(body) => {
                 let text = "the peer's answer cannot be read: it is no stream of frames, which are lines of JSON";
                 let text = match Frame::read(body, MAX_FRAME) {
                     Ok(_) => text.to_owned(),
@@ -439,7 +439,7 @@ pub fn unreachable(error: &OpenError) -> Failure {
     Failure::new(reason, error.to_string())
 }
 
-fn unreadable(fault: &Fault) -> Failure {
+fn unreadable(fault: &PeerInputError) -> Failure {
     let reason = match fault.code {
         code::TOO_LARGE => Reason::TooLarge,
         _ => Reason::Crashed,

@@ -14,7 +14,7 @@ pub(crate) use self::{
     outgoing::Outgoing,
 };
 use crate::limits;
-use crate::wire::{Fault, JsonEnd, Limits};
+use crate::wire::{BodyLimits, JsonEnd, PeerInputError};
 
 /// How much is read at once: a frame of the multiplexer.
 pub(crate) const PIECE: usize = 16 * 1024;
@@ -24,7 +24,7 @@ pub(crate) const PIECE: usize = 16 * 1024;
 pub enum ReadTrouble {
     /// It is too large, too deep or no JSON; the peer is told.
     #[error("{0}")]
-    Refused(Fault),
+    Refused(PeerInputError),
     /// It did not come in time; the peer is told.
     #[error("the request did not come in time")]
     TooSlow,
@@ -59,7 +59,7 @@ pub enum AskTrouble {
 }
 
 /// Reads one request: until the peer closes its side, or until one JSON value is complete, since some never close.
-pub async fn read_json<S>(stream: &mut S, limits: Limits) -> Result<Vec<u8>, ReadTrouble>
+pub async fn read_json<S>(stream: &mut S, limits: BodyLimits) -> Result<Vec<u8>, ReadTrouble>
 where
     S: AsyncRead + Unpin,
 {

@@ -6,7 +6,7 @@
 
 use jackfield_model::{Failure, Reason};
 
-use crate::wire::{ErrorBody, Fault};
+use crate::wire::{PeerErrorBody, PeerInputError};
 
 /// The longest name of a failure that is believed; our own have at most 15 bytes.
 const MAX_NAME: usize = 64;
@@ -21,7 +21,7 @@ const AWAY: u16 = 504;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trouble {
     /// The peer is told this.
-    Told(ErrorBody),
+    Told(PeerErrorBody),
     /// Somebody cancelled the call: the stream is reset.
     Cancelled,
 }
@@ -29,19 +29,19 @@ pub enum Trouble {
 impl Trouble {
     /// Something that no failure of the core is about, such as a method.
     pub fn coded(code: u16, text: impl Into<String>) -> Self {
-        Self::Told(ErrorBody::new(text, code))
+        Self::Told(PeerErrorBody::new(text, code))
     }
 
     /// An agent that is not there: with the code of the original, which has the same for one that is late.
     pub fn away(text: impl Into<String>) -> Self {
-        Self::Told(ErrorBody {
+        Self::Told(PeerErrorBody {
             reason: Some(Reason::Offline.name().to_owned()),
-            ..ErrorBody::new(text, AWAY)
+            ..PeerErrorBody::new(text, AWAY)
         })
     }
 
     /// What an error of a peer means here: the failure that it names, else what its code says.
-    pub fn heard(error: &ErrorBody) -> Failure {
+    pub fn heard(error: &PeerErrorBody) -> Failure {
         let named = error.reason.as_deref().filter(|name| is_name(name));
         let named = named.map(Reason::from_name);
         let named = named.filter(|reason| {
@@ -98,26 +98,26 @@ fn code(reason: &Reason) -> Option<u16> {
 impl From<Failure> for Trouble {
     fn from(failure: Failure) -> Self {
         match code(&failure.reason) {
-            Some(code) => Self::Told(ErrorBody {
+            Some(code) => Self::Told(PeerErrorBody {
                 // Where the code says it already, the error has the shape that everybody knows, and no more.
                 reason: (failure.reason != reason_by_code(code))
                     .then(|| failure.reason.name().to_owned()),
-                ..ErrorBody::new(failure.text, code)
+                ..PeerErrorBody::new(failure.text, code)
             }),
             None => Self::Cancelled,
         }
     }
 }
 
-impl From<Fault> for Trouble {
-    fn from(fault: Fault) -> Self {
+impl From<PeerInputError> for Trouble {
+    fn from(fault: PeerInputError) -> Self {
         Self::Told(fault.to_body())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::wire::{Answer, frame::FrameWriter, read_answer};
+    use crate::wire::{PeerAnswer, frame::FrameWriter, read_answer};
 
     use super::*;
 
@@ -148,7 +148,7 @@ mod tests {
     }
 
     /// How an error looks in a frame.
-    fn framed(error: &ErrorBody) -> String {
+    fn framed(error: &PeerErrorBody) -> String {
         let mut line = String::new();
         FrameWriter::default().error(error, &mut line);
         line
@@ -156,8 +156,8 @@ mod tests {
 
     fn heard(json: &str) -> Failure {
         match read_answer(json.as_bytes()) {
-            Answer::Error(error) => Trouble::heard(&error),
-            Answer::Body(_) => panic!("{json} is an error"),
+            PeerAnswer::Error(error) => Trouble::heard(&error),
+            PeerAnswer::Body(_) => panic!("{json} is an error"),
         }
     }
 

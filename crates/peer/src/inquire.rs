@@ -5,7 +5,9 @@ use std::time::Duration;
 use jackfield_model::{Failure, Reason};
 use libp2p::{Multiaddr, PeerId, StreamProtocol};
 
-use crate::wire::{Answer, Card, HandOff, MAX_CARD, Method, NoCard, read_answer, read_card};
+use crate::wire::{
+    CardError, HandOff, MAX_CARD, Method, PeerAnswer, PeerCard, read_answer, read_card,
+};
 use crate::{
     delegate::unreachable,
     exchange::{self, AskTrouble},
@@ -23,11 +25,11 @@ pub async fn fetch_card(
     node: &Node,
     peer: PeerId,
     addresses: &[Multiaddr],
-) -> Result<Card, Failure> {
+) -> Result<PeerCard, Failure> {
     let answer = ask(node, peer, addresses, CARD, b"", MAX_CARD).await?;
     read_card(&answer).map_err(|no_card| match no_card {
-        NoCard::Error(error) => Trouble::heard(&error),
-        NoCard::Fault(fault) => {
+        CardError::Error(error) => Trouble::heard(&error),
+        CardError::Fault(fault) => {
             let text = format!("the peer's card cannot be read: {fault}");
             Failure::new(Reason::Crashed, text)
         }
@@ -52,8 +54,8 @@ pub async fn fetch(
     );
     let answer = answer.await?;
     match read_answer(&answer) {
-        Answer::Error(error) => Err(Trouble::heard(&error)),
-        Answer::Body(_) => Ok(answer),
+        PeerAnswer::Error(error) => Err(Trouble::heard(&error)),
+        PeerAnswer::Body(_) => Ok(answer),
     }
 }
 

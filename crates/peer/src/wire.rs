@@ -1,6 +1,6 @@
 //! The card and handoff protocols between peers (seed 003), and the bodies of the registry that peers are found in.
 //!
-//! A peer that opens a card stream gets a [`Card`]. On a handoff stream it writes one [`HandOff`] and gets the plain body of
+//! A peer that opens a card stream gets a [`PeerCard`]. On a handoff stream it writes one [`HandOff`] and gets the plain body of
 //! the answer, or `{"error", "code"}`, which [`read_answer`] tells apart. Nothing is framed: [`JsonEnd`] finds where a
 //! request ends, since some peers never close their side. [`path`] is the only place where paths are filled in, checked
 //! and taken apart.
@@ -9,9 +9,9 @@
 //! and `traceparent`, which the original ignores as it does every field that it does not know.
 
 pub use jackfield_wire::p2p::{
-    Answer, Card, ErrorBody, FIT_CARD, Fault, Limits, MAX_CARD, MAX_DESCRIPTION, MAX_ERROR,
-    MAX_NAME, MAX_PATH, MAX_SKILLS, Method, NoCard, Param, Params, Skill, code, cut, path,
-    read_answer, read_card,
+    BodyLimits, CardError, MAX_CARD, MAX_DESCRIPTION, MAX_ERROR, MAX_NAME, MAX_PATH, MAX_SKILLS,
+    MAX_WRITTEN_CARD, Method, PathParam, PathParams, PeerAnswer, PeerCard, PeerErrorBody,
+    PeerInputError, PeerSkill, code, cut, path, read_answer, read_card,
 };
 
 mod data;

@@ -34,7 +34,7 @@ use jackfield_model::{Failure, Owner, Reason};
 use jackfield_peer::{
     Multiaddr, PeerId, limits,
     wire::{
-        Card,
+        PeerCard,
         registry::{Entry, MAX_TTL, Registration},
     },
 };
@@ -109,7 +109,7 @@ pub struct Registered {
     /// What it can do, by id or name.
     pub capabilities: Vec<String>,
     /// Its card, if it showed one.
-    pub card: Option<Arc<Card>>,
+    pub card: Option<Arc<PeerCard>>,
     /// Since when it has this name.
     pub registered_at: Timestamp,
     /// Until when it can be found.

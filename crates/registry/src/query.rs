@@ -1,7 +1,7 @@
 //! What the query of a list asks for.
 
 use axum::extract::{FromRequestParts as _, Request};
-use jackfield_kit::api::Params;
+use jackfield_kit::api::ApiQuery;
 use jackfield_model::Failure;
 
 use super::{Sought, invalid};
@@ -30,7 +30,7 @@ impl Query {
             let named = format!("/?agent_name={query}");
             parts.uri = named.parse().map_err(|_| malformed())?;
         }
-        let params = Params::from_request_parts(&mut parts, &()).await;
+        let params = ApiQuery::from_request_parts(&mut parts, &()).await;
         let mut params = params.map_err(|_| malformed())?;
         let sought = Sought {
             name: params.one("agent_name")?,

@@ -4,7 +4,7 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
 use jackfield_kit::api::status;
 use jackfield_model::Failure;
-use jackfield_peer::wire::Fault;
+use jackfield_peer::wire::PeerInputError;
 use serde::Serialize;
 
 /// A refusal, in the original's shape.
@@ -26,8 +26,8 @@ impl From<Failure> for Refused {
     }
 }
 
-impl From<Fault> for Refused {
-    fn from(fault: Fault) -> Self {
+impl From<PeerInputError> for Refused {
+    fn from(fault: PeerInputError) -> Self {
         Self {
             status: StatusCode::from_u16(fault.code).unwrap_or(StatusCode::BAD_REQUEST),
             text: fault.to_string(),

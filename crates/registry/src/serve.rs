@@ -25,10 +25,10 @@ use jackfield_core::{
 };
 use jackfield_kit::{
     api::count_refused,
-    auth::{Came, Gatekeeper, bearer},
+    auth::{Gatekeeper, Ingress, bearer},
     body,
-    etag::has_already,
-    server::Peer,
+    etag::matches_if_none_match,
+    server::RequestPeer,
 };
 use jackfield_model::{AgentId, Failure, Reason};
 use jackfield_peer::{
@@ -238,8 +238,8 @@ impl RegistryDoor {
 )]
 async fn register(
     State(door): State<RegistryDoor>,
-    sender: Option<Extension<Peer>>,
-    came: Came,
+    sender: Option<Extension<RequestPeer>>,
+    came: Ingress,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refused> {
@@ -297,7 +297,7 @@ fn told(registered: &Registered) -> Response {
 async fn challenge(
     State(door): State<RegistryDoor>,
     Path(peer): Path<String>,
-    came: Came,
+    came: Ingress,
     headers: HeaderMap,
 ) -> Result<Response, Refused> {
     let peer = peer_id(&peer)?;
@@ -339,7 +339,7 @@ async fn challenge(
 async fn remove(
     State(door): State<RegistryDoor>,
     Path(peer): Path<String>,
-    came: Came,
+    came: Ingress,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refused> {
@@ -380,7 +380,7 @@ async fn remove(
 )]
 async fn heartbeat(
     State(door): State<RegistryDoor>,
-    came: Came,
+    came: Ingress,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refused> {
@@ -418,7 +418,7 @@ async fn heartbeat(
 )]
 async fn peers(
     State(door): State<RegistryDoor>,
-    came: Came,
+    came: Ingress,
     headers: HeaderMap,
     request: Request,
 ) -> Result<Response, Refused> {
@@ -469,7 +469,7 @@ async fn peers(
 )]
 async fn agents(
     State(door): State<RegistryDoor>,
-    came: Came,
+    came: Ingress,
     headers: HeaderMap,
     request: Request,
 ) -> Result<Response, Refused> {
@@ -494,7 +494,7 @@ async fn agents(
 )]
 async fn find_agents(
     State(door): State<RegistryDoor>,
-    came: Came,
+    came: Ingress,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refused> {
@@ -520,7 +520,7 @@ async fn find_agents(
 )]
 async fn find_tools(
     State(door): State<RegistryDoor>,
-    came: Came,
+    came: Ingress,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refused> {
@@ -538,7 +538,7 @@ fn tagged(headers: &HeaderMap, body: String) -> Response {
     let Ok(tag) = HeaderValue::try_from(format!("\"{:016x}\"", hasher.finish())) else {
         return json(StatusCode::OK, body);
     };
-    let mut response = if has_already(headers, &tag) {
+    let mut response = if matches_if_none_match(headers, &tag) {
         StatusCode::NOT_MODIFIED.into_response()
     } else {
         json(StatusCode::OK, body)

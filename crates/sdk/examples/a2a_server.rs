@@ -11,7 +11,7 @@
 use std::error::Error;
 
 use axum::{Json, routing::get};
-use jackfield_sdk::{Agent, Team, Workflow, a2a, told_to_stop};
+use jackfield_sdk::{Agent, Team, Workflow, a2a, stop_requested};
 use serde_json::json;
 use tokio::net::TcpListener;
 
@@ -45,7 +45,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let port = std::env::var("PORT").map_or(Ok(7777), |port| port.parse())?;
     let listener = TcpListener::bind(("127.0.0.1", port)).await?;
-    let stop = told_to_stop();
+    let stop = stop_requested();
     println!("listening on http://{}", listener.local_addr()?);
     axum::serve(listener, router)
         .with_graceful_shutdown(stop)

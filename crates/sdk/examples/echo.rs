@@ -1,6 +1,6 @@
 //! The smallest agent: it says what you said, word by word. Run it beside `jackfield serve`.
 
-use jackfield_sdk::{Agent, Error, told_to_stop};
+use jackfield_sdk::{Agent, Error, stop_requested};
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
@@ -13,7 +13,7 @@ async fn main() -> Result<(), Error> {
             }
             Ok(())
         })
-        .run_until(told_to_stop(), || {
+        .run_until(stop_requested(), || {
             eprintln!("echo is attached; try: jackfield call echo \"hello there\"");
         })
         .await

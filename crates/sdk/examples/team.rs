@@ -1,7 +1,7 @@
 //! A team: its coordinator asks one member, shows the other one what it said, and answers as it hears the second. Run it
 //! beside `jackfield serve`.
 
-use jackfield_sdk::{Agent, Error, Event, Team, told_to_stop};
+use jackfield_sdk::{Agent, Error, Event, Team, stop_requested};
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
@@ -30,7 +30,7 @@ async fn main() -> Result<(), Error> {
             Ok(())
         });
     Agent::from(team)
-        .run_until(told_to_stop(), || {
+        .run_until(stop_requested(), || {
             eprintln!("desk is attached; try: jackfield call desk \"a longer weekend\"");
         })
         .await

@@ -1,6 +1,6 @@
 //! A workflow: steps one after another, as one agent. Run it beside `jackfield serve`.
 
-use jackfield_sdk::{Agent, Error, Workflow, told_to_stop};
+use jackfield_sdk::{Agent, Error, Workflow, stop_requested};
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
@@ -18,7 +18,7 @@ async fn main() -> Result<(), Error> {
         })
         .agent(writer);
     Agent::from(workflow)
-        .run_until(told_to_stop(), || {
+        .run_until(stop_requested(), || {
             eprintln!("report is attached; try: jackfield call report \"tea, cake\"");
         })
         .await

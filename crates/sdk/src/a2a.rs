@@ -12,10 +12,10 @@ use axum::{
     middleware,
 };
 use futures_util::FutureExt as _;
-use jackfield_a2a::{A2a, Cards};
+use jackfield_a2a::{A2aDoor, Cards};
 use jackfield_core::{hub::Hub, limits::Limits, store::memory::MemoryStore};
-use jackfield_kit::auth::{Gatekeeper, Trust};
-use jackfield_model::{AgentId, id::BadName};
+use jackfield_kit::auth::{Gatekeeper, TokenlessAccess};
+use jackfield_model::{AgentId, id::InvalidName};
 use tokio::task::JoinSet;
 
 use crate::{Agent, InProcess};
@@ -28,7 +28,7 @@ pub enum ServeError {
     Empty,
     /// An invalid agent id.
     #[error(transparent)]
-    Id(#[from] BadName),
+    Id(#[from] InvalidName),
     /// Two agents, teams or workflows have the same id.
     #[error("duplicate id {0:?}")]
     Duplicate(String),
@@ -97,13 +97,13 @@ impl A2aServer {
             .now_or_never()
             .and_then(Result::ok)
             .expect("a store in memory answers at once and does not fail");
-        let gatekeeper = Gatekeeper::new(hub.clone(), Trust::Everybody);
+        let gatekeeper = Gatekeeper::new(hub.clone(), TokenlessAccess::Everybody);
         let cards = match &self.public_url {
             Some(url) => Cards::at(url).below(prefix),
             None => Cards::default(),
         };
-        let door = A2a::new(hub.clone(), gatekeeper).with_cards(cards);
-        let behind = Arc::new(Behind {
+        let door = A2aDoor::new(hub.clone(), gatekeeper).with_cards(cards);
+        let behind = Arc::new(A2aServerState {
             hub,
             agents: self.agents,
             running: OnceLock::new(),
@@ -154,27 +154,27 @@ fn checked_prefix(prefix: &str) -> Result<&str, ServeError> {
 
 /// State shared by the routes.
 #[derive(Debug)]
-struct Behind {
+struct A2aServerState {
     hub: Hub,
     agents: Vec<Agent>,
-    running: OnceLock<Running>,
+    running: OnceLock<A2aBackground>,
 }
 
 /// Background tasks of the server.
 #[derive(Debug)]
-struct Running {
+struct A2aBackground {
     _agents: Vec<InProcess>,
     _sweeper: JoinSet<()>,
 }
 
 /// Starts the background tasks with the first request, where a runtime is certain to exist.
-async fn start(State(behind): State<Arc<Behind>>, request: Request) -> Request {
+async fn start(State(behind): State<Arc<A2aServerState>>, request: Request) -> Request {
     behind.running.get_or_init(|| behind.run());
     request
 }
 
-impl Behind {
-    fn run(&self) -> Running {
+impl A2aServerState {
+    fn run(&self) -> A2aBackground {
         let attach = |agent: &Agent| {
             let attached = agent.clone().attach_to(&self.hub);
             attached.inspect_err(
@@ -186,7 +186,7 @@ impl Behind {
         let hub = self.hub.clone();
         let agents = agents.collect();
         sweeper.spawn(async move { hub.sweep_forever().await });
-        Running {
+        A2aBackground {
             _agents: agents,
             _sweeper: sweeper,
         }

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use reqwest::Url;
 
-use crate::{Discovery, Error, TlsError, Trust};
+use crate::{Discovery, Error, HubTlsError, TlsTrust};
 
 /// URL of a hub on this machine, used when `JACKFIELD_HUB` is not set.
 const DEFAULT: &str = "http://127.0.0.1:7411";
@@ -14,14 +14,14 @@ const FILES: &str = "/v1/files/";
 
 /// A hub's URL, the token for the hub, and the certificates to trust.
 #[derive(Clone)]
-pub struct Address {
+pub struct HubAddress {
     base: String,
     token: Option<String>,
-    trust: Trust,
+    trust: TlsTrust,
     discovery: Option<Arc<dyn Discovery>>,
 }
 
-impl fmt::Debug for Address {
+impl fmt::Debug for HubAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Address")
             .field("base", &self.base)
@@ -29,7 +29,7 @@ impl fmt::Debug for Address {
     }
 }
 
-impl Address {
+impl HubAddress {
     /// Creates the address of the hub at `url`, without a token and with the system's certificates.
     pub fn new(url: &str) -> Result<Self, Error> {
         let base = url.trim().trim_end_matches('/');
@@ -41,18 +41,18 @@ impl Address {
         Ok(Self {
             base: base.to_owned(),
             token: None,
-            trust: Trust::default(),
+            trust: TlsTrust::default(),
             discovery: None,
         })
     }
 
     /// Reads the address from the environment: the URL from `JACKFIELD_HUB` (default: the hub on this
     /// machine), the token from `JACKFIELD_TOKEN`, and a CA to trust from `JACKFIELD_CA` (see
-    /// [`Trust::from_env`]).
+    /// [`TlsTrust::from_env`]).
     pub fn from_env() -> Result<Self, Error> {
         let var = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let address = Self::new(&var("JACKFIELD_HUB").unwrap_or_else(|| DEFAULT.to_owned()))?;
-        let trust = Trust::from_env().map_err(|why| address.insecure(why))?;
+        let trust = TlsTrust::from_env().map_err(|why| address.tls_error(why))?;
         let address = address.with_trust(trust);
         Ok(match var("JACKFIELD_TOKEN") {
             Some(token) => address.with_token(token),
@@ -67,7 +67,7 @@ impl Address {
     }
 
     /// Sets the certificates to trust.
-    pub fn with_trust(mut self, trust: Trust) -> Self {
+    pub fn with_trust(mut self, trust: TlsTrust) -> Self {
         self.trust = trust;
         self
     }
@@ -84,7 +84,7 @@ impl Address {
 
     /// Returns the address at which the [`Discovery`] finds the hub now, with the same token; `None` if the
     /// hub has not moved.
-    pub(crate) async fn moved(&self) -> Option<Self> {
+    pub(crate) async fn relocated(&self) -> Option<Self> {
         let found = self.discovery.as_ref()?.locate().await?;
         let has_moved = found.base != self.base || found.trust != self.trust;
         has_moved.then(|| Self {
@@ -96,7 +96,7 @@ impl Address {
     }
 
     /// Returns the certificates that are trusted.
-    pub fn trust(&self) -> &Trust {
+    pub fn trust(&self) -> &TlsTrust {
         &self.trust
     }
 
@@ -104,13 +104,13 @@ impl Address {
     pub(crate) fn tls(&self) -> Result<rustls::ClientConfig, Error> {
         // Plain HTTP needs no certificate check, so no certificate store is read.
         let config = match self.base.starts_with("http://") {
-            true => Trust::nobody(),
+            true => TlsTrust::trusting_none(),
             false => self.trust.client_config(),
         };
-        config.map_err(|why| self.insecure(why))
+        config.map_err(|why| self.tls_error(why))
     }
 
-    fn insecure(&self, why: TlsError) -> Error {
+    fn tls_error(&self, why: HubTlsError) -> Error {
         Error::Tls {
             url: self.base.clone(),
             why,
@@ -158,20 +158,22 @@ mod tests {
     #[test]
     fn sockets_are_as_secure_as_the_hub() {
         assert_eq!(
-            Address::new("https://hub.example.com/base/")
+            HubAddress::new("https://hub.example.com/base/")
                 .unwrap()
                 .socket("/ws"),
             "wss://hub.example.com/base/ws"
         );
         assert_eq!(
-            Address::new("http://127.0.0.1:7411").unwrap().socket("/ws"),
+            HubAddress::new("http://127.0.0.1:7411")
+                .unwrap()
+                .socket("/ws"),
             "ws://127.0.0.1:7411/ws"
         );
     }
 
     #[test]
     fn only_files_of_the_hub_are_files_of_the_hub() {
-        let hub = Address::new("https://hub.example.com/base").unwrap();
+        let hub = HubAddress::new("https://hub.example.com/base").unwrap();
         let path = |url: &str| hub.file_path(url);
         for (url, expected) in [
             ("https://hub.example.com/base/v1/files/a1", "/v1/files/a1"),
@@ -207,9 +209,12 @@ mod tests {
     #[test]
     fn what_is_no_url_is_refused_and_tokens_are_not_printed() {
         for bad in ["", "127.0.0.1:7411", "ftp://x", "http://"] {
-            assert!(matches!(Address::new(bad), Err(Error::Address(_))), "{bad}");
+            assert!(
+                matches!(HubAddress::new(bad), Err(Error::Address(_))),
+                "{bad}"
+            );
         }
-        let address = Address::new("http://x").unwrap().with_token("secret");
+        let address = HubAddress::new("http://x").unwrap().with_token("secret");
         assert!(!format!("{address:?}").contains("secret"));
     }
 }

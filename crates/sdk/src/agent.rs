@@ -15,32 +15,32 @@ use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 
 pub(crate) use self::{
     ask::OpenAsk,
-    output::{End, Output, Said},
-    peer::{Calling, Feed, Looking},
-    profile::Profile,
-    reply::Abilities,
-    signal::Signals,
-    work::Work,
+    output::{AgentOutput, HandlerEnd, QueuedOutput},
+    peer::{PeerCallRequest, PeerDiscovery, PeerReplySender},
+    profile::ProfileDetails,
+    reply::OutputSupport,
+    signal::SignalQueue,
+    work::HandlerTask,
 };
 pub use self::{
-    ask::{Answer, Approval, PendingApproval, Question},
-    failure::Failure,
+    ask::{CallerAnswer, CallerQuestion, PendingApproval, ToolApproval},
+    failure::AgentFailure,
     message::Message,
-    peer::{Peer, PeerCall, PeerCallBuilder},
+    peer::{PeerCall, PeerCallBuilder, PeerInfo},
     profile::{Extension, Skill},
     reply::{Reply, ReplyError},
-    signal::{Signal, SignalError, Signaller},
+    signal::{CallerSignal, SignalError, Signaller},
 };
-use crate::{Address, Backoff, Error, HandlerError, bridge};
+use crate::{Backoff, Error, HandlerError, HubAddress, bridge};
 
 /// First and longest wait before a reconnect. The first is short because callers are waiting.
 const WAITS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));
 
-type Handled = Pin<Box<dyn Future<Output = Result<(), HandlerError>> + Send>>;
-type Handler = Arc<dyn Fn(Message, Reply) -> Handled + Send + Sync>;
-type SignalHandler = Arc<dyn Fn(Signal, Signaller) + Send + Sync>;
-type CutListener = Arc<dyn Fn(&Error, Duration) + Send + Sync>;
-type MoveListener = Arc<dyn Fn(&Address) + Send + Sync>;
+type HandlerFuture = Pin<Box<dyn Future<Output = Result<(), HandlerError>> + Send>>;
+type Handler = Arc<dyn Fn(Message, Reply) -> HandlerFuture + Send + Sync>;
+type SignalHandler = Arc<dyn Fn(CallerSignal, Signaller) + Send + Sync>;
+type DisconnectListener = Arc<dyn Fn(&Error, Duration) + Send + Sync>;
+type MoveListener = Arc<dyn Fn(&HubAddress) + Send + Sync>;
 
 /// An agent. Set its handler with [`on_message`](Agent::on_message), then [`run`](Agent::run) the agent.
 #[derive(Clone)]
@@ -49,12 +49,12 @@ pub struct Agent {
     pub(crate) name: Option<String>,
     pub(crate) description: Option<String>,
     pub(crate) agent_type: Option<String>,
-    pub(crate) profile: Profile,
+    pub(crate) profile: ProfileDetails,
     handler: Option<Handler>,
     signals: Option<SignalHandler>,
-    cut: Option<CutListener>,
+    cut: Option<DisconnectListener>,
     moved: Option<MoveListener>,
-    address: Option<Address>,
+    address: Option<HubAddress>,
     backoff: Backoff,
 }
 
@@ -75,7 +75,7 @@ impl Agent {
             name: None,
             description: None,
             agent_type: None,
-            profile: Profile::default(),
+            profile: ProfileDetails::default(),
             handler: None,
             signals: None,
             cut: None,
@@ -138,8 +138,8 @@ impl Agent {
         self
     }
 
-    /// Sets the hub to attach to, instead of the hub in the environment ([`Address::from_env`]).
-    pub fn hub(mut self, address: Address) -> Self {
+    /// Sets the hub to attach to, instead of the hub in the environment ([`HubAddress::from_env`]).
+    pub fn hub(mut self, address: HubAddress) -> Self {
         self.address = Some(address);
         self
     }
@@ -152,25 +152,28 @@ impl Agent {
 
     /// Sets a listener for lost or failed connections. The listener receives the error and the wait until the
     /// next attempt.
-    pub fn on_cut(mut self, listener: impl Fn(&Error, Duration) + Send + Sync + 'static) -> Self {
+    pub fn on_disconnect(
+        mut self,
+        listener: impl Fn(&Error, Duration) + Send + Sync + 'static,
+    ) -> Self {
         self.cut = Some(Arc::new(listener));
         self
     }
 
     /// Sets a listener for a hub that was found at a new address. Called before the agent connects there
-    /// ([`Address::with_discovery`]).
-    pub fn on_moved(mut self, listener: impl Fn(&Address) + Send + Sync + 'static) -> Self {
+    /// ([`HubAddress::with_discovery`]).
+    pub fn on_moved(mut self, listener: impl Fn(&HubAddress) + Send + Sync + 'static) -> Self {
         self.moved = Some(Arc::new(listener));
         self
     }
 
-    pub(crate) fn tell_moved(&self, address: &Address) {
+    pub(crate) fn notify_moved(&self, address: &HubAddress) {
         if let Some(moved) = &self.moved {
             moved(address);
         }
     }
 
-    pub(crate) fn tell_cut(&self, error: &Error, wait: Duration) {
+    pub(crate) fn notify_disconnected(&self, error: &Error, wait: Duration) {
         if let Some(cut) = &self.cut {
             cut(error, wait);
         }
@@ -179,7 +182,7 @@ impl Agent {
     /// Sets the message handler. The handler replies through [`Reply`]; the reply ends when the handler
     /// returns.
     ///
-    /// - An error ends the reply as a failure, with the code of a [`Failure`]. A panic ends it as a failure
+    /// - An error ends the reply as a failure, with the code of a [`AgentFailure`]. A panic ends it as a failure
     ///   too.
     /// - Cancelling the call drops the handler at its current await point.
     /// - Several messages are handled concurrently.
@@ -202,13 +205,13 @@ impl Agent {
     /// over A2A, receive none.
     pub fn on_signal(
         mut self,
-        handler: impl Fn(Signal, Signaller) + Send + Sync + 'static,
+        handler: impl Fn(CallerSignal, Signaller) + Send + Sync + 'static,
     ) -> Self {
         self.signals = Some(Arc::new(handler));
         self
     }
 
-    pub(crate) fn hear(&self, signal: Signal, signaller: Signaller) {
+    pub(crate) fn handle_signal(&self, signal: CallerSignal, signaller: Signaller) {
         let Some(handler) = &self.signals else {
             return;
         };
@@ -239,7 +242,7 @@ impl Agent {
     ) -> Result<(), Error> {
         let address = match &self.address {
             Some(address) => address.clone(),
-            None => Address::from_env()?,
+            None => HubAddress::from_env()?,
         };
         let backoff = self.backoff.clone();
         bridge::run(&self, &address, backoff, attached, stop).await

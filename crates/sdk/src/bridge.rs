@@ -14,8 +14,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 pub use self::connection::try_socket;
-use self::session::Session;
-use crate::{Address, Agent, Backoff, Error};
+use self::session::BridgeSession;
+use crate::{Agent, Backoff, Error, HubAddress};
 
 /// A connection that lasted this long counts as good. After a shorter connection the reason for its end may
 /// persist, so the backoff continues to grow.
@@ -24,13 +24,13 @@ const LASTED: Duration = Duration::from_secs(1);
 /// Serves an agent until the hub ends the attachment for good, or `stop` resolves.
 pub(crate) async fn run(
     agent: &Agent,
-    address: &Address,
+    address: &HubAddress,
     mut backoff: Backoff,
     mut attached: impl FnMut() + Send,
     stop: impl Future<Output = ()> + Send,
 ) -> Result<(), Error> {
     tokio::pin!(stop);
-    let mut session = Session::new(agent);
+    let mut session = BridgeSession::new(agent);
     let mut address = address.clone();
     let mut was_attached = false;
     loop {
@@ -46,11 +46,11 @@ pub(crate) async fn run(
                 let error = tokio::select! {
                     error = connection.serve(&mut session) => error,
                     () = &mut stop => {
-                        connection.say_goodbye().await;
+                        connection.close().await;
                         return Ok(());
                     }
                 };
-                session.cut();
+                session.on_disconnected();
                 if since.elapsed() >= LASTED {
                     backoff.reset();
                 }
@@ -61,28 +61,28 @@ pub(crate) async fn run(
         // After a first success, a bad certificate may be under renewal and an untrusted hub may be replaced
         // by the right one. Without a first success, the configuration here has to change.
         let may_pass = match was_attached {
-            true => error.may_pass_after_a_cut(),
-            false => error.is_passing(),
+            true => error.is_retryable_after_disconnect(),
+            false => error.is_retryable(),
         };
         if !may_pass {
             return Err(error);
         }
-        let wait = match session.patience() {
+        let wait = match session.reconnect_wait_limit() {
             Some(patience) => backoff.next_wait_within(patience),
             None => backoff.next_wait(),
         };
         tracing::debug!(agent = %agent.id, %error, ?wait, "not connected; trying again");
-        agent.tell_cut(&error, wait);
+        agent.notify_disconnected(&error, wait);
         let moved = async {
             tokio::time::sleep(wait).await;
-            address.moved().await
+            address.relocated().await
         };
         let moved = tokio::select! {
             moved = moved => moved,
             () = &mut stop => return Ok(()),
         };
         if let Some(moved) = moved {
-            agent.tell_moved(&moved);
+            agent.notify_moved(&moved);
             address = moved;
         }
     }

@@ -1,6 +1,6 @@
 //! Errors between a program and a hub.
 
-use crate::{TlsError, Untrusted};
+use crate::{HubTlsError, UntrustedHub};
 
 /// Error of a connection or request to a hub, or of a call.
 #[derive(Debug, thiserror::Error)]
@@ -18,13 +18,13 @@ pub enum Error {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// No TLS connection to the hub: its certificate is not trusted, or only one side uses TLS.
-    /// [`TlsError::remedy`] suggests a fix.
+    /// [`HubTlsError::remedy`] suggests a fix.
     #[error("no secure connection to the hub at {url}: {why}")]
     Tls {
         /// URL of the hub.
         url: String,
         /// Cause of the error.
-        why: TlsError,
+        why: HubTlsError,
     },
     /// The process that listens at the hub's address is not trusted as the hub. No data was sent.
     #[error("the hub at {url} is not trusted: {why}")]
@@ -32,7 +32,7 @@ pub enum Error {
         /// URL of the hub.
         url: String,
         /// Cause of the error, and what to do.
-        why: Untrusted,
+        why: UntrustedHub,
     },
     /// The server at the hub's address does not open a WebSocket: most often a proxy that does not forward
     /// WebSockets.
@@ -87,10 +87,10 @@ impl Error {
         source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
     ) -> Self {
         let (url, source) = (url.to_owned(), source.into());
-        if let Some(why) = Untrusted::find(&*source) {
+        if let Some(why) = UntrustedHub::find(&*source) {
             return Self::Untrusted { url, why };
         }
-        match TlsError::find(&*source) {
+        match HubTlsError::find(&*source) {
             Some(why) => Self::Tls { url, why },
             None => Self::Unreachable { url, source },
         }
@@ -113,14 +113,14 @@ impl Error {
     }
 
     /// Returns whether a retry may help a program that was connected to the hub before. Unlike
-    /// [`is_passing`](Self::is_passing), includes a certificate under renewal, and a foreign process on the
+    /// [`is_retryable`](Self::is_passing), includes a certificate under renewal, and a foreign process on the
     /// port of a hub that may return.
-    pub(crate) fn may_pass_after_a_cut(&self) -> bool {
-        self.is_passing() || matches!(self, Self::Tls { .. } | Self::Untrusted { .. })
+    pub(crate) fn is_retryable_after_disconnect(&self) -> bool {
+        self.is_retryable() || matches!(self, Self::Tls { .. } | Self::Untrusted { .. })
     }
 
     /// Returns whether a retry may succeed without a change by the user or operator.
-    pub fn is_passing(&self) -> bool {
+    pub fn is_retryable(&self) -> bool {
         match self {
             Self::Unreachable { .. } | Self::Broken => true,
             Self::Refused { status, code, .. } => {

@@ -2,7 +2,7 @@
 
 mod call;
 mod event;
-mod place;
+mod read_position;
 mod stream;
 mod transfer;
 
@@ -15,11 +15,11 @@ use serde_json::Value;
 
 pub use self::{
     call::{CallBuilder, CallStream, Reconnect},
-    event::{Event, Started},
+    event::{CallStarted, Event},
     stream::{EventStream, RawEvent},
-    transfer::{Announced, Content, Said, SaidSignal, Transfer},
+    transfer::{AnnouncedTransfer, ArchiveStream, FileTransfer, ReceivedSignal, ReceivedSignals},
 };
-use crate::{Address, Backoff, Error, TlsError, discovery::CheckLayer};
+use crate::{Backoff, Error, HubAddress, HubTlsError, discovery::CheckLayer};
 
 /// Attempts of a request without side effects while the hub is unreachable.
 const ATTEMPTS: u32 = 4;
@@ -36,12 +36,12 @@ const IDLE: Duration = Duration::from_secs(5);
 
 /// A hub whose agents can be called. All clones share one address and follow a hub that moves.
 #[derive(Debug, Clone)]
-pub struct Hub(Arc<RwLock<Arc<Site>>>);
+pub struct Hub(Arc<RwLock<Arc<HubClient>>>);
 
 /// A hub at one address.
 #[derive(Debug)]
-struct Site {
-    address: Address,
+struct HubClient {
+    address: HubAddress,
     client: reqwest::Client,
     /// Client for long uploads, without a read timeout: no response arrives until the upload is complete.
     sender: reqwest::Client,
@@ -78,29 +78,29 @@ impl AgentInfo {
 
 impl Hub {
     /// Creates a client for the hub at `address`.
-    pub fn new(address: Address) -> Result<Self, Error> {
-        let site = Site::new(address)?;
+    pub fn new(address: HubAddress) -> Result<Self, Error> {
+        let site = HubClient::new(address)?;
         Ok(Self(Arc::new(RwLock::new(Arc::new(site)))))
     }
 
     /// Creates a client for the hub in the environment, or for the hub on this machine
-    /// ([`Address::from_env`]).
+    /// ([`HubAddress::from_env`]).
     pub fn from_env() -> Result<Self, Error> {
-        Self::new(Address::from_env()?)
+        Self::new(HubAddress::from_env()?)
     }
 
     /// Returns the current address.
-    pub fn address(&self) -> Address {
+    pub fn address(&self) -> HubAddress {
         self.site().address.clone()
     }
 
-    fn site(&self) -> Arc<Site> {
+    fn site(&self) -> Arc<HubClient> {
         self.0.read().clone()
     }
 
     /// Switches this handle and all its clones to a new address of the hub.
-    pub fn move_to(&self, address: Address) -> Result<(), Error> {
-        let site = Arc::new(Site::new(address)?);
+    pub fn move_to(&self, address: HubAddress) -> Result<(), Error> {
+        let site = Arc::new(HubClient::new(address)?);
         *self.0.write() = site;
         Ok(())
     }
@@ -108,7 +108,7 @@ impl Hub {
     /// Looks up the hub with its [`Discovery`](crate::Discovery), if set, and switches to the new address if
     /// the hub has moved. Open connections are not affected.
     pub async fn relocate(&self) -> Result<(), Error> {
-        match self.address().moved().await {
+        match self.address().relocated().await {
             Some(address) => self.move_to(address),
             None => Ok(()),
         }
@@ -117,10 +117,10 @@ impl Hub {
     /// Lists the agents that the token's owner may see.
     pub async fn agents(&self) -> Result<Vec<AgentInfo>, Error> {
         #[derive(Deserialize)]
-        struct Agents {
+        struct AgentsResponse {
             agents: Vec<AgentInfo>,
         }
-        self.get::<Agents>("/v1/agents")
+        self.get::<AgentsResponse>("/v1/agents")
             .await
             .map(|agents| agents.agents)
     }
@@ -149,7 +149,7 @@ impl Hub {
         let mut backoff = Backoff::default();
         for _ in 1..ATTEMPTS {
             match self.request(Method::GET, path, None::<&()>).await {
-                Err(error) if error.is_passing() => tokio::time::sleep(backoff.next_wait()).await,
+                Err(error) if error.is_retryable() => tokio::time::sleep(backoff.next_wait()).await,
                 other => return other,
             }
         }
@@ -209,8 +209,8 @@ impl Hub {
     }
 }
 
-impl Site {
-    fn new(address: Address) -> Result<Self, Error> {
+impl HubClient {
+    fn new(address: HubAddress) -> Result<Self, Error> {
         drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
         let unusable = |error: reqwest::Error| Error::unreachable(address.base(), error);
         let client = http(&address)?.read_timeout(SILENCE).build();
@@ -233,7 +233,7 @@ impl Site {
     }
 }
 
-fn http(address: &Address) -> Result<reqwest::ClientBuilder, Error> {
+fn http(address: &HubAddress) -> Result<reqwest::ClientBuilder, Error> {
     let tls = address.tls()?;
     let builder = match address.discovery() {
         Some(discovery) => reqwest::Client::builder()
@@ -261,21 +261,22 @@ pub fn encode(id: &str) -> String {
 
 /// Converts an HTTP error response of the hub at `url`.
 pub(crate) fn refused(url: &str, status: StatusCode, body: &str) -> Error {
-    if status == StatusCode::BAD_REQUEST && TlsError::is_asked_for(url, body) {
+    if status == StatusCode::BAD_REQUEST && HubTlsError::is_tls_required_reply(url, body) {
         return Error::Tls {
             url: url.to_owned(),
-            why: TlsError::TlsServer,
+            why: HubTlsError::TlsServer,
         };
     }
     #[derive(Deserialize)]
-    struct Body {
+    struct ErrorResponse {
         error: String,
         message: String,
     }
-    let Body { error, message } = serde_json::from_str(body).unwrap_or_else(|_| Body {
-        error: "unknown".to_owned(),
-        message: format!("the hub answered {status}"),
-    });
+    let ErrorResponse { error, message } =
+        serde_json::from_str(body).unwrap_or_else(|_| ErrorResponse {
+            error: "unknown".to_owned(),
+            message: format!("the hub answered {status}"),
+        });
     Error::Refused {
         status: status.as_u16(),
         code: error,

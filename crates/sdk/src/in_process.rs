@@ -61,7 +61,7 @@ impl Agent {
             .agents()
             .attach(principal, &id, profile, inbox.clone(), false)
             .map_err(refused)?;
-        let desk = Arc::new(served::Desk {
+        let desk = Arc::new(served::InProcessAgent {
             hub: hub.clone(),
             principal: principal.as_agent(id),
             agent: self,
@@ -100,7 +100,7 @@ impl InProcess {
     }
 }
 
-async fn serve_all(desk: Arc<served::Desk>, mut delivered: mpsc::Receiver<Serving>) {
+async fn serve_all(desk: Arc<served::InProcessAgent>, mut delivered: mpsc::Receiver<Serving>) {
     let mut served = JoinSet::new();
     loop {
         tokio::select! {

@@ -66,7 +66,7 @@
 //!
 //! [`Agent`] and [`Hub`] connect to `http://127.0.0.1:7411`, or to the URL in `JACKFIELD_HUB`, and authenticate with the
 //! token in `JACKFIELD_TOKEN`, if set. For a hub with its own CA, set `JACKFIELD_CA` to a PEM file or to a fingerprint
-//! ([`Trust`]). Both reconnect after a lost connection, with full jitter ([`Backoff`]). An agent does not reconnect after
+//! ([`TlsTrust`]). Both reconnect after a lost connection, with full jitter ([`Backoff`]). An agent does not reconnect after
 //! a newer connection has replaced it or its token was revoked ([`Error::Closed`]).
 //!
 //! Agents attach over the Agent Mesh bridge protocol, with the extensions `resume`, `artifacts`, `input` and `meta`. A
@@ -127,32 +127,34 @@ mod tls;
 mod workflow;
 
 pub use jackfield_model::{
-    Artifact, Ask, AskKind, BadBase64, Base64, Chunk, ChunkKind, Done, DoneState, File, FileSource,
-    Json, Offer, Part, StreamedText, Transcript,
+    Artifact, Ask, AskKind, Base64, Chunk, ChunkKind, Done, DoneState, File, FileSource,
+    InvalidBase64, Json, Offer, Part, StreamedText, Transcript,
 };
 
 #[cfg(feature = "in-process")]
 pub use self::in_process::InProcess;
 pub use self::{
-    address::Address,
+    address::HubAddress,
     agent::{
-        Agent, Answer, Approval, Extension, Failure, Message, Peer, PeerCall, PeerCallBuilder,
-        PendingApproval, Question, Reply, ReplyError, Signal, SignalError, Signaller, Skill,
+        Agent, AgentFailure, CallerAnswer, CallerQuestion, CallerSignal, Extension, Message,
+        PeerCall, PeerCallBuilder, PeerInfo, PendingApproval, Reply, ReplyError, SignalError,
+        Signaller, Skill, ToolApproval,
     },
     backoff::Backoff,
     bridge::try_socket,
-    discovery::{Discovered, Discovery, Ends, Untrusted},
+    discovery::{ConnectionEnds, Discovery, DiscoveryFuture, UntrustedHub},
     error::Error,
     hub::{
-        AgentInfo, Announced, CallBuilder, CallStream, Content, Event, EventStream, Hub, RawEvent,
-        Reconnect, Said, SaidSignal, Started, Transfer, encode,
+        AgentInfo, AnnouncedTransfer, ArchiveStream, CallBuilder, CallStarted, CallStream, Event,
+        EventStream, FileTransfer, Hub, RawEvent, ReceivedSignal, ReceivedSignals, Reconnect,
+        encode,
     },
     member::MemberCall,
-    stop::told_to_stop,
-    team::{Members, Team},
-    tls::{Fingerprint, TlsError, Trust},
+    stop::stop_requested,
+    team::{Team, TeamMembers},
+    tls::{Fingerprint, HubTlsError, TlsTrust},
     workflow::Workflow,
 };
 
-/// Error of a message handler ([`Agent::on_message`]). The caller receives the error's text, and the code of a [`Failure`].
+/// Error of a message handler ([`Agent::on_message`]). The caller receives the error's text, and the code of a [`AgentFailure`].
 pub type HandlerError = Box<dyn std::error::Error + Send + Sync>;

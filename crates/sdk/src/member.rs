@@ -7,8 +7,9 @@ use std::{
 };
 
 use crate::{
-    Agent, Chunk, ChunkKind, Done, Event, Failure, Message, Part, Reply, ReplyError, Transcript,
-    agent::{End, Output, Work},
+    Agent, AgentFailure, Chunk, ChunkKind, Done, Event, Message, Part, Reply, ReplyError,
+    Transcript,
+    agent::{AgentOutput, HandlerEnd, HandlerTask},
     joined_text::JoinedText,
 };
 
@@ -20,12 +21,12 @@ pub struct MemberCall {
     name: String,
     reply: Reply,
     /// The member's work; `None` after its end.
-    work: Option<Work>,
+    work: Option<HandlerTask>,
     /// Output on its way to the outer agent's [`Reply`].
-    passing: Option<Passing>,
+    forwarding: Option<ForwardFuture>,
 }
 
-type Passing = Pin<Box<dyn Future<Output = Result<(), ReplyError>> + Send>>;
+type ForwardFuture = Pin<Box<dyn Future<Output = Result<(), ReplyError>> + Send>>;
 
 impl std::fmt::Debug for MemberCall {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -37,14 +38,14 @@ impl std::fmt::Debug for MemberCall {
 
 /// Output of a member for its reader.
 #[derive(Debug)]
-pub(crate) enum Told {
+pub(crate) enum MemberOutput {
     Chunk(Chunk),
     Done(Done),
 }
 
 /// How a member's text reaches the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Words {
+pub(crate) enum MemberText {
     /// As part of the reply.
     Answer,
     /// As status lines.
@@ -55,7 +56,7 @@ pub(crate) enum Words {
 
 /// A member's complete reply.
 #[derive(Debug)]
-pub(crate) struct Answered {
+pub(crate) struct MemberReply {
     pub(crate) text: String,
     pub(crate) done: Done,
 }
@@ -67,18 +68,18 @@ impl MemberCall {
             name: agent.id.clone(),
             work: Some(agent.work_on(message, reply.abilities())),
             reply: reply.clone(),
-            passing: None,
+            forwarding: None,
         }
     }
 
     /// Waits for the next event. Returns `None` after [`Event::Done`]. Failed work is an error. Cancel-safe.
-    pub async fn next(&mut self) -> Result<Option<Event>, Failure> {
+    pub async fn next(&mut self) -> Result<Option<Event>, AgentFailure> {
         if self.work.is_none() {
             return Ok(None);
         }
-        Ok(Some(match self.hear().await? {
-            Told::Chunk(chunk) => Event::Chunk(chunk),
-            Told::Done(done) => Event::Done(Done {
+        Ok(Some(match self.next_output().await? {
+            MemberOutput::Chunk(chunk) => Event::Chunk(chunk),
+            MemberOutput::Done(done) => Event::Done(Done {
                 // The reader called an agent, without a protocol that distinguishes messages from tasks.
                 is_message: false,
                 // The files could not be fetched: a member receives no signals.
@@ -89,7 +90,7 @@ impl MemberCall {
     }
 
     /// Waits for the end and returns the joined text of the reply.
-    pub async fn text(mut self) -> Result<String, Failure> {
+    pub async fn text(mut self) -> Result<String, AgentFailure> {
         let mut text = JoinedText::default();
         while let Some(event) = self.next().await? {
             text.add(&event);
@@ -98,85 +99,88 @@ impl MemberCall {
     }
 
     /// Waits for the end. Forwards output to the caller meanwhile, text according to `words`.
-    pub(crate) async fn finish(mut self, words: Words) -> Result<Answered, Failure> {
+    pub(crate) async fn finish(mut self, words: MemberText) -> Result<MemberReply, AgentFailure> {
         let mut answer = Transcript::new(LARGEST);
         loop {
-            let mut chunk = match self.hear().await? {
-                Told::Chunk(chunk) => chunk,
-                Told::Done(done) => {
+            let mut chunk = match self.next_output().await? {
+                MemberOutput::Chunk(chunk) => chunk,
+                MemberOutput::Done(done) => {
                     answer.finish(done.clone());
                     let (text, ..) = answer.into_inner();
-                    return Ok(Answered { text, done });
+                    return Ok(MemberReply { text, done });
                 }
             };
             if chunk.kind == ChunkKind::Text {
                 if answer.add_chunk(&chunk).is_err() {
-                    return Err(Failure::new("too_large", "the answer is larger than 8 MiB"));
+                    return Err(AgentFailure::new(
+                        "too_large",
+                        "the answer is larger than 8 MiB",
+                    ));
                 }
                 match words {
-                    Words::Answer => {}
-                    Words::Status => chunk.kind = ChunkKind::Status,
-                    Words::Kept => continue,
+                    MemberText::Answer => {}
+                    MemberText::Status => chunk.kind = ChunkKind::Status,
+                    MemberText::Kept => continue,
                 }
             }
-            let passed = self.reply.pass_on(Output::Chunk(chunk)).await;
+            let passed = self.reply.forward(AgentOutput::Chunk(chunk)).await;
             passed.map_err(over)?;
         }
     }
 
-    /// Waits for the next output. An error or [`Told::Done`] is the last. Cancel-safe.
-    async fn hear(&mut self) -> Result<Told, Failure> {
+    /// Waits for the next output. An error or [`MemberOutput::Done`] is the last. Cancel-safe.
+    async fn next_output(&mut self) -> Result<MemberOutput, AgentFailure> {
         loop {
-            if let Some(passing) = &mut self.passing {
+            if let Some(passing) = &mut self.forwarding {
                 let passed = passing.await;
-                self.passing = None;
+                self.forwarding = None;
                 passed.map_err(over)?;
             }
             let said = match &mut self.work {
-                Some(work) => poll_fn(|cx| work.poll_said(cx)).await,
+                Some(work) => poll_fn(|cx| work.poll_output(cx)).await,
                 None => None,
             };
             let Some(said) = said else {
                 return Err(over(ReplyError::Over));
             };
             let output = match said.output {
-                Output::Chunk(chunk) => return Ok(Told::Chunk(chunk)),
-                Output::End(end) => {
+                AgentOutput::Chunk(chunk) => return Ok(MemberOutput::Chunk(chunk)),
+                AgentOutput::End(end) => {
                     self.work = None;
                     return match end {
-                        End::Done(done) => Ok(Told::Done(done)),
-                        End::Failed(failure) => Err(failure),
+                        HandlerEnd::Done(done) => Ok(MemberOutput::Done(done)),
+                        HandlerEnd::Failed(failure) => Err(failure),
                     };
                 }
                 // Two members may use the same id.
-                Output::Artifact(mut artifact) => {
+                AgentOutput::Artifact(mut artifact) => {
                     artifact.id = format!("{}/{}", self.name, artifact.id);
-                    Output::Artifact(artifact)
+                    AgentOutput::Artifact(artifact)
                 }
-                Output::Ask(mut open) => {
+                AgentOutput::Ask(mut open) => {
                     open.ask.id = format!("{}/{}", self.name, open.ask.id);
-                    Output::Ask(open)
+                    AgentOutput::Ask(open)
                 }
-                output @ (Output::Call(_) | Output::Discover(_)) => output,
+                output @ (AgentOutput::Call(_) | AgentOutput::Discover(_)) => output,
             };
             let reply = self.reply.clone();
             let room = said.room;
-            self.passing = Some(Box::pin(async move {
+            self.forwarding = Some(Box::pin(async move {
                 let _room = room;
-                reply.pass_on(output).await
+                reply.forward(output).await
             }));
         }
     }
 }
 
-fn over(error: ReplyError) -> Failure {
-    Failure::of(error.into())
+fn over(error: ReplyError) -> AgentFailure {
+    AgentFailure::of(error.into())
 }
 
 impl Message {
     /// Returns a copy of the message with a different text, in the same conversation and from the same
     /// caller.
-    pub(crate) fn saying(&self, text: String) -> Self {
+    pub(crate) fn with_text(&self, text: String) -> Self {
         Self {
             parts: vec![Part::Text(text.clone())],
             text,

@@ -11,7 +11,7 @@ use std::future::{Future, pending};
 /// # Panics
 ///
 /// Panics outside of a Tokio runtime.
-pub fn told_to_stop() -> impl Future<Output = ()> + Send {
+pub fn stop_requested() -> impl Future<Output = ()> + Send {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
@@ -20,8 +20,8 @@ pub fn told_to_stop() -> impl Future<Output = ()> + Send {
         let terminate = signal(SignalKind::terminate());
         async {
             tokio::select! {
-                () = heard(interrupt) => {}
-                () = heard(terminate) => {}
+                () = signal_received(interrupt) => {}
+                () = signal_received(terminate) => {}
             }
         }
     }
@@ -34,7 +34,7 @@ pub fn told_to_stop() -> impl Future<Output = ()> + Send {
 }
 
 #[cfg(unix)]
-async fn heard(signal: std::io::Result<tokio::signal::unix::Signal>) {
+async fn signal_received(signal: std::io::Result<tokio::signal::unix::Signal>) {
     if let Ok(mut signal) = signal
         && signal.recv().await.is_some()
     {

@@ -5,12 +5,12 @@ use std::{future::Future, pin::Pin, sync::Arc};
 use futures_util::{StreamExt as _, stream::FuturesOrdered};
 
 use crate::{
-    Agent, Failure, HandlerError, MemberCall, Message, Reply, Skill,
-    member::{Answered, Words},
+    Agent, AgentFailure, HandlerError, MemberCall, Message, Reply, Skill,
+    member::{MemberReply, MemberText},
 };
 
-type Handled = Pin<Box<dyn Future<Output = Result<(), HandlerError>> + Send>>;
-type Coordinator = Arc<dyn Fn(Message, Reply, Members) -> Handled + Send + Sync>;
+type CoordinatorFuture = Pin<Box<dyn Future<Output = Result<(), HandlerError>> + Send>>;
+type Coordinator = Arc<dyn Fn(Message, Reply, TeamMembers) -> CoordinatorFuture + Send + Sync>;
 
 /// Several agents as one. The coordinator asks the members and answers for the team. Without a coordinator,
 /// the message goes to all members at once, and the answers are joined under the members' names.
@@ -86,10 +86,10 @@ impl Team {
         self
     }
 
-    /// Sets the coordinator: a message handler like [`Agent::on_message`] with access to the [`Members`].
+    /// Sets the coordinator: a message handler like [`Agent::on_message`] with access to the [`TeamMembers`].
     pub fn coordinator<F, R>(mut self, coordinator: F) -> Self
     where
-        F: Fn(Message, Reply, Members) -> R + Send + Sync + 'static,
+        F: Fn(Message, Reply, TeamMembers) -> R + Send + Sync + 'static,
         R: Future<Output = Result<(), HandlerError>> + Send + 'static,
     {
         self.coordinator = Some(Arc::new(move |message, reply, members| {
@@ -106,7 +106,7 @@ impl From<Team> for Agent {
             .coordinator
             .unwrap_or_else(|| Arc::new(|_, reply, members| Box::pin(ask_all(reply, members))));
         team.agent.on_message(move |message, reply| {
-            let members = Members {
+            let members = TeamMembers {
                 agents: agents.clone(),
                 message: message.clone(),
                 reply: reply.clone(),
@@ -118,13 +118,13 @@ impl From<Team> for Agent {
 
 /// The members of a team, for a coordinator that works on a message.
 #[derive(Debug, Clone)]
-pub struct Members {
+pub struct TeamMembers {
     agents: Arc<[Agent]>,
     message: Message,
     reply: Reply,
 }
 
-impl Members {
+impl TeamMembers {
     /// Iterates over the members' names.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.agents.iter().map(|agent| agent.id.as_str())
@@ -132,22 +132,22 @@ impl Members {
 
     /// Starts a member's work on `text`. Read the reply event by event or as a whole. Several members may
     /// work at once. The members share the team's conversation.
-    pub fn ask(&self, name: &str, text: impl Into<String>) -> Result<MemberCall, Failure> {
+    pub fn ask(&self, name: &str, text: impl Into<String>) -> Result<MemberCall, AgentFailure> {
         let member = self.agents.iter().find(|agent| agent.id == name);
         let member = member.ok_or_else(|| {
-            Failure::new("not_found", format!("this team has no member {name:?}"))
+            AgentFailure::new("not_found", format!("this team has no member {name:?}"))
         })?;
-        let message = self.message.saying(text.into());
+        let message = self.message.with_text(text.into());
         Ok(MemberCall::begin(member, message, &self.reply))
     }
 }
 
 /// Sends the message to all members at once and joins the answers under the members' names. A failed member
 /// is reported in place of its answer. The team fails only if all members fail.
-async fn ask_all(reply: Reply, members: Members) -> Result<(), HandlerError> {
+async fn ask_all(reply: Reply, members: TeamMembers) -> Result<(), HandlerError> {
     let answers = members.agents.iter().map(|agent| {
         let call = MemberCall::begin(agent, members.message.clone(), &reply);
-        async move { (agent, call.finish(Words::Kept).await) }
+        async move { (agent, call.finish(MemberText::Kept).await) }
     });
     // In the order of the members, each as soon as its answer and all earlier answers are complete.
     let mut answers: FuturesOrdered<_> = answers.collect();
@@ -155,7 +155,7 @@ async fn ask_all(reply: Reply, members: Members) -> Result<(), HandlerError> {
     let mut has_answer = false;
     while let Some((agent, answer)) = answers.next().await {
         let text = match answer {
-            Ok(Answered { text, done }) => {
+            Ok(MemberReply { text, done }) => {
                 has_answer = true;
                 for file in done.attachments {
                     reply.attach(file).await?;

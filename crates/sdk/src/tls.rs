@@ -1,7 +1,7 @@
 //! TLS to a hub: trusted certificates, and errors of failed connections. Used by all clients: the HTTP
 //! client, the WebSocket of an agent, file transfers and the command line.
 
-mod trouble;
+mod error;
 mod verifier;
 
 use std::{
@@ -19,8 +19,8 @@ use rustls::{
 };
 use sha2::{Digest as _, Sha256};
 
-pub use self::trouble::TlsError;
-use self::verifier::{Trusted, Verifier};
+pub use self::error::HubTlsError;
+use self::verifier::{HubCertVerifier, TrustedCerts};
 
 /// Prefix of a fingerprint.
 const SHA256: &str = "sha256:";
@@ -50,11 +50,11 @@ impl fmt::Debug for Fingerprint {
 }
 
 impl FromStr for Fingerprint {
-    type Err = TlsError;
+    type Err = HubTlsError;
 
     /// Parses `sha256:HEX`. Colons between the digits, as openssl prints them, are allowed.
-    fn from_str(text: &str) -> Result<Self, TlsError> {
-        let bad = || TlsError::Fingerprint(text.to_owned());
+    fn from_str(text: &str) -> Result<Self, HubTlsError> {
+        let bad = || HubTlsError::Fingerprint(text.to_owned());
         let digits = text.strip_prefix(SHA256).ok_or_else(bad)?.replace(':', "");
         let mut bytes = [0; 32];
         if digits.len() != 2 * bytes.len() || !digits.is_ascii() {
@@ -69,46 +69,46 @@ impl FromStr for Fingerprint {
 
 /// The certificates of a hub that are trusted.
 ///
-/// - By default ([`Trust::default`]): certificates that the system's store leads to, or the files in
+/// - By default ([`TlsTrust::default`]): certificates that the system's store leads to, or the files in
 ///   `SSL_CERT_FILE` and `SSL_CERT_DIR` instead.
-/// - A CA file is trusted in addition to the system's store ([`Trust::from_ca`]).
-/// - A fingerprint is trusted exclusively ([`Trust::pinned`]).
+/// - A CA file is trusted in addition to the system's store ([`TlsTrust::from_ca`]).
+/// - A fingerprint is trusted exclusively ([`TlsTrust::pinned`]).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Trust(Anchor);
+pub struct TlsTrust(TrustAnchor);
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-enum Anchor {
+enum TrustAnchor {
     #[default]
     System,
     File(PathBuf),
     Pin(Fingerprint),
 }
 
-impl Trust {
+impl TlsTrust {
     /// Parses the value of `--ca` or `JACKFIELD_CA`: the PEM file of a CA, or the fingerprint of a CA or
     /// certificate (`sha256:HEX`). Reads the file once, to report an invalid file at once.
-    pub fn from_ca(text: &str) -> Result<Self, TlsError> {
+    pub fn from_ca(text: &str) -> Result<Self, HubTlsError> {
         let text = text.trim();
         if text.starts_with(SHA256) {
             return text.parse().map(Self::pinned);
         }
         certificates(Path::new(text))?;
-        Ok(Self(Anchor::File(text.into())))
+        Ok(Self(TrustAnchor::File(text.into())))
     }
 
     /// Trusts only the CA or the certificate with this fingerprint. The hub must send a pinned CA along with
     /// its certificate. A certificate that is pinned itself may have any name and date, like an SSH host key.
     pub fn pinned(fingerprint: Fingerprint) -> Self {
-        Self(Anchor::Pin(fingerprint))
+        Self(TrustAnchor::Pin(fingerprint))
     }
 
     /// Builds a client configuration without any trusted certificate, for hubs without TLS.
-    pub(crate) fn nobody() -> Result<ClientConfig, TlsError> {
+    pub(crate) fn trusting_none() -> Result<ClientConfig, HubTlsError> {
         Self::pinned(Fingerprint([0; 32])).client_config()
     }
 
     /// Reads `JACKFIELD_CA`, or uses the system's store.
-    pub fn from_env() -> Result<Self, TlsError> {
+    pub fn from_env() -> Result<Self, HubTlsError> {
         match std::env::var("JACKFIELD_CA") {
             Ok(ca) if !ca.trim().is_empty() => Self::from_ca(&ca),
             _ => Ok(Self::default()),
@@ -119,36 +119,36 @@ impl Trust {
     /// system's store.
     pub fn ca(&self) -> Option<String> {
         match &self.0 {
-            Anchor::System => None,
-            Anchor::File(path) => {
+            TrustAnchor::System => None,
+            TrustAnchor::File(path) => {
                 let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
                 Some(path.display().to_string())
             }
-            Anchor::Pin(fingerprint) => Some(fingerprint.to_string()),
+            TrustAnchor::Pin(fingerprint) => Some(fingerprint.to_string()),
         }
     }
 
     /// Returns the fingerprint, if pinned.
     pub fn fingerprint(&self) -> Option<Fingerprint> {
         match self.0 {
-            Anchor::Pin(fingerprint) => Some(fingerprint),
-            Anchor::System | Anchor::File(_) => None,
+            TrustAnchor::Pin(fingerprint) => Some(fingerprint),
+            TrustAnchor::System | TrustAnchor::File(_) => None,
         }
     }
 
     /// Builds a TLS client configuration for HTTP/1.1 and WebSockets. Reads the files again, so that a
     /// changed store takes effect with the next connection.
-    pub fn client_config(&self) -> Result<ClientConfig, TlsError> {
+    pub fn client_config(&self) -> Result<ClientConfig, HubTlsError> {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let trusted = match &self.0 {
-            Anchor::Pin(fingerprint) => Trusted::Pin(*fingerprint),
-            Anchor::System => roots(Vec::new(), &provider)?,
-            Anchor::File(path) => roots(certificates(path)?, &provider)?,
+            TrustAnchor::Pin(fingerprint) => TrustedCerts::Pin(*fingerprint),
+            TrustAnchor::System => roots(Vec::new(), &provider)?,
+            TrustAnchor::File(path) => roots(certificates(path)?, &provider)?,
         };
-        let verifier = Verifier::new(trusted, provider.clone());
+        let verifier = HubCertVerifier::new(trusted, provider.clone());
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
-            .map_err(|error| TlsError::Other(error.to_string()))?;
+            .map_err(|error| HubTlsError::Other(error.to_string()))?;
         let mut config = config
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(verifier))
@@ -162,34 +162,34 @@ impl Trust {
 fn roots(
     own: Vec<CertificateDer<'static>>,
     provider: &Arc<rustls::crypto::CryptoProvider>,
-) -> Result<Trusted, TlsError> {
+) -> Result<TrustedCerts, HubTlsError> {
     let mut store = RootCertStore::empty();
     // Certificates of the system that cannot be parsed are skipped, as other programs do.
     store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     for certificate in &own {
         let added = store.add(certificate.clone());
-        added.map_err(|error| TlsError::Other(error.to_string()))?;
+        added.map_err(|error| HubTlsError::Other(error.to_string()))?;
     }
     if store.is_empty() {
-        return Err(TlsError::NoRoots);
+        return Err(HubTlsError::NoRoots);
     }
     let by_roots =
         WebPkiServerVerifier::builder_with_provider(Arc::new(store), provider.clone()).build();
-    Ok(Trusted::Roots {
-        by_roots: by_roots.map_err(|error| TlsError::Other(error.to_string()))?,
+    Ok(TrustedCerts::Roots {
+        by_roots: by_roots.map_err(|error| HubTlsError::Other(error.to_string()))?,
         own,
     })
 }
 
 /// Reads the certificates of a PEM file; at least one is required.
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, HubTlsError> {
     let read = CertificateDer::pem_file_iter(path)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .and_then(|found| match found.is_empty() {
             true => Err(pem::Error::NoItemsFound),
             false => Ok(found),
         });
-    read.map_err(|error| TlsError::File {
+    read.map_err(|error| HubTlsError::File {
         path: path.to_owned(),
         why: match error {
             pem::Error::NoItemsFound => "there is no certificate in it".to_owned(),

@@ -3,8 +3,8 @@
 use std::future::Future;
 
 use crate::{
-    Agent, DoneState, Failure, HandlerError, Message, Reply, Skill,
-    member::{Answered, MemberCall, Words},
+    Agent, AgentFailure, DoneState, HandlerError, Message, Reply, Skill,
+    member::{MemberCall, MemberReply, MemberText},
 };
 
 /// Consecutive steps as one agent. The answer of a step is the input of the next step, and the answer of the
@@ -88,19 +88,19 @@ async fn run(steps: Vec<Agent>, message: Message, reply: Reply) -> Result<(), Ha
     };
     let mut input = message.clone();
     for step in before {
-        let Answered { text, done } = run_step(step, input, &reply, Words::Status).await?;
+        let MemberReply { text, done } = run_step(step, input, &reply, MemberText::Status).await?;
         if done.state != DoneState::Completed {
             reply.text(text).await?;
-            reply.close_like(done);
+            reply.end_like(done);
             return Ok(());
         }
         for file in done.attachments {
             reply.attach(file).await?;
         }
-        input = message.saying(text);
+        input = message.with_text(text);
     }
-    let answered = run_step(last, input, &reply, Words::Answer).await?;
-    reply.close_like(answered.done);
+    let answered = run_step(last, input, &reply, MemberText::Answer).await?;
+    reply.end_like(answered.done);
     Ok(())
 }
 
@@ -108,12 +108,12 @@ async fn run_step(
     step: &Agent,
     input: Message,
     reply: &Reply,
-    words: Words,
-) -> Result<Answered, HandlerError> {
+    words: MemberText,
+) -> Result<MemberReply, HandlerError> {
     reply.status(format!("step {}", step.id)).await?;
     let answered = MemberCall::begin(step, input, reply).finish(words).await;
     answered.map_err(|failure| {
         let message = format!("step {} failed: {}", step.id, failure.message);
-        Failure::new(failure.code, message).into()
+        AgentFailure::new(failure.code, message).into()
     })
 }

@@ -11,7 +11,7 @@ use jackfield_peer::{
     card,
     failure::Trouble,
     waits::Waits,
-    wire::{Card, Data, FIT_CARD, MAX_CARD, Method, NoCard, path, read_card},
+    wire::{CardError, Data, MAX_CARD, MAX_WRITTEN_CARD, Method, PeerCard, path, read_card},
 };
 use tokio::{
     sync::{Mutex, watch},
@@ -51,7 +51,7 @@ pub enum EndpointError {
 #[derive(Debug)]
 pub struct Shown {
     /// What it says.
-    pub card: Card,
+    pub card: PeerCard,
     /// As peers get it from the agent's own node: at most 16 KiB, and the agent's own bytes where they fit.
     pub text: String,
 }
@@ -215,13 +215,13 @@ impl Endpoint {
         }
         let mut card = read_card(&fetched.body).map_err(|error| {
             let why = match error {
-                NoCard::Error(error) => error.text,
-                NoCard::Fault(fault) => fault.to_string(),
+                CardError::Error(error) => error.text,
+                CardError::Fault(fault) => fault.to_string(),
             };
             EndpointError::NoCard { url, why }
         })?;
         let own = String::from_utf8(fetched.body.into()).ok();
-        let own = own.filter(|own| own.len() <= FIT_CARD && self.0.name.is_none());
+        let own = own.filter(|own| own.len() <= MAX_WRITTEN_CARD && self.0.name.is_none());
         if let Some(name) = &self.0.name {
             card.name.clone_from(name);
         }

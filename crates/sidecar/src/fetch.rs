@@ -8,7 +8,7 @@ use http::{
     HeaderMap, HeaderValue,
     header::{CONTENT_LENGTH, CONTENT_TYPE},
 };
-use jackfield_kit::outbound::{BodyError, Opened, Outbound, OutboundError, Url};
+use jackfield_kit::outbound::{BodyError, Outbound, OutboundError, StreamedResponse, Url};
 use jackfield_model::{Failure, Reason};
 use jackfield_peer::{
     failure::Trouble,
@@ -71,7 +71,7 @@ enum Begun {
 /// An answer that is read while it comes.
 #[derive(Debug)]
 struct Streaming {
-    opened: Opened,
+    opened: StreamedResponse,
     /// The start of a character whose end has not come.
     cut: Vec<u8>,
     left: usize,
@@ -136,7 +136,7 @@ impl Fetch {
 
 impl Plan {
     /// Makes the request, up to the head of the answer.
-    async fn open(self) -> Result<Opened, Trouble> {
+    async fn open(self) -> Result<StreamedResponse, Trouble> {
         let mut headers = HeaderMap::new();
         let body = match self.input {
             None => Bytes::new(),
@@ -236,7 +236,7 @@ fn is_streamed(headers: &HeaderMap) -> bool {
 }
 
 /// What an agent says of its failure: the words that programs put there, or else the beginning of its body.
-async fn said(opened: Opened) -> Option<String> {
+async fn said(opened: StreamedResponse) -> Option<String> {
     let body = opened.whole(MAX_READ).await.ok()?;
     let text = match serde_json::from_slice::<Value>(&body) {
         Ok(value) => words_of(&value).map(ToOwned::to_owned),
@@ -261,7 +261,7 @@ fn words_of(value: &Value) -> Option<&str> {
     })
 }
 
-async fn whole(opened: Opened, max: usize) -> Result<Vec<u8>, Trouble> {
+async fn whole(opened: StreamedResponse, max: usize) -> Result<Vec<u8>, Trouble> {
     let body = opened.whole(max).await;
     Ok(body.map_err(|error| broken(&error))?.into())
 }

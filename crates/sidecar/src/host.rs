@@ -10,7 +10,7 @@ use jackfield_peer::{
     limits::{HOPS, MAX_ANSWER},
     origin::Origin,
     serve::{self, Answer, Host, Way, check_hops},
-    wire::{HandOff, Limits, path},
+    wire::{BodyLimits, HandOff, path},
 };
 use tokio::time::timeout;
 
@@ -72,8 +72,8 @@ impl Beside {
 impl Host for Beside {
     type Work = Fetch;
 
-    fn limits(&self) -> Limits {
-        Limits::default()
+    fn limits(&self) -> BodyLimits {
+        BodyLimits::default()
     }
 
     async fn card(&self, peer: &str, origin: Origin) -> String {

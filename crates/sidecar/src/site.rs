@@ -7,7 +7,7 @@ use http::{
     header::{AUTHORIZATION, CONTENT_TYPE},
 };
 use jackfield_kit::outbound::{MAX_ANSWER, Outbound, OutboundError};
-use jackfield_peer::wire::{Answer, read_answer};
+use jackfield_peer::wire::{PeerAnswer, read_answer};
 use serde::Deserialize;
 use tokio::time::timeout;
 
@@ -99,8 +99,8 @@ impl Site {
                 return Ok(body.to_vec());
             }
             let text = match read_answer(&body) {
-                Answer::Error(error) => error.text,
-                Answer::Body(_) => error_in(&body).unwrap_or_default(),
+                PeerAnswer::Error(error) => error.text,
+                PeerAnswer::Body(_) => error_in(&body).unwrap_or_default(),
             };
             Err(SiteError::Refused { status, text })
         };

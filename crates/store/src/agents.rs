@@ -6,11 +6,11 @@ use rusqlite::{Connection, Row};
 
 use crate::{
     column::{json, parsed, time, time_text},
-    fault::Fault,
+    error::DatabaseError,
 };
 
 /// Inserts or updates an [`AgentRecord`].
-pub(crate) fn save(conn: &Connection, agent: &AgentRecord) -> Result<(), Fault> {
+pub(crate) fn save(conn: &Connection, agent: &AgentRecord) -> Result<(), DatabaseError> {
     let mut statement = conn.prepare_cached(
         "INSERT INTO agents (id, owner, door, profile, share, settings, registered_at, resume)
          VALUES (?, ?, ?, ?, ?, ?, ?, ?)
@@ -32,14 +32,14 @@ pub(crate) fn save(conn: &Connection, agent: &AgentRecord) -> Result<(), Fault> 
 }
 
 /// Removes the agent with the id.
-pub(crate) fn remove(conn: &Connection, id: &AgentId) -> Result<(), Fault> {
+pub(crate) fn remove(conn: &Connection, id: &AgentId) -> Result<(), DatabaseError> {
     conn.prepare_cached("DELETE FROM agents WHERE id = ?")?
         .execute([id.as_str()])?;
     Ok(())
 }
 
 /// Returns all agents, sorted by id.
-pub(crate) fn load(conn: &Connection) -> Result<Vec<AgentRecord>, Fault> {
+pub(crate) fn load(conn: &Connection) -> Result<Vec<AgentRecord>, DatabaseError> {
     let mut statement = conn.prepare("SELECT * FROM agents ORDER BY id")?;
     let agents = statement.query_map([], from_row)?;
     Ok(agents.collect::<Result<_, _>>()?)

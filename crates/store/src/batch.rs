@@ -17,11 +17,11 @@ use rusqlite::Connection;
 use crate::{
     agents,
     column::signed,
-    fault::Fault,
+    error::DatabaseError,
     outbox, peers, probe,
-    queue::Reply,
+    queue::ReplySender,
     records, remotes,
-    tail::{Tail, Tails},
+    tail::{LogTail, TailCache},
     tasks, tokens, transfers,
 };
 
@@ -30,14 +30,14 @@ const OP_OVERHEAD: usize = 64;
 
 /// A write operation and the sender of its receipt.
 #[derive(Debug)]
-pub(crate) struct Write {
-    pub(crate) op: Op,
-    pub(crate) reply: Reply<()>,
+pub(crate) struct QueuedWrite {
+    pub(crate) op: WriteOp,
+    pub(crate) reply: ReplySender<()>,
 }
 
 /// A write operation.
 #[derive(Debug)]
-pub(crate) enum Op {
+pub(crate) enum WriteOp {
     Probe,
     SaveAgent(Box<AgentRecord>),
     RemoveAgent(AgentId),
@@ -72,7 +72,7 @@ pub(crate) enum Op {
     DropCallbacks(Vec<TokenId>),
 }
 
-impl Op {
+impl WriteOp {
     /// Returns whether the operation is acknowledged only after it is synced to disk.
     pub(crate) fn is_durable(&self) -> bool {
         match self {
@@ -138,8 +138,8 @@ fn weight<'a>(items: impl Iterator<Item = &'a LogItem>) -> usize {
 
 /// Changes of a batch to the log of one task.
 #[derive(Debug)]
-struct Touched {
-    tail: Tail,
+struct LogChanges {
+    tail: LogTail,
     /// Growth of the log's bodies in bytes.
     grown: i64,
     /// Whether the task is finished, so that its tail is no longer needed.
@@ -147,12 +147,12 @@ struct Touched {
 }
 
 /// Executes the operations within the caller's transaction and returns the growth of all logs in bytes. On
-/// failure the caller rolls back and clears the [`Tails`].
+/// failure the caller rolls back and clears the [`TailCache`].
 pub(crate) fn apply<'a>(
     conn: &Connection,
-    tails: &mut Tails,
-    ops: impl IntoIterator<Item = &'a Op>,
-) -> Result<i64, Fault> {
+    tails: &mut TailCache,
+    ops: impl IntoIterator<Item = &'a WriteOp>,
+) -> Result<i64, DatabaseError> {
     let mut batch = Batch {
         conn,
         tails,
@@ -167,44 +167,44 @@ pub(crate) fn apply<'a>(
 
 struct Batch<'a> {
     conn: &'a Connection,
-    tails: &'a mut Tails,
-    touched: HashMap<TaskId, Touched>,
+    tails: &'a mut TailCache,
+    touched: HashMap<TaskId, LogChanges>,
     /// Whether a probe ran in this batch. A single probe answers all probes of the batch, so that many
     /// waiting probes cost no more than one.
     is_probed: bool,
 }
 
 impl Batch<'_> {
-    fn add(&mut self, op: &Op) -> Result<(), Fault> {
+    fn add(&mut self, op: &WriteOp) -> Result<(), DatabaseError> {
         match op {
-            Op::Probe if std::mem::replace(&mut self.is_probed, true) => Ok(()),
-            Op::Probe => probe::run(self.conn),
-            Op::SaveAgent(record) => agents::save(self.conn, record),
-            Op::RemoveAgent(id) => {
+            WriteOp::Probe if std::mem::replace(&mut self.is_probed, true) => Ok(()),
+            WriteOp::Probe => probe::run(self.conn),
+            WriteOp::SaveAgent(record) => agents::save(self.conn, record),
+            WriteOp::RemoveAgent(id) => {
                 remotes::remove(self.conn, id)?;
-                records::remove_of(self.conn, id)?;
-                transfers::remove_of(self.conn, id)?;
+                records::remove_for_agent(self.conn, id)?;
+                transfers::remove_for_agent(self.conn, id)?;
                 agents::remove(self.conn, id)
             }
-            Op::SaveRemote(record) => remotes::save(self.conn, record),
-            Op::SavePeer(record) => peers::save(self.conn, record),
-            Op::RemovePeer(id) => peers::remove(self.conn, id),
-            Op::SaveTransfer(record) => transfers::save(self.conn, record),
-            Op::RemoveTransfer(name, id) => transfers::remove(self.conn, name, id),
-            Op::SaveRecords(records) => records::save(self.conn, records),
-            Op::SaveToken(record) => tokens::save(self.conn, record),
-            Op::RemoveToken(id) => tokens::remove(self.conn, *id),
-            Op::SettleCallback { id, how, at } => outbox::settle(self.conn, *id, how, *at),
-            Op::DropLane { task, lane } => outbox::drop_lane(self.conn, *task, lane),
-            Op::DropCallbacks(tokens) => {
-                outbox::drop_of(self.conn, tokens)?;
+            WriteOp::SaveRemote(record) => remotes::save(self.conn, record),
+            WriteOp::SavePeer(record) => peers::save(self.conn, record),
+            WriteOp::RemovePeer(id) => peers::remove(self.conn, id),
+            WriteOp::SaveTransfer(record) => transfers::save(self.conn, record),
+            WriteOp::RemoveTransfer(name, id) => transfers::remove(self.conn, name, id),
+            WriteOp::SaveRecords(records) => records::save(self.conn, records),
+            WriteOp::SaveToken(record) => tokens::save(self.conn, record),
+            WriteOp::RemoveToken(id) => tokens::remove(self.conn, *id),
+            WriteOp::SettleCallback { id, how, at } => outbox::settle(self.conn, *id, how, *at),
+            WriteOp::DropLane { task, lane } => outbox::drop_lane(self.conn, *task, lane),
+            WriteOp::DropCallbacks(tokens) => {
+                outbox::remove_for_tokens(self.conn, tokens)?;
                 tasks::drop_callbacks(self.conn, tokens)
             }
-            Op::SaveTask {
+            WriteOp::SaveTask {
                 record, rows, told, ..
             } => {
                 tasks::save(self.conn, record)?;
-                self.tell(told)?;
+                self.insert_callbacks(told)?;
                 if let Some(touched) = self.touched.get_mut(&record.id) {
                     touched.is_final = record.state.is_final();
                 }
@@ -217,27 +217,27 @@ impl Batch<'_> {
                 self.extend(record.id, rows)?.is_final = record.state.is_final();
                 Ok(())
             }
-            Op::Append { task, rows, told } => {
+            WriteOp::Append { task, rows, told } => {
                 self.extend(*task, rows)?;
-                self.tell(told)
+                self.insert_callbacks(told)
             }
         }
     }
 
-    fn tell(&self, told: &[NewCallback]) -> Result<(), Fault> {
+    fn insert_callbacks(&self, told: &[NewCallback]) -> Result<(), DatabaseError> {
         told.iter()
             .try_for_each(|callback| outbox::insert(self.conn, callback))
     }
 
-    fn extend(&mut self, task: TaskId, rows: &[LogRow]) -> Result<&mut Touched, Fault> {
+    fn extend(&mut self, task: TaskId, rows: &[LogRow]) -> Result<&mut LogChanges, DatabaseError> {
         let touched = match self.touched.entry(task) {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => {
                 let tail = match self.tails.take(task) {
                     Some(tail) => tail,
-                    None => Tail::load(self.conn, task)?,
+                    None => LogTail::load(self.conn, task)?,
                 };
-                entry.insert(Touched {
+                entry.insert(LogChanges {
                     tail,
                     grown: 0,
                     is_final: false,
@@ -250,7 +250,7 @@ impl Batch<'_> {
         Ok(touched)
     }
 
-    fn finish(self) -> Result<i64, Fault> {
+    fn finish(self) -> Result<i64, DatabaseError> {
         let mut update = self.conn.prepare_cached(
             "UPDATE tasks SET log_end = max(log_end, ?), bytes = bytes + ? WHERE id = ?",
         )?;
@@ -259,7 +259,7 @@ impl Batch<'_> {
             let grown = touched.grown + touched.tail.flush(self.conn, task)?;
             let end = signed(touched.tail.end());
             if update.execute((end, grown, task.to_string()))? == 0 {
-                return Err(Fault::NoTask(task));
+                return Err(DatabaseError::NoTask(task));
             }
             all += grown;
             if !touched.is_final {

@@ -8,8 +8,8 @@ use std::{
 use rusqlite::Connection;
 
 use crate::{
-    open::{OpenError, connect_reader, database_path},
-    schema::{self, SCHEMA, Version},
+    open::{StoreOpenError, connect_reader, database_path},
+    schema::{self, SCHEMA, SchemaVersion},
 };
 
 /// Error of [`check`].
@@ -30,7 +30,7 @@ pub enum CheckError {
 
 /// Result of [`check`]: the state of a data directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Report {
+pub struct DatabaseReport {
     /// The database.
     pub path: PathBuf,
     /// The schema version of the database.
@@ -38,18 +38,18 @@ pub struct Report {
     /// The newest schema version that this program knows. The next start migrates an older database.
     pub known_schema: u32,
     /// Reason why a hub of this version would refuse the database, if any.
-    pub refused: Option<Refused>,
+    pub refused: Option<DatabaseRefusal>,
     /// Size of the database on disk in bytes, with its write-ahead log.
     pub size: u64,
     /// Complaints of SQLite's `quick_check`; empty for a sound database.
     pub problems: Vec<String>,
     /// Number of entries in the database; only for a schema that this program knows.
-    pub counts: Option<Counts>,
+    pub counts: Option<DatabaseCounts>,
 }
 
 /// Reason why this program refuses a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refused {
+pub enum DatabaseRefusal {
     /// A program from before the first release wrote the database. Holds the oldest version that this program
     /// reads.
     TooOld(u32),
@@ -61,7 +61,7 @@ pub enum Refused {
 
 /// Numbers of entries in a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Counts {
+pub struct DatabaseCounts {
     /// Agents ever registered.
     pub agents: u64,
     /// Tokens, including revoked tokens.
@@ -81,24 +81,24 @@ pub struct Counts {
 }
 
 /// Inspects the database of a data directory.
-pub fn check(data_dir: &Path) -> Result<Report, CheckError> {
+pub fn check(data_dir: &Path) -> Result<DatabaseReport, CheckError> {
     let path = database_path(data_dir);
     if !path.is_file() {
         return Err(CheckError::NoDatabase(path));
     }
-    look(&path).map_err(|source| CheckError::Unreadable { path, source })
+    inspect(&path).map_err(|source| CheckError::Unreadable { path, source })
 }
 
-fn look(path: &Path) -> rusqlite::Result<Report> {
+fn inspect(path: &Path) -> rusqlite::Result<DatabaseReport> {
     let conn = connect_reader(path)?;
-    let schema = Version::of(&conn)?.found;
+    let schema = SchemaVersion::of(&conn)?.found;
     let known_schema = SCHEMA.newest();
     let refused = match schema::accept(&conn, path, &SCHEMA) {
         Ok(_) => None,
-        Err(OpenError::Sqlite { source, .. }) => return Err(source),
-        Err(OpenError::TooOld { first, .. }) => Some(Refused::TooOld(first)),
-        Err(OpenError::TooNew { needed, .. }) => Some(Refused::TooNew(needed)),
-        Err(_) => Some(Refused::Foreign),
+        Err(StoreOpenError::Sqlite { source, .. }) => return Err(source),
+        Err(StoreOpenError::TooOld { first, .. }) => Some(DatabaseRefusal::TooOld(first)),
+        Err(StoreOpenError::TooNew { needed, .. }) => Some(DatabaseRefusal::TooNew(needed)),
+        Err(_) => Some(DatabaseRefusal::Foreign),
     };
     let mut wal = path.as_os_str().to_owned();
     wal.push("-wal");
@@ -110,7 +110,7 @@ fn look(path: &Path) -> rusqlite::Result<Report> {
     let problems = problems(&conn)?;
     let is_known = schema >= known_schema && refused.is_none();
     let counts = is_known.then(|| count(&conn)).transpose()?;
-    Ok(Report {
+    Ok(DatabaseReport {
         path: path.to_owned(),
         schema,
         known_schema,
@@ -129,12 +129,12 @@ fn problems(conn: &Connection) -> rusqlite::Result<Vec<String>> {
         .collect()
 }
 
-fn count(conn: &Connection) -> rusqlite::Result<Counts> {
+fn count(conn: &Connection) -> rusqlite::Result<DatabaseCounts> {
     let one = |sql: &str| {
         conn.query_row(sql, [], |row| row.get::<_, i64>(0))
             .map(i64::cast_unsigned)
     };
-    Ok(Counts {
+    Ok(DatabaseCounts {
         agents: one("SELECT count(*) FROM agents")?,
         tokens: one("SELECT count(*) FROM tokens")?,
         tasks: one("SELECT count(*) FROM tasks")?,

@@ -52,7 +52,7 @@ where
 }
 
 /// Reads an id or a name that the hub assigned.
-pub(crate) fn named<T>(
+pub(crate) fn parsed_name<T>(
     row: &Row<'_>,
     column: &str,
     parse: impl FnOnce(&str) -> Option<T>,
@@ -63,13 +63,13 @@ pub(crate) fn named<T>(
 }
 
 /// Reads an optional id that the hub assigned.
-pub(crate) fn maybe_named<T>(
+pub(crate) fn optional_name<T>(
     row: &Row<'_>,
     column: &str,
     parse: impl FnOnce(&str) -> Option<T>,
 ) -> rusqlite::Result<Option<T>> {
     match row.get_ref(column)?.as_str_or_null()? {
-        Some(_) => named(row, column, parse).map(Some),
+        Some(_) => parsed_name(row, column, parse).map(Some),
         None => Ok(None),
     }
 }
@@ -80,7 +80,7 @@ pub(crate) fn time(row: &Row<'_>, column: &str) -> rusqlite::Result<Timestamp> {
 }
 
 /// Reads an optional time.
-pub(crate) fn maybe_time(row: &Row<'_>, column: &str) -> rusqlite::Result<Option<Timestamp>> {
+pub(crate) fn optional_time(row: &Row<'_>, column: &str) -> rusqlite::Result<Option<Timestamp>> {
     let text = row.get_ref(column)?.as_str_or_null()?;
     text.map(|text| {
         text.parse()
@@ -95,7 +95,7 @@ pub(crate) fn json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> rusqlite
 }
 
 /// Reads optional JSON.
-pub(crate) fn maybe_json<T: DeserializeOwned>(
+pub(crate) fn optional_json<T: DeserializeOwned>(
     row: &Row<'_>,
     column: &str,
 ) -> rusqlite::Result<Option<T>> {

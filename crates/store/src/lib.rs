@@ -12,7 +12,7 @@ mod backup;
 mod batch;
 mod check;
 mod column;
-mod fault;
+mod error;
 mod log;
 mod open;
 mod outbox;
@@ -51,16 +51,16 @@ use parking_lot::Mutex;
 
 pub use crate::{
     backup::{BackupError, backup_file},
-    check::{CheckError, Counts, Refused, Report, check},
-    open::OpenError,
+    check::{CheckError, DatabaseCounts, DatabaseRefusal, DatabaseReport, check},
+    open::StoreOpenError,
 };
 use crate::{
-    batch::{Op, Write},
-    open::{DirLock, Opened},
-    queue::{Job, Queue},
-    reader::{Read, Reader},
+    batch::{QueuedWrite, WriteOp},
+    open::{DirLock, OpenDataDir},
+    queue::{WriteQueue, WriterJob},
+    reader::{ReadRequest, ReaderHandle},
     trim::Trim,
-    writer::StartError,
+    writer::WriterStartError,
 };
 
 /// The SQLite store of a hub, in a data directory of its own; implements [`Store`]. Dropping the store closes
@@ -68,14 +68,14 @@ use crate::{
 #[derive(Debug)]
 pub struct SqliteStore {
     data_dir: PathBuf,
-    queue: Arc<Queue>,
-    reader: Reader,
+    queue: Arc<WriteQueue>,
+    reader: ReaderHandle,
     /// The writer thread and the directory lock; `None` after [`SqliteStore::close`].
-    running: Mutex<Option<Running>>,
+    running: Mutex<Option<RunningWriter>>,
 }
 
 #[derive(Debug)]
-struct Running {
+struct RunningWriter {
     writer: thread::JoinHandle<()>,
     /// Prevents other hubs from using the directory.
     lock: DirLock,
@@ -84,26 +84,26 @@ struct Running {
 impl SqliteStore {
     /// Opens the store in `data_dir`, and creates the directory if it does not exist. Blocks; a migration may
     /// take long.
-    pub fn open(data_dir: &Path) -> Result<Self, OpenError> {
+    pub fn open(data_dir: &Path) -> Result<Self, StoreOpenError> {
         Self::start(data_dir, open::open(data_dir)?)
     }
 
-    fn start(data_dir: &Path, opened: Opened) -> Result<Self, OpenError> {
-        let sqlite = |source| OpenError::Sqlite {
+    fn start(data_dir: &Path, opened: OpenDataDir) -> Result<Self, StoreOpenError> {
+        let sqlite = |source| StoreOpenError::Sqlite {
             path: opened.path.clone(),
             source,
         };
-        let no_thread = |source: io::Error| OpenError::Unusable {
+        let no_thread = |source: io::Error| StoreOpenError::Unusable {
             path: opened.path.clone(),
             source,
         };
-        let queue = Arc::new(Queue::default());
-        let reader = Reader::start(opened.reader, queue.clone()).map_err(no_thread)?;
+        let queue = Arc::new(WriteQueue::default());
+        let reader = ReaderHandle::start(opened.reader, queue.clone()).map_err(no_thread)?;
         let writer = writer::start(opened.writer, queue.clone()).map_err(|error| match error {
-            StartError::Sqlite(error) => sqlite(error),
-            StartError::Thread(error) => no_thread(error),
+            WriterStartError::Sqlite(error) => sqlite(error),
+            WriterStartError::Thread(error) => no_thread(error),
         })?;
-        let running = Mutex::new(Some(Running {
+        let running = Mutex::new(Some(RunningWriter {
             writer,
             lock: opened.lock,
         }));
@@ -119,7 +119,7 @@ impl SqliteStore {
     /// the copy is complete. See [`backup_file`] for a copy without a running store.
     pub fn backup(&self, to: &Path) -> Result<(), BackupError> {
         // If the writer has ended, all that can be saved is on disk already.
-        self.queue.wait_for(self.queue.hurry());
+        self.queue.wait_until_completed(self.queue.make_urgent());
         backup_file(&self.data_dir, to)
     }
 
@@ -129,7 +129,7 @@ impl SqliteStore {
     pub fn close(&self) {
         // Held to the end, so that a concurrent `close` waits as well.
         let mut running = self.running.lock();
-        let Some(Running { writer, lock }) = running.take() else {
+        let Some(RunningWriter { writer, lock }) = running.take() else {
             return;
         };
         // The writer's connection closes last, because the last connection removes the write-ahead log.
@@ -141,9 +141,9 @@ impl SqliteStore {
         lock.release();
     }
 
-    fn write(&self, op: Op) -> Receipt {
+    fn write(&self, op: WriteOp) -> Receipt {
         let (reply, receipt) = Receipt::pair();
-        self.queue.hand_over(Job::Write(Write { op, reply }));
+        self.queue.push(WriterJob::Write(QueuedWrite { op, reply }));
         receipt
     }
 }
@@ -156,94 +156,96 @@ impl Drop for SqliteStore {
 
 impl Store for SqliteStore {
     fn probe(&self) -> Receipt {
-        self.write(Op::Probe)
+        self.write(WriteOp::Probe)
     }
 
     fn load_agents(&self) -> Receipt<Vec<AgentRecord>> {
         let (reply, receipt) = Receipt::pair();
-        self.reader.ask(Read::Agents(reply));
+        self.reader.request(ReadRequest::Agents(reply));
         receipt
     }
 
     fn save_agent(&self, record: AgentRecord) -> Receipt {
-        self.write(Op::SaveAgent(Box::new(record)))
+        self.write(WriteOp::SaveAgent(Box::new(record)))
     }
 
     fn remove_agent(&self, id: AgentId) -> Receipt {
-        self.write(Op::RemoveAgent(id))
+        self.write(WriteOp::RemoveAgent(id))
     }
 
     fn load_remotes(&self) -> Receipt<Vec<RemoteRecord>> {
         let (reply, receipt) = Receipt::pair();
-        self.reader.ask(Read::Remotes(reply));
+        self.reader.request(ReadRequest::Remotes(reply));
         receipt
     }
 
     fn save_remote(&self, record: RemoteRecord) -> Receipt {
-        self.write(Op::SaveRemote(Box::new(record)))
+        self.write(WriteOp::SaveRemote(Box::new(record)))
     }
 
     fn load_peers(&self) -> Receipt<Vec<PeerRecord>> {
         let (reply, receipt) = Receipt::pair();
-        self.reader.ask(Read::Peers(reply));
+        self.reader.request(ReadRequest::Peers(reply));
         receipt
     }
 
     fn save_peer(&self, record: PeerRecord) -> Receipt {
-        self.write(Op::SavePeer(Box::new(record)))
+        self.write(WriteOp::SavePeer(Box::new(record)))
     }
 
     fn load_transfers(&self) -> Receipt<Vec<TransferRecord>> {
         let (reply, receipt) = Receipt::pair();
-        self.reader.ask(Read::Transfers(reply));
+        self.reader.request(ReadRequest::Transfers(reply));
         receipt
     }
 
     fn save_transfer(&self, record: TransferRecord) -> Receipt {
-        self.write(Op::SaveTransfer(Box::new(record)))
+        self.write(WriteOp::SaveTransfer(Box::new(record)))
     }
 
     fn remove_transfer(&self, name: AgentId, id: String) -> Receipt {
-        self.write(Op::RemoveTransfer(name, id))
+        self.write(WriteOp::RemoveTransfer(name, id))
     }
 
     fn remove_peer(&self, id: String) -> Receipt {
-        self.write(Op::RemovePeer(id))
+        self.write(WriteOp::RemovePeer(id))
     }
 
     fn load_records(&self, door: &str) -> Receipt<Vec<DoorRecord>> {
         let (reply, receipt) = Receipt::pair();
-        self.reader.ask(Read::Records(door.to_owned(), reply));
+        self.reader
+            .request(ReadRequest::Records(door.to_owned(), reply));
         receipt
     }
 
     fn save_records(&self, records: Vec<DoorRecord>) -> Receipt {
-        self.write(Op::SaveRecords(records))
+        self.write(WriteOp::SaveRecords(records))
     }
 
     fn load_tokens(&self) -> Receipt<Vec<TokenRecord>> {
         let (reply, receipt) = Receipt::pair();
-        self.reader.ask(Read::Tokens(reply));
+        self.reader.request(ReadRequest::Tokens(reply));
         receipt
     }
 
     fn save_token(&self, record: TokenRecord) -> Receipt {
-        self.write(Op::SaveToken(Box::new(record)))
+        self.write(WriteOp::SaveToken(Box::new(record)))
     }
 
     fn remove_token(&self, id: TokenId) -> Receipt {
-        self.write(Op::RemoveToken(id))
+        self.write(WriteOp::RemoveToken(id))
     }
 
     fn reopen_tasks(&self) -> Receipt<Vec<TaskRecord>> {
         let (reply, receipt) = Receipt::pair();
-        self.queue.hand_over(Job::Reopen(reply));
+        self.queue.push(WriterJob::Reopen(reply));
         receipt
     }
 
     fn read_turn(&self, record: TaskRecord) -> Receipt<Reopened> {
         let (reply, receipt) = Receipt::pair();
-        self.reader.ask(Read::Turn(Box::new(record), reply));
+        self.reader
+            .request(ReadRequest::Turn(Box::new(record), reply));
         receipt
     }
 
@@ -254,7 +256,7 @@ impl Store for SqliteStore {
         told: Vec<NewCallback>,
         sync: bool,
     ) -> Receipt {
-        self.write(Op::SaveTask {
+        self.write(WriteOp::SaveTask {
             record: Box::new(record),
             rows,
             told,
@@ -263,30 +265,30 @@ impl Store for SqliteStore {
     }
 
     fn append(&self, task: TaskId, rows: Vec<LogRow>, told: Vec<NewCallback>) -> Receipt {
-        self.write(Op::Append { task, rows, told })
+        self.write(WriteOp::Append { task, rows, told })
     }
 
     fn find_task(&self, id: TaskId) -> Receipt<Option<TaskRecord>> {
         let (reply, receipt) = Receipt::pair();
-        self.reader.ask(Read::Task(id, reply));
+        self.reader.request(ReadRequest::Task(id, reply));
         receipt
     }
 
     fn list_tasks(&self, filter: TaskFilter) -> Receipt<Vec<TaskRecord>> {
         let (reply, receipt) = Receipt::pair();
-        self.reader.ask(Read::Tasks(filter, reply));
+        self.reader.request(ReadRequest::Tasks(filter, reply));
         receipt
     }
 
     fn count_tasks(&self, filter: TaskFilter) -> Receipt<usize> {
         let (reply, receipt) = Receipt::pair();
-        self.reader.ask(Read::CountTasks(filter, reply));
+        self.reader.request(ReadRequest::CountTasks(filter, reply));
         receipt
     }
 
     fn read_log(&self, task: TaskId, from: u64, max: usize) -> Receipt<Vec<LogRow>> {
         let (reply, receipt) = Receipt::pair();
-        self.reader.ask(Read::Log {
+        self.reader.request(ReadRequest::Log {
             task,
             from,
             max,
@@ -298,51 +300,52 @@ impl Store for SqliteStore {
     fn trim(&self, before: Timestamp, total: usize) -> Receipt<usize> {
         let (reply, receipt) = Receipt::pair();
         self.queue
-            .hand_over(Job::Trim(Trim::new(before, total, reply)));
+            .push(WriterJob::Trim(Trim::new(before, total, reply)));
         receipt
     }
 
     fn due_callbacks(&self, now: Timestamp, limit: usize) -> Receipt<Vec<OutboxRow>> {
         let (reply, receipt) = Receipt::pair();
-        self.reader.ask(Read::DueCallbacks { now, limit, reply });
+        self.reader
+            .request(ReadRequest::DueCallbacks { now, limit, reply });
         receipt
     }
 
     fn next_callback(&self, after: Timestamp) -> Receipt<Option<Timestamp>> {
         let (reply, receipt) = Receipt::pair();
-        self.reader.ask(Read::NextCallback(after, reply));
+        self.reader.request(ReadRequest::NextCallback(after, reply));
         receipt
     }
 
     fn settle_callback(&self, id: CallbackId, how: Settled) -> Receipt {
         let at = Timestamp::now();
-        self.write(Op::SettleCallback { id, how, at })
+        self.write(WriteOp::SettleCallback { id, how, at })
     }
 
     fn callback_reply(&self, id: CallbackId) -> Receipt<Vec<LogItem>> {
         let (reply, receipt) = Receipt::pair();
-        self.reader.ask(Read::CallbackReply(id, reply));
+        self.reader.request(ReadRequest::CallbackReply(id, reply));
         receipt
     }
 
     fn list_callbacks(&self, filter: CallbackFilter) -> Receipt<Vec<OutboxRow>> {
         let (reply, receipt) = Receipt::pair();
-        self.reader.ask(Read::Callbacks(filter, reply));
+        self.reader.request(ReadRequest::Callbacks(filter, reply));
         receipt
     }
 
     fn resend_callbacks(&self, task: TaskId) -> Receipt<bool> {
         let (reply, receipt) = Receipt::pair();
-        self.queue.hand_over(Job::Resend(task, reply));
+        self.queue.push(WriterJob::Resend(task, reply));
         receipt
     }
 
     fn drop_lane(&self, task: TaskId, lane: String) -> Receipt {
-        self.write(Op::DropLane { task, lane })
+        self.write(WriteOp::DropLane { task, lane })
     }
 
     fn drop_callbacks(&self, tokens: Vec<TokenId>) -> Receipt {
-        self.write(Op::DropCallbacks(tokens))
+        self.write(WriteOp::DropCallbacks(tokens))
     }
 }
 

@@ -8,18 +8,18 @@ use rusqlite::{Connection, Row};
 
 use crate::{
     column::{signed, size, time, time_text, unsigned},
-    fault::Fault,
+    error::DatabaseError,
 };
 
 /// A [`LogRow`] without its item.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Head {
+pub(crate) struct LogRowHead {
     pub(crate) pos: u64,
     pub(crate) seq: Option<u64>,
     pub(crate) at: Timestamp,
 }
 
-impl Head {
+impl LogRowHead {
     pub(crate) fn of(row: &LogRow) -> Self {
         let LogRow { pos, seq, at, .. } = *row;
         Self { pos, seq, at }
@@ -29,11 +29,11 @@ impl Head {
 fn insert_body(
     conn: &Connection,
     task: TaskId,
-    head: Head,
+    head: LogRowHead,
     kind: &str,
     body: &str,
-) -> Result<i64, Fault> {
-    let Head { pos, seq, at } = head;
+) -> Result<i64, DatabaseError> {
+    let LogRowHead { pos, seq, at } = head;
     let mut statement = conn.prepare_cached(
         "INSERT INTO log (task, pos, seq, at, kind, body) VALUES (?, ?, ?, ?, ?, ?)",
     )?;
@@ -43,18 +43,18 @@ fn insert_body(
 }
 
 /// Inserts a row and returns the size of its body.
-pub(crate) fn insert(conn: &Connection, task: TaskId, row: &LogRow) -> Result<i64, Fault> {
+pub(crate) fn insert(conn: &Connection, task: TaskId, row: &LogRow) -> Result<i64, DatabaseError> {
     let (kind, body) = row.item.to_row()?;
-    insert_body(conn, task, Head::of(row), kind, &body)
+    insert_body(conn, task, LogRowHead::of(row), kind, &body)
 }
 
 /// Inserts a row of text and returns the size of its body.
 pub(crate) fn insert_chunk(
     conn: &Connection,
     task: TaskId,
-    head: Head,
+    head: LogRowHead,
     chunk: &Chunk,
-) -> Result<i64, Fault> {
+) -> Result<i64, DatabaseError> {
     insert_body(conn, task, head, CHUNK, &serde_json::to_string(chunk)?)
 }
 
@@ -62,9 +62,9 @@ pub(crate) fn insert_chunk(
 pub(crate) fn update_chunk(
     conn: &Connection,
     task: TaskId,
-    head: Head,
+    head: LogRowHead,
     chunk: &Chunk,
-) -> Result<i64, Fault> {
+) -> Result<i64, DatabaseError> {
     let body = serde_json::to_string(chunk)?;
     let mut statement =
         conn.prepare_cached("UPDATE log SET seq = ?, body = ? WHERE task = ? AND pos = ?")?;
@@ -77,7 +77,7 @@ pub(crate) fn update_chunk(
 const CHUNK: &str = "chunk";
 
 /// Returns a row and the size of its body.
-fn from_row(row: &Row<'_>, task: TaskId) -> Result<(LogRow, usize), Fault> {
+fn from_row(row: &Row<'_>, task: TaskId) -> Result<(LogRow, usize), DatabaseError> {
     let pos = unsigned(row, "pos")?;
     let seq = row.get::<_, Option<i64>>("seq")?.map(i64::cast_unsigned);
     let kind = row
@@ -88,14 +88,20 @@ fn from_row(row: &Row<'_>, task: TaskId) -> Result<(LogRow, usize), Fault> {
         .get_ref("body")?
         .as_str()
         .map_err(rusqlite::Error::from)?;
-    let item =
-        LogItem::from_row(kind, body).map_err(|source| Fault::Unreadable { task, pos, source })?;
+    let item = LogItem::from_row(kind, body).map_err(|source| DatabaseError::Unreadable {
+        task,
+        pos,
+        source,
+    })?;
     let at = time(row, "at")?;
     Ok((LogRow { pos, seq, at, item }, body.len()))
 }
 
 /// Returns the last row of a task's log and the size of its body.
-pub(crate) fn last(conn: &Connection, task: TaskId) -> Result<Option<(LogRow, i64)>, Fault> {
+pub(crate) fn last(
+    conn: &Connection,
+    task: TaskId,
+) -> Result<Option<(LogRow, i64)>, DatabaseError> {
     let mut statement = conn.prepare_cached(
         "SELECT pos, seq, at, kind, body FROM log WHERE task = ? ORDER BY pos DESC LIMIT 1",
     )?;
@@ -108,13 +114,16 @@ pub(crate) fn last(conn: &Connection, task: TaskId) -> Result<Option<(LogRow, i6
 }
 
 /// Returns the end position of a task's log, computed from its last row.
-pub(crate) fn end(conn: &Connection, task: TaskId) -> Result<u64, Fault> {
+pub(crate) fn end(conn: &Connection, task: TaskId) -> Result<u64, DatabaseError> {
     Ok(last(conn, task)?.map_or(0, |(row, _)| row.pos + row.item.advance()))
 }
 
 /// Returns the rows that determine the state of a task's last turn, in order: the message, questions,
 /// answers, and the last row with a sequence number of the agent.
-pub(crate) fn landmarks(conn: &Connection, task: TaskId) -> Result<Vec<LogRow>, Fault> {
+pub(crate) fn last_turn_rows(
+    conn: &Connection,
+    task: TaskId,
+) -> Result<Vec<LogRow>, DatabaseError> {
     let mut statement = conn.prepare_cached(
         "SELECT pos, seq, at, kind, body FROM log
          WHERE task = ?1
@@ -138,7 +147,7 @@ pub(crate) fn read(
     task: TaskId,
     from: u64,
     max: usize,
-) -> Result<Vec<LogRow>, Fault> {
+) -> Result<Vec<LogRow>, DatabaseError> {
     let mut statement = conn.prepare_cached(
         "SELECT pos, seq, at, kind, body FROM log
          WHERE task = ?1 AND pos >= coalesce((SELECT max(pos) FROM log WHERE task = ?1 AND pos <= ?2), 0)

@@ -19,16 +19,16 @@ const DATABASE: &str = "jackfield.db";
 const LOCK: &str = "lock";
 /// How long a connection waits while another program holds the database (a backup, or an operator's
 /// `sqlite3`).
-const BUSY: Duration = Duration::from_secs(10);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// Prepared statements cached per connection: all statements of this crate, with every common combination of
 /// filters.
 const STATEMENTS: usize = 64;
 /// Maximum size in bytes of the write-ahead log on disk after a checkpoint.
-const WAL_KEPT: i64 = 64 << 20;
+const WAL_LIMIT: i64 = 64 << 20;
 
 /// Error while opening a data directory.
 #[derive(Debug, thiserror::Error)]
-pub enum OpenError {
+pub enum StoreOpenError {
     /// The directory or a file in it cannot be created or used.
     #[error(
         "cannot use {path}: {source}; make it writable for this user, or choose another directory with --data-dir"
@@ -163,14 +163,14 @@ pub(crate) struct DirLock {
 }
 
 impl DirLock {
-    /// Takes the locks, or returns [`OpenError::InUse`] if another hub holds them.
-    fn take(data_dir: &Path) -> Result<Self, OpenError> {
+    /// Takes the locks, or returns [`StoreOpenError::InUse`] if another hub holds them.
+    fn take(data_dir: &Path) -> Result<Self, StoreOpenError> {
         let path = data_dir.join(LOCK);
-        let unusable = |source| OpenError::Unusable {
+        let unusable = |source| StoreOpenError::Unusable {
             path: path.clone(),
             source,
         };
-        let in_use = || OpenError::InUse {
+        let in_use = || StoreOpenError::InUse {
             path: data_dir.to_owned(),
             holder: holder(&path),
         };
@@ -258,14 +258,14 @@ fn make_private(path: &Path) -> io::Result<()> {
 }
 
 fn configure(conn: &Connection) -> rusqlite::Result<()> {
-    conn.busy_timeout(BUSY)?;
+    conn.busy_timeout(BUSY_TIMEOUT)?;
     conn.set_prepared_statement_cache_capacity(STATEMENTS);
     conn.pragma_update(None, "foreign_keys", true)
 }
 
 /// Opens the writer's connection and migrates the database. A refused database stays unchanged.
-fn connect_writer(path: &Path) -> Result<Connection, OpenError> {
-    let sqlite = |source| OpenError::Sqlite {
+fn connect_writer(path: &Path) -> Result<Connection, StoreOpenError> {
+    let sqlite = |source| StoreOpenError::Sqlite {
         path: path.to_owned(),
         source,
     };
@@ -273,7 +273,7 @@ fn connect_writer(path: &Path) -> Result<Connection, OpenError> {
     let mut conn = Connection::open_with_flags(path, flags).map_err(sqlite)?;
     configure(&conn).map_err(sqlite)?;
     schema::accept(&conn, path, &schema::SCHEMA)?;
-    make_private(path).map_err(|source| OpenError::Unusable {
+    make_private(path).map_err(|source| StoreOpenError::Unusable {
         path: path.to_owned(),
         source,
     })?;
@@ -283,11 +283,11 @@ fn connect_writer(path: &Path) -> Result<Connection, OpenError> {
     let wal =
         conn.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get::<_, String>(0));
     if wal.map_err(sqlite)? != "wal" {
-        return Err(OpenError::NoWal {
+        return Err(StoreOpenError::NoWal {
             path: path.to_owned(),
         });
     }
-    conn.pragma_update(None, "journal_size_limit", WAL_KEPT)
+    conn.pragma_update(None, "journal_size_limit", WAL_LIMIT)
         .map_err(sqlite)?;
     schema::migrate(&mut conn, path, &schema::SCHEMA)?;
     Ok(conn)
@@ -303,7 +303,7 @@ pub(crate) fn connect_reader(path: &Path) -> rusqlite::Result<Connection> {
 
 /// An opened data directory: its lock and its connections.
 #[derive(Debug)]
-pub(crate) struct Opened {
+pub(crate) struct OpenDataDir {
     pub(crate) lock: DirLock,
     pub(crate) path: PathBuf,
     pub(crate) writer: Connection,
@@ -311,23 +311,23 @@ pub(crate) struct Opened {
 }
 
 /// Opens a data directory: creates missing files, takes the [`DirLock`] and migrates the database.
-pub(crate) fn open(data_dir: &Path) -> Result<Opened, OpenError> {
-    make_dir(data_dir).map_err(|source| OpenError::Unusable {
+pub(crate) fn open(data_dir: &Path) -> Result<OpenDataDir, StoreOpenError> {
+    make_dir(data_dir).map_err(|source| StoreOpenError::Unusable {
         path: data_dir.to_owned(),
         source,
     })?;
     let lock = DirLock::take(data_dir)?;
     let path = database_path(data_dir);
-    make_database(&path).map_err(|source| OpenError::Unusable {
+    make_database(&path).map_err(|source| StoreOpenError::Unusable {
         path: path.clone(),
         source,
     })?;
     let writer = connect_writer(&path)?;
-    let reader = connect_reader(&path).map_err(|source| OpenError::Sqlite {
+    let reader = connect_reader(&path).map_err(|source| StoreOpenError::Sqlite {
         path: path.clone(),
         source,
     })?;
-    Ok(Opened {
+    Ok(OpenDataDir {
         lock,
         path,
         writer,

@@ -9,9 +9,9 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, types::Value};
 
 use crate::{
-    column::{json, maybe_json, named, signed, size, time, time_text},
-    fault::Fault,
-    tasks::theirs,
+    column::{json, optional_json, parsed_name, signed, size, time, time_text},
+    error::DatabaseError,
+    tasks::ownership_condition,
 };
 
 /// Columns read of a callback, without the reply, which may be as large as a message.
@@ -25,7 +25,7 @@ const NEXT: &str = "outbox.state = 'pending' AND (outbox.lane IS NULL OR NOT EXI
                     WHERE earlier.lane = outbox.lane AND earlier.state = 'pending' AND earlier.id < outbox.id))";
 
 /// Inserts a [`NewCallback`].
-pub(crate) fn insert(conn: &Connection, callback: &NewCallback) -> Result<(), Fault> {
+pub(crate) fn insert(conn: &Connection, callback: &NewCallback) -> Result<(), DatabaseError> {
     let NewCallback { row, reply } = callback;
     let reply: Vec<_> = reply
         .iter()
@@ -60,7 +60,7 @@ pub(crate) fn settle(
     id: CallbackId,
     how: &Settled,
     now: Timestamp,
-) -> Result<(), Fault> {
+) -> Result<(), DatabaseError> {
     let id = id.to_string();
     let (state, at, error) = match how {
         Settled::Delivered => {
@@ -79,7 +79,11 @@ pub(crate) fn settle(
 }
 
 /// Makes the dead callbacks of a task pending again. Returns false if the task has none.
-pub(crate) fn resend(conn: &Connection, task: TaskId, now: Timestamp) -> Result<bool, Fault> {
+pub(crate) fn resend(
+    conn: &Connection,
+    task: TaskId,
+    now: Timestamp,
+) -> Result<bool, DatabaseError> {
     let mut statement = conn.prepare_cached(
         "UPDATE outbox SET state = 'pending', attempts = 0, next_at = ?1, created_at = ?1
          WHERE task = ?2 AND state = 'dead'",
@@ -88,14 +92,17 @@ pub(crate) fn resend(conn: &Connection, task: TaskId, now: Timestamp) -> Result<
 }
 
 /// Removes the callbacks in a lane of a task.
-pub(crate) fn drop_lane(conn: &Connection, task: TaskId, lane: &str) -> Result<(), Fault> {
+pub(crate) fn drop_lane(conn: &Connection, task: TaskId, lane: &str) -> Result<(), DatabaseError> {
     let mut statement = conn.prepare_cached("DELETE FROM outbox WHERE task = ? AND lane = ?")?;
     statement.execute((task.to_string(), lane))?;
     Ok(())
 }
 
 /// Removes the callbacks that the given tokens registered.
-pub(crate) fn drop_of(conn: &Connection, tokens: &[TokenId]) -> Result<(), Fault> {
+pub(crate) fn remove_for_tokens(
+    conn: &Connection,
+    tokens: &[TokenId],
+) -> Result<(), DatabaseError> {
     let mut statement =
         conn.prepare_cached("DELETE FROM outbox WHERE json_extract(callback, '$.token') = ?")?;
     for token in tokens {
@@ -105,10 +112,10 @@ pub(crate) fn drop_of(conn: &Connection, tokens: &[TokenId]) -> Result<(), Fault
 }
 
 /// Returns the reply stored with a callback.
-pub(crate) fn reply(conn: &Connection, id: CallbackId) -> Result<Vec<LogItem>, Fault> {
+pub(crate) fn reply(conn: &Connection, id: CallbackId) -> Result<Vec<LogItem>, DatabaseError> {
     let mut statement = conn.prepare_cached("SELECT reply FROM outbox WHERE id = ?")?;
     let found = statement.query_row([id.to_string()], |row| {
-        maybe_json::<Vec<(String, String)>>(row, "reply")
+        optional_json::<Vec<(String, String)>>(row, "reply")
     });
     let rows = found.optional()?.flatten().unwrap_or_default();
     let items = rows
@@ -123,7 +130,7 @@ pub(crate) fn due(
     conn: &Connection,
     now: Timestamp,
     limit: usize,
-) -> Result<Vec<OutboxRow>, Fault> {
+) -> Result<Vec<OutboxRow>, DatabaseError> {
     let mut statement = conn.prepare_cached(&format!(
         "SELECT * FROM (
             SELECT {COLUMNS}, row_number() OVER (PARTITION BY origin ORDER BY next_at, id) AS nth
@@ -135,7 +142,10 @@ pub(crate) fn due(
 }
 
 /// Returns the time at which the next callback becomes due, after `after`.
-pub(crate) fn next(conn: &Connection, after: Timestamp) -> Result<Option<Timestamp>, Fault> {
+pub(crate) fn next(
+    conn: &Connection,
+    after: Timestamp,
+) -> Result<Option<Timestamp>, DatabaseError> {
     let mut statement = conn.prepare_cached(&format!(
         "SELECT next_at FROM outbox WHERE {NEXT} AND next_at > ? ORDER BY next_at LIMIT 1"
     ))?;
@@ -144,8 +154,11 @@ pub(crate) fn next(conn: &Connection, after: Timestamp) -> Result<Option<Timesta
 }
 
 /// Returns the callbacks that match the [`CallbackFilter`], newest first.
-pub(crate) fn list(conn: &Connection, filter: &CallbackFilter) -> Result<Vec<OutboxRow>, Fault> {
-    let (theirs, keys) = theirs(&filter.whose);
+pub(crate) fn list(
+    conn: &Connection,
+    filter: &CallbackFilter,
+) -> Result<Vec<OutboxRow>, DatabaseError> {
+    let (theirs, keys) = ownership_condition(&filter.whose);
     let mut statement = conn.prepare_cached(&format!(
         "SELECT {COLUMNS} FROM outbox JOIN tasks ON tasks.id = outbox.task
          WHERE {theirs} AND (outbox.state = 'dead' OR NOT ?) ORDER BY outbox.id DESC LIMIT ?"
@@ -159,10 +172,10 @@ pub(crate) fn list(conn: &Connection, filter: &CallbackFilter) -> Result<Vec<Out
 
 fn from_row(row: &Row<'_>) -> rusqlite::Result<OutboxRow> {
     Ok(OutboxRow {
-        id: named(row, "id", CallbackId::parse)?,
-        task: named(row, "task", TaskId::parse)?,
+        id: parsed_name(row, "id", CallbackId::parse)?,
+        task: parsed_name(row, "task", TaskId::parse)?,
         callback: json(row, "callback")?,
-        state: named(row, "state", OutboxState::from_name)?,
+        state: parsed_name(row, "state", OutboxState::from_name)?,
         attempts: row.get("attempts")?,
         next_at: time(row, "next_at")?,
         created_at: time(row, "created_at")?,

@@ -4,12 +4,12 @@ use jackfield_core::store::PeerRecord;
 use rusqlite::{Connection, Row};
 
 use crate::{
-    column::{maybe_time, time_text},
-    fault::Fault,
+    column::{optional_time, time_text},
+    error::DatabaseError,
 };
 
 /// Inserts or updates a [`PeerRecord`].
-pub(crate) fn save(conn: &Connection, peer: &PeerRecord) -> Result<(), Fault> {
+pub(crate) fn save(conn: &Connection, peer: &PeerRecord) -> Result<(), DatabaseError> {
     let mut statement = conn.prepare_cached(
         "INSERT INTO peers (id, address, is_blocked, seen_at)
          VALUES (?, ?, ?, ?)
@@ -26,14 +26,14 @@ pub(crate) fn save(conn: &Connection, peer: &PeerRecord) -> Result<(), Fault> {
 }
 
 /// Removes the peer with the id.
-pub(crate) fn remove(conn: &Connection, id: &str) -> Result<(), Fault> {
+pub(crate) fn remove(conn: &Connection, id: &str) -> Result<(), DatabaseError> {
     conn.prepare_cached("DELETE FROM peers WHERE id = ?")?
         .execute([id])?;
     Ok(())
 }
 
 /// Returns all peers, sorted by id.
-pub(crate) fn load(conn: &Connection) -> Result<Vec<PeerRecord>, Fault> {
+pub(crate) fn load(conn: &Connection) -> Result<Vec<PeerRecord>, DatabaseError> {
     let mut statement = conn.prepare("SELECT * FROM peers ORDER BY id")?;
     let peers = statement.query_map([], from_row)?;
     Ok(peers.collect::<Result<_, _>>()?)
@@ -44,6 +44,6 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<PeerRecord> {
         id: row.get("id")?,
         address: row.get("address")?,
         is_blocked: row.get("is_blocked")?,
-        seen_at: maybe_time(row, "seen_at")?,
+        seen_at: optional_time(row, "seen_at")?,
     })
 }

@@ -3,7 +3,7 @@
 
 use rusqlite::Connection;
 
-use crate::fault::Fault;
+use crate::error::DatabaseError;
 
 /// Size of the row: more than one page, so that the row takes pages of its own.
 const BYTES: i64 = 8 << 10;
@@ -11,7 +11,7 @@ const BYTES: i64 = 8 << 10;
 const ID: &str = "";
 
 /// Inserts and removes the row, within the caller's transaction.
-pub(crate) fn run(conn: &Connection) -> Result<(), Fault> {
+pub(crate) fn run(conn: &Connection) -> Result<(), DatabaseError> {
     conn.prepare_cached(
         "INSERT INTO remotes (id, owner, door, spec, added_at) VALUES (?, '', '', printf('%.*c', ?, ' '), '')",
     )?

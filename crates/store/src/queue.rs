@@ -12,7 +12,7 @@ use jackfield_model::TaskId;
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::oneshot;
 
-use crate::{batch::Write, trim::Trim};
+use crate::{batch::QueuedWrite, trim::Trim};
 
 /// How long the first write of a batch waits for more writes (docs/promises.md, The log).
 const BATCH_WAIT: Duration = Duration::from_millis(20);
@@ -25,22 +25,22 @@ const QUEUE_BYTES: usize = 256 << 20;
 const QUEUE_LEN: usize = 1 << 18;
 
 /// The sender of a receipt's result.
-pub(crate) type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
+pub(crate) type ReplySender<T> = oneshot::Sender<Result<T, StoreError>>;
 
 /// A job for the writer.
 #[derive(Debug)]
-pub(crate) enum Job {
+pub(crate) enum WriterJob {
     /// A write that joins a batch.
-    Write(Write),
+    Write(QueuedWrite),
     /// Reopens the unfinished tasks, in a transaction of its own.
-    Reopen(Reply<Vec<TaskRecord>>),
+    Reopen(ReplySender<Vec<TaskRecord>>),
     /// Makes the dead callbacks of a task pending again, in a transaction of its own.
-    Resend(TaskId, Reply<bool>),
+    Resend(TaskId, ReplySender<bool>),
     /// Starts a trim, which continues between batches.
     Trim(Trim),
 }
 
-impl Job {
+impl WriterJob {
     /// Returns whether the job starts at once, together with all jobs before it.
     fn is_urgent(&self) -> bool {
         match self {
@@ -69,11 +69,11 @@ impl Job {
 
 /// The writer's next work.
 #[derive(Debug)]
-pub(crate) enum Next {
+pub(crate) enum WriterWork {
     /// Writes for one transaction.
-    Batch(Vec<Write>),
+    Batch(Vec<QueuedWrite>),
     /// A job that is not a write.
-    Alone(Job),
+    Alone(WriterJob),
     /// No work is ready.
     Nothing,
     /// The store is closed and all jobs are done.
@@ -81,15 +81,15 @@ pub(crate) enum Next {
 }
 
 #[derive(Debug)]
-struct Waiting {
-    job: Job,
+struct QueuedJob {
+    job: WriterJob,
     weight: usize,
     since: Instant,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    waiting: VecDeque<Waiting>,
+struct WriteQueueState {
+    waiting: VecDeque<QueuedJob>,
     /// Weight of all waiting jobs.
     bytes: usize,
     /// Number of jobs ever queued: the ticket of the last job.
@@ -104,7 +104,7 @@ struct State {
     dead: bool,
 }
 
-impl State {
+impl WriteQueueState {
     /// Returns `Ok` if the writer should start now, otherwise the time until which the writer may wait for
     /// more jobs.
     fn due(&self) -> Result<(), Option<Instant>> {
@@ -123,47 +123,47 @@ impl State {
         }
     }
 
-    fn pop(&mut self) -> Option<Job> {
+    fn pop(&mut self) -> Option<WriterJob> {
         let first = self.waiting.pop_front()?;
         self.bytes -= first.weight;
         Some(first.job)
     }
 
-    fn next(&mut self) -> Next {
+    fn next(&mut self) -> WriterWork {
         let mut batch = Vec::new();
         let mut bytes = 0;
-        while let Some(Waiting {
-            job: Job::Write(_),
+        while let Some(QueuedJob {
+            job: WriterJob::Write(_),
             weight,
             ..
         }) = self.waiting.front()
             && bytes < BATCH_BYTES
         {
             bytes += weight;
-            if let Some(Job::Write(write)) = self.pop() {
+            if let Some(WriterJob::Write(write)) = self.pop() {
                 batch.push(write);
             }
         }
         if !batch.is_empty() {
-            return Next::Batch(batch);
+            return WriterWork::Batch(batch);
         }
-        self.pop().map_or(Next::Closed, Next::Alone)
+        self.pop().map_or(WriterWork::Closed, WriterWork::Alone)
     }
 }
 
 /// The queue between the store and its writer.
 #[derive(Debug, Default)]
-pub(crate) struct Queue {
-    state: Mutex<State>,
+pub(crate) struct WriteQueue {
+    state: Mutex<WriteQueueState>,
     /// Wakes the writer.
     work: Condvar,
     /// Wakes readers that wait for a ticket.
     progress: Condvar,
 }
 
-impl Queue {
-    /// Queues a [`Job`], or refuses the job at once.
-    pub(crate) fn hand_over(&self, job: Job) {
+impl WriteQueue {
+    /// Queues a [`WriterJob`], or refuses the job at once.
+    pub(crate) fn push(&self, job: WriterJob) {
         let weight = job.weight();
         let mut state = self.state.lock();
         if state.closed {
@@ -188,7 +188,7 @@ impl Queue {
             state.urgent = state.handed_over;
         }
         state.bytes += weight;
-        state.waiting.push_back(Waiting {
+        state.waiting.push_back(QueuedJob {
             job,
             weight,
             since: Instant::now(),
@@ -202,7 +202,7 @@ impl Queue {
     }
 
     /// Makes all waiting jobs urgent, and returns the ticket of the last job.
-    pub(crate) fn hurry(&self) -> u64 {
+    pub(crate) fn make_urgent(&self) -> u64 {
         let mut state = self.state.lock();
         let ticket = state.handed_over;
         if !state.waiting.is_empty() && state.urgent < ticket {
@@ -214,21 +214,21 @@ impl Queue {
     }
 
     /// Waits until the writer has completed `ticket`. Returns false if the writer ended before.
-    pub(crate) fn wait_for(&self, ticket: u64) -> bool {
+    pub(crate) fn wait_until_completed(&self, ticket: u64) -> bool {
         let mut state = self.state.lock();
         self.progress
             .wait_while(&mut state, |state| state.passed < ticket && !state.dead);
         state.passed >= ticket
     }
 
-    /// Returns the writer's [`Next`] work. With `patient`, waits for work; without, returns [`Next::Nothing`]
+    /// Returns the writer's [`WriterWork`] work. With `patient`, waits for work; without, returns [`WriterWork::Nothing`]
     /// if no work is ready.
-    pub(crate) fn take(&self, patient: bool) -> Next {
+    pub(crate) fn take(&self, patient: bool) -> WriterWork {
         let mut state = self.state.lock();
         loop {
             match state.due() {
                 Ok(()) => return state.next(),
-                Err(_) if !patient => return Next::Nothing,
+                Err(_) if !patient => return WriterWork::Nothing,
                 Err(None) => self.work.wait(&mut state),
                 Err(Some(deadline)) => drop(self.work.wait_until(&mut state, deadline)),
             }
@@ -236,7 +236,7 @@ impl Queue {
     }
 
     /// Marks `jobs` more jobs as completed.
-    pub(crate) fn pass(&self, jobs: usize) {
+    pub(crate) fn mark_completed(&self, jobs: usize) {
         self.state.lock().passed += jobs as u64;
         self.progress.notify_all();
     }
@@ -249,7 +249,7 @@ impl Queue {
 
     /// Marks the writer as ended. If it ended early, the waiting jobs are dropped and their receipts report a
     /// closed store.
-    pub(crate) fn bury(&self) {
+    pub(crate) fn mark_dead(&self) {
         let mut state = self.state.lock();
         state.closed = true;
         state.dead = true;

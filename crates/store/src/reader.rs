@@ -27,45 +27,45 @@ use rusqlite::Connection;
 
 use crate::{
     agents,
-    fault::Fault,
+    error::DatabaseError,
     log, outbox, peers,
-    queue::{Queue, Reply},
+    queue::{ReplySender, WriteQueue},
     records, remotes, tasks, tokens, transfers,
 };
 
 /// Maximum number of waiting reads. A caller waits for each read, and each answer is bounded by itself.
-const READS: usize = 1 << 14;
+const MAX_READS: usize = 1 << 14;
 
 /// A read operation with the sender of its result.
 #[derive(Debug)]
-pub(crate) enum Read {
-    Agents(Reply<Vec<AgentRecord>>),
-    Remotes(Reply<Vec<RemoteRecord>>),
-    Peers(Reply<Vec<PeerRecord>>),
-    Transfers(Reply<Vec<TransferRecord>>),
-    Records(String, Reply<Vec<DoorRecord>>),
-    Tokens(Reply<Vec<TokenRecord>>),
-    Task(TaskId, Reply<Option<TaskRecord>>),
-    Turn(Box<TaskRecord>, Reply<Reopened>),
-    Tasks(TaskFilter, Reply<Vec<TaskRecord>>),
-    CountTasks(TaskFilter, Reply<usize>),
+pub(crate) enum ReadRequest {
+    Agents(ReplySender<Vec<AgentRecord>>),
+    Remotes(ReplySender<Vec<RemoteRecord>>),
+    Peers(ReplySender<Vec<PeerRecord>>),
+    Transfers(ReplySender<Vec<TransferRecord>>),
+    Records(String, ReplySender<Vec<DoorRecord>>),
+    Tokens(ReplySender<Vec<TokenRecord>>),
+    Task(TaskId, ReplySender<Option<TaskRecord>>),
+    Turn(Box<TaskRecord>, ReplySender<Reopened>),
+    Tasks(TaskFilter, ReplySender<Vec<TaskRecord>>),
+    CountTasks(TaskFilter, ReplySender<usize>),
     Log {
         task: TaskId,
         from: u64,
         max: usize,
-        reply: Reply<Vec<LogRow>>,
+        reply: ReplySender<Vec<LogRow>>,
     },
     DueCallbacks {
         now: Timestamp,
         limit: usize,
-        reply: Reply<Vec<OutboxRow>>,
+        reply: ReplySender<Vec<OutboxRow>>,
     },
-    NextCallback(Timestamp, Reply<Option<Timestamp>>),
-    Callbacks(CallbackFilter, Reply<Vec<OutboxRow>>),
-    CallbackReply(CallbackId, Reply<Vec<LogItem>>),
+    NextCallback(Timestamp, ReplySender<Option<Timestamp>>),
+    Callbacks(CallbackFilter, ReplySender<Vec<OutboxRow>>),
+    CallbackReply(CallbackId, ReplySender<Vec<LogItem>>),
 }
 
-impl Read {
+impl ReadRequest {
     fn answer(self, conn: &Connection) {
         match self {
             Self::Agents(reply) => send(reply, || agents::load(conn)),
@@ -75,7 +75,7 @@ impl Read {
             Self::Records(door, reply) => send(reply, || records::load(conn, &door)),
             Self::Tokens(reply) => send(reply, || tokens::load(conn)),
             Self::Task(id, reply) => send(reply, || tasks::find(conn, id)),
-            Self::Turn(record, reply) => send(reply, || tasks::turn(conn, *record)),
+            Self::Turn(record, reply) => send(reply, || tasks::last_turn(conn, *record)),
             Self::Tasks(filter, reply) => send(reply, || tasks::list(conn, &filter)),
             Self::CountTasks(filter, reply) => send(reply, || tasks::count(conn, &filter)),
             Self::Log {
@@ -117,7 +117,7 @@ impl Read {
 }
 
 /// Executes the read and sends the result, unless the caller has stopped waiting.
-fn send<T>(reply: Reply<T>, read: impl FnOnce() -> Result<T, Fault>) {
+fn send<T>(reply: ReplySender<T>, read: impl FnOnce() -> Result<T, DatabaseError>) {
     if reply.is_closed() {
         return;
     }
@@ -130,17 +130,17 @@ fn send<T>(reply: Reply<T>, read: impl FnOnce() -> Result<T, Fault>) {
 
 /// The store's handle to the reading thread.
 #[derive(Debug)]
-pub(crate) struct Reader {
-    queue: Arc<Queue>,
-    /// Channel to the thread; `None` after [`Reader::close`].
-    reads: Mutex<Option<SyncSender<(u64, Read)>>>,
+pub(crate) struct ReaderHandle {
+    queue: Arc<WriteQueue>,
+    /// Channel to the thread; `None` after [`ReaderHandle::close`].
+    reads: Mutex<Option<SyncSender<(u64, ReadRequest)>>>,
     thread: Mutex<Option<thread::JoinHandle<()>>>,
 }
 
-impl Reader {
+impl ReaderHandle {
     /// Starts the reading thread.
-    pub(crate) fn start(conn: Connection, queue: Arc<Queue>) -> io::Result<Self> {
-        let (tx, rx) = sync_channel(READS);
+    pub(crate) fn start(conn: Connection, queue: Arc<WriteQueue>) -> io::Result<Self> {
+        let (tx, rx) = sync_channel(MAX_READS);
         let theirs = queue.clone();
         let thread = thread::Builder::new()
             .name("store-reader".to_owned())
@@ -152,9 +152,9 @@ impl Reader {
         })
     }
 
-    /// Queues a [`Read`], or refuses the read at once.
-    pub(crate) fn ask(&self, read: Read) {
-        let ticket = self.queue.hurry();
+    /// Queues a [`ReadRequest`], or refuses the read at once.
+    pub(crate) fn request(&self, read: ReadRequest) {
+        let ticket = self.queue.make_urgent();
         let reads = self.reads.lock();
         let Some(tx) = &*reads else {
             return read.refuse(StoreError::Closed);
@@ -163,7 +163,7 @@ impl Reader {
             Ok(()) => {}
             Err(TrySendError::Full((_, read))) => {
                 read.refuse(StoreError::Failed(format!(
-                    "it is overloaded: {READS} reads wait"
+                    "it is overloaded: {MAX_READS} reads wait"
                 )));
             }
             Err(TrySendError::Disconnected((_, read))) => read.refuse(StoreError::Closed),
@@ -181,9 +181,9 @@ impl Reader {
     }
 }
 
-fn run(conn: &Connection, queue: &Queue, reads: &Receiver<(u64, Read)>) {
+fn run(conn: &Connection, queue: &WriteQueue, reads: &Receiver<(u64, ReadRequest)>) {
     while let Ok((ticket, read)) = reads.recv() {
-        if queue.wait_for(ticket) {
+        if queue.wait_until_completed(ticket) {
             read.answer(conn)
         } else {
             read.refuse(StoreError::Closed)

@@ -6,12 +6,12 @@ use rusqlite::{Connection, Row};
 
 use crate::{
     column::{json, parsed},
-    fault::Fault,
+    error::DatabaseError,
 };
 
 /// Inserts or updates [`DoorRecord`]s. A new record is ordered after all records of the same door and agent.
 /// Records of an unknown agent are ignored.
-pub(crate) fn save(conn: &Connection, records: &[DoorRecord]) -> Result<(), Fault> {
+pub(crate) fn save(conn: &Connection, records: &[DoorRecord]) -> Result<(), DatabaseError> {
     let mut statement = conn.prepare_cached(
         "INSERT INTO records (agent, door, key, pos, value)
          SELECT id, ?2, ?3, (SELECT coalesce(max(pos), 0) + 1 FROM records WHERE door = ?2 AND agent = ?1), ?4
@@ -30,14 +30,14 @@ pub(crate) fn save(conn: &Connection, records: &[DoorRecord]) -> Result<(), Faul
 }
 
 /// Removes the records of all doors for an agent.
-pub(crate) fn remove_of(conn: &Connection, agent: &AgentId) -> Result<(), Fault> {
+pub(crate) fn remove_for_agent(conn: &Connection, agent: &AgentId) -> Result<(), DatabaseError> {
     conn.prepare_cached("DELETE FROM records WHERE agent = ?")?
         .execute([agent.as_str()])?;
     Ok(())
 }
 
 /// Returns all records of a door, sorted by agent and order of insertion.
-pub(crate) fn load(conn: &Connection, door: &str) -> Result<Vec<DoorRecord>, Fault> {
+pub(crate) fn load(conn: &Connection, door: &str) -> Result<Vec<DoorRecord>, DatabaseError> {
     let mut statement = conn.prepare("SELECT * FROM records WHERE door = ? ORDER BY agent, pos")?;
     let records = statement.query_map([door], from_row)?;
     Ok(records.collect::<Result<_, _>>()?)

@@ -6,11 +6,11 @@ use rusqlite::{Connection, Row};
 
 use crate::{
     column::{json, parsed, time, time_text},
-    fault::Fault,
+    error::DatabaseError,
 };
 
 /// Inserts or updates a [`RemoteRecord`].
-pub(crate) fn save(conn: &Connection, remote: &RemoteRecord) -> Result<(), Fault> {
+pub(crate) fn save(conn: &Connection, remote: &RemoteRecord) -> Result<(), DatabaseError> {
     let mut statement = conn.prepare_cached(
         "INSERT INTO remotes (id, owner, door, spec, added_at)
          VALUES (?, ?, ?, ?, ?)
@@ -28,14 +28,14 @@ pub(crate) fn save(conn: &Connection, remote: &RemoteRecord) -> Result<(), Fault
 }
 
 /// Removes the remote with the id.
-pub(crate) fn remove(conn: &Connection, id: &AgentId) -> Result<(), Fault> {
+pub(crate) fn remove(conn: &Connection, id: &AgentId) -> Result<(), DatabaseError> {
     conn.prepare_cached("DELETE FROM remotes WHERE id = ?")?
         .execute([id.as_str()])?;
     Ok(())
 }
 
 /// Returns all remotes, sorted by id.
-pub(crate) fn load(conn: &Connection) -> Result<Vec<RemoteRecord>, Fault> {
+pub(crate) fn load(conn: &Connection) -> Result<Vec<RemoteRecord>, DatabaseError> {
     let mut statement = conn.prepare("SELECT * FROM remotes ORDER BY id")?;
     let remotes = statement.query_map([], from_row)?;
     Ok(remotes.collect::<Result<_, _>>()?)

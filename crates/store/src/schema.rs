@@ -12,7 +12,7 @@ use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior};
 
 use crate::{
     backup,
-    open::{OpenError, sync_dir_of},
+    open::{StoreOpenError, sync_dir_of},
 };
 
 /// SQLite application id of a Jackfield database: "JKFD".
@@ -20,20 +20,20 @@ const APPLICATION: i32 = 0x4a4b_4644;
 
 /// A migration step from one schema version to the next.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Step {
+pub(crate) struct MigrationStep {
     sql: &'static str,
     /// Whether older programs can still use the database after the step: it only adds tables, indexes, and
     /// columns that may be null or have a default.
     is_additive: bool,
 }
 
-impl Step {
+impl MigrationStep {
     /// Creates a step that leaves the database usable for older programs.
     #[cfg_attr(
         not(test),
         expect(dead_code, reason = "no step was added since the first version")
     )]
-    pub(crate) const fn adds(sql: &'static str) -> Self {
+    pub(crate) const fn additive(sql: &'static str) -> Self {
         Self {
             sql,
             is_additive: true,
@@ -41,7 +41,7 @@ impl Step {
     }
 
     /// Creates a step that makes the database unusable for older programs.
-    pub(crate) const fn breaks(sql: &'static str) -> Self {
+    pub(crate) const fn breaking(sql: &'static str) -> Self {
         Self {
             sql,
             is_additive: false,
@@ -51,17 +51,17 @@ impl Step {
 
 /// The migration steps that lead to the newest schema version.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Schema {
+pub(crate) struct DatabaseSchema {
     /// The version after the first step on an empty file. Older versions are refused.
     first: u32,
     /// The steps in order. A released step is never edited; new steps are appended.
-    steps: &'static [Step],
+    steps: &'static [MigrationStep],
 }
 
 /// The schema of this program. Versions up to 15 belong to programs before the first release.
-pub(crate) const SCHEMA: Schema = Schema {
+pub(crate) const SCHEMA: DatabaseSchema = DatabaseSchema {
     first: 16,
-    steps: &[Step::breaks(TABLES)],
+    steps: &[MigrationStep::breaking(TABLES)],
 };
 
 /// SQL of the first version. Times are ISO-8601 in UTC with nine digits of a second, so that they sort as
@@ -218,7 +218,7 @@ const TABLES: &str = "
     CREATE INDEX outbox_lanes ON outbox (lane, id) WHERE state = 'pending' AND lane IS NOT NULL;
 ";
 
-impl Schema {
+impl DatabaseSchema {
     /// Returns the newest schema version.
     pub(crate) fn newest(&self) -> u32 {
         let steps = u32::try_from(self.steps.len()).unwrap_or(u32::MAX);
@@ -226,13 +226,13 @@ impl Schema {
     }
 
     /// Returns whether a program with this schema can use a database of `version`, after the missing steps.
-    pub(crate) fn reads(&self, version: Version) -> bool {
+    pub(crate) fn reads(&self, version: SchemaVersion) -> bool {
         version.found >= self.first
             && (version.found <= self.newest() || version.min_reader <= self.newest())
     }
 
     /// Returns the steps after `version`, each with its resulting version.
-    fn steps_after(&self, version: u32) -> impl Iterator<Item = (u32, &Step)> {
+    fn steps_after(&self, version: u32) -> impl Iterator<Item = (u32, &MigrationStep)> {
         let steps = (self.first..).zip(self.steps);
         steps.filter(move |(to, _)| *to > version)
     }
@@ -240,14 +240,14 @@ impl Schema {
 
 /// The schema version of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Version {
+pub(crate) struct SchemaVersion {
     /// Version of the database; 0 for an empty file.
     pub(crate) found: u32,
     /// Lowest version that a program must know to use the database.
     pub(crate) min_reader: u32,
 }
 
-impl Version {
+impl SchemaVersion {
     pub(crate) fn of(conn: &Connection) -> rusqlite::Result<Self> {
         let found = conn.pragma_query_value(None, "user_version", |row| row.get(0))?;
         let has_table =
@@ -278,28 +278,32 @@ fn is_foreign(conn: &Connection, version: u32) -> rusqlite::Result<bool> {
 
 /// Refuses a database that another program created, that is older than the first version, or that needs a
 /// newer program. Returns the version of an accepted database, 0 for an empty file.
-pub(crate) fn accept(conn: &Connection, path: &Path, schema: &Schema) -> Result<u32, OpenError> {
-    let sqlite = |source| OpenError::Sqlite {
+pub(crate) fn accept(
+    conn: &Connection,
+    path: &Path,
+    schema: &DatabaseSchema,
+) -> Result<u32, StoreOpenError> {
+    let sqlite = |source| StoreOpenError::Sqlite {
         path: path.to_owned(),
         source,
     };
-    let version = Version::of(conn).map_err(sqlite)?;
-    let Version { found, min_reader } = version;
+    let version = SchemaVersion::of(conn).map_err(sqlite)?;
+    let SchemaVersion { found, min_reader } = version;
     let path = || path.to_owned();
     if is_foreign(conn, found).map_err(sqlite)? {
-        return Err(OpenError::Foreign { path: path() });
+        return Err(StoreOpenError::Foreign { path: path() });
     }
     if found == 0 || schema.reads(version) {
         return Ok(found);
     }
     if found < schema.first {
-        return Err(OpenError::TooOld {
+        return Err(StoreOpenError::TooOld {
             path: path(),
             found,
             first: schema.first,
         });
     }
-    Err(OpenError::TooNew {
+    Err(StoreOpenError::TooNew {
         path: path(),
         found,
         needed: min_reader,
@@ -307,15 +311,15 @@ pub(crate) fn accept(conn: &Connection, path: &Path, schema: &Schema) -> Result<
     })
 }
 
-/// Migrates a database to the newest version, after a copy if the database is not empty. Each [`Step`] is a
+/// Migrates a database to the newest version, after a copy if the database is not empty. Each [`MigrationStep`] is a
 /// transaction, so that a crash leaves the database complete at some version. A newer database stays
 /// unchanged.
 pub(crate) fn migrate(
     conn: &mut Connection,
     path: &Path,
-    schema: &Schema,
-) -> Result<(), OpenError> {
-    let sqlite = |source| OpenError::Sqlite {
+    schema: &DatabaseSchema,
+) -> Result<(), StoreOpenError> {
+    let sqlite = |source| StoreOpenError::Sqlite {
         path: path.to_owned(),
         source,
     };
@@ -328,7 +332,7 @@ pub(crate) fn migrate(
         copy(conn, path, found)?;
     }
     for (version, step) in schema.steps_after(found) {
-        take(conn, version, step).map_err(sqlite)?;
+        apply_step(conn, version, step).map_err(sqlite)?;
         // The creation of a new database is not worth a log line.
         if found > 0 {
             tracing::info!(path = %path.display(), version, "migrated the database");
@@ -339,7 +343,7 @@ pub(crate) fn migrate(
 
 /// Copies the database to a file beside it, named after its version. Replaces a copy of the same version,
 /// which is left from an interrupted attempt.
-fn copy(conn: &Connection, path: &Path, version: u32) -> Result<(), OpenError> {
+fn copy(conn: &Connection, path: &Path, version: u32) -> Result<(), StoreOpenError> {
     let mut to = path.as_os_str().to_owned();
     to.push(format!(".bak-v{version}"));
     let to = Path::new(&to);
@@ -348,14 +352,14 @@ fn copy(conn: &Connection, path: &Path, version: u32) -> Result<(), OpenError> {
         .and_then(|()| sync_dir_of(to))
         .map_err(|source| {
             backup::discard(&temp);
-            OpenError::Unusable {
+            StoreOpenError::Unusable {
                 path: to.to_owned(),
                 source,
             }
         })
 }
 
-fn take(conn: &mut Connection, version: u32, step: &Step) -> rusqlite::Result<()> {
+fn apply_step(conn: &mut Connection, version: u32, step: &MigrationStep) -> rusqlite::Result<()> {
     let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
     tx.execute_batch(step.sql)?;
     if !step.is_additive {

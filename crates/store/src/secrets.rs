@@ -1,4 +1,4 @@
-//! The hub's own secrets. Each [`Secret`] is a file of the data directory that only its owner may read,
+//! The hub's own secrets. Each [`HubSecret`] is a file of the data directory that only its owner may read,
 //! created at the first start and never printed. Secrets are not in the database, so that a copy of the
 //! database does not reveal them.
 
@@ -16,24 +16,24 @@ const BYTES: usize = 32;
 
 /// A secret of 256 bits, in hexadecimal digits. `Debug` does not show the digits.
 #[derive(Clone)]
-pub struct Secret(String);
+pub struct HubSecret(String);
 
-impl Secret {
+impl HubSecret {
     /// Returns the secret in plain text. Take care where it goes.
     pub fn expose(&self) -> &str {
         &self.0
     }
 }
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for HubSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(…)")
     }
 }
 
-/// Reads the [`Secret`] with this name, or creates it if it does not exist. If several processes start at
+/// Reads the [`HubSecret`] with this name, or creates it if it does not exist. If several processes start at
 /// once, the first creates the secret and the others read it.
-pub fn load_or_create(data_dir: &Path, name: &str) -> io::Result<Secret> {
+pub fn load_or_create(data_dir: &Path, name: &str) -> io::Result<HubSecret> {
     let path = data_dir.join(name);
     if let Some(secret) = load(data_dir, name)? {
         return Ok(secret);
@@ -46,7 +46,7 @@ pub fn load_or_create(data_dir: &Path, name: &str) -> io::Result<Secret> {
     let temp = data_dir.join(format!("{name}.{}", &hex_name()?));
     let written = write(&temp, &secret).and_then(|()| publish(&temp, &path));
     match written {
-        Ok(()) => Ok(Secret(secret)),
+        Ok(()) => Ok(HubSecret(secret)),
         Err(error) => {
             match fs::remove_file(&temp) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -62,8 +62,8 @@ pub fn load_or_create(data_dir: &Path, name: &str) -> io::Result<Secret> {
     }
 }
 
-/// Reads the [`Secret`] with this name, if it exists.
-pub fn load(data_dir: &Path, name: &str) -> io::Result<Option<Secret>> {
+/// Reads the [`HubSecret`] with this name, if it exists.
+pub fn load(data_dir: &Path, name: &str) -> io::Result<Option<HubSecret>> {
     match read(&data_dir.join(name)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         result => result.map(Some),
@@ -81,7 +81,7 @@ fn write(path: &Path, secret: &str) -> io::Result<()> {
     file.sync_all()
 }
 
-fn read(path: &Path) -> io::Result<Secret> {
+fn read(path: &Path) -> io::Result<HubSecret> {
     let refuse = |kind, why: &str| io::Error::new(kind, format!("{} {why}", path.display()));
     let mode = fs::metadata(path)?.permissions().mode();
     if mode & 0o077 != 0 {
@@ -98,5 +98,5 @@ fn read(path: &Path) -> io::Result<Secret> {
             "does not hold a secret of 64 hexadecimal digits; remove it, and a new one is made";
         return Err(refuse(io::ErrorKind::InvalidData, why));
     }
-    Ok(Secret(secret.to_owned()))
+    Ok(HubSecret(secret.to_owned()))
 }

@@ -9,8 +9,8 @@ use jackfield_model::{Chunk, Event, TaskId};
 use rusqlite::Connection;
 
 use crate::{
-    fault::Fault,
-    log::{self, Head},
+    error::DatabaseError,
+    log::{self, LogRowHead},
 };
 
 /// Maximum text size of a row at its first write.
@@ -19,15 +19,15 @@ const ROW_BYTES: usize = 16 << 10;
 /// A row that grows word by word to 16 KiB would cost five times the disk writes of a row that grows to 1
 /// KiB. A new row per batch would cost the same, by its pages of the index.
 const GROWN_BYTES: usize = 1 << 10;
-/// Size of each of the two cache generations, in bytes: see [`Tails`].
-const KEPT_BYTES: usize = 4 << 20;
+/// Size of each of the two cache generations, in bytes: see [`TailCache`].
+const GENERATION_BYTES: usize = 4 << 20;
 /// Weight of a tail besides its text.
 const TAIL_OVERHEAD: usize = 256;
 
 /// A row of text that may grow.
 #[derive(Debug)]
-struct Growing {
-    head: Head,
+struct GrowingRow {
+    head: LogRowHead,
     chunk: Chunk,
     /// Size of the body on disk; `None` if the row is not on disk yet.
     stored: Option<i64>,
@@ -35,7 +35,7 @@ struct Growing {
     dirty: bool,
 }
 
-impl Growing {
+impl GrowingRow {
     fn limit(&self) -> usize {
         if self.stored.is_some() {
             GROWN_BYTES
@@ -47,14 +47,14 @@ impl Growing {
 
 /// The tail of a task's log.
 #[derive(Debug)]
-pub(crate) struct Tail {
+pub(crate) struct LogTail {
     end: u64,
-    last: Option<Growing>,
+    last: Option<GrowingRow>,
 }
 
-impl Tail {
+impl LogTail {
     /// Reads the tail from the database.
-    pub(crate) fn load(conn: &Connection, task: TaskId) -> Result<Self, Fault> {
+    pub(crate) fn load(conn: &Connection, task: TaskId) -> Result<Self, DatabaseError> {
         let Some((row, stored)) = log::last(conn, task)? else {
             // The log is empty, or the task does not exist.
             let mut exists =
@@ -63,12 +63,12 @@ impl Tail {
             return if exists {
                 Ok(Self { end: 0, last: None })
             } else {
-                Err(Fault::NoTask(task))
+                Err(DatabaseError::NoTask(task))
             };
         };
-        let (head, end) = (Head::of(&row), row.pos + row.item.advance());
+        let (head, end) = (LogRowHead::of(&row), row.pos + row.item.advance());
         let last = match row.item {
-            LogItem::Event(Event::Chunk(chunk)) if can_grow(&chunk) => Some(Growing {
+            LogItem::Event(Event::Chunk(chunk)) if can_grow(&chunk) => Some(GrowingRow {
                 head,
                 chunk,
                 stored: Some(stored),
@@ -89,15 +89,15 @@ impl Tail {
     }
 
     /// Adds a [`LogRow`], joined to the last row where possible. Returns the growth of the log's bodies on
-    /// disk, without the part that [`Tail::flush`] has yet to write.
+    /// disk, without the part that [`LogTail::flush`] has yet to write.
     pub(crate) fn push(
         &mut self,
         conn: &Connection,
         task: TaskId,
         row: &LogRow,
-    ) -> Result<i64, Fault> {
+    ) -> Result<i64, DatabaseError> {
         if row.pos < self.end {
-            return Err(Fault::Written { task, pos: row.pos });
+            return Err(DatabaseError::Written { task, pos: row.pos });
         }
         let adjacent = row.pos == self.end;
         self.end = row.pos.saturating_add(row.item.advance());
@@ -111,7 +111,7 @@ impl Tail {
         };
         if let Some(last) = &mut self.last
             && adjacent
-            && last.chunk.joins(chunk)
+            && last.chunk.can_merge(chunk)
             && last.chunk.text.len() + chunk.text.len() <= last.limit()
         {
             last.chunk.text.push_str(&chunk.text);
@@ -120,8 +120,8 @@ impl Tail {
             return Ok(0);
         }
         let grown = self.flush(conn, task)?;
-        self.last = Some(Growing {
-            head: Head::of(row),
+        self.last = Some(GrowingRow {
+            head: LogRowHead::of(row),
             chunk: chunk.clone(),
             stored: None,
             dirty: true,
@@ -130,7 +130,7 @@ impl Tail {
     }
 
     /// Writes the last row if it differs from the row on disk. Returns the growth of the log's bodies.
-    pub(crate) fn flush(&mut self, conn: &Connection, task: TaskId) -> Result<i64, Fault> {
+    pub(crate) fn flush(&mut self, conn: &Connection, task: TaskId) -> Result<i64, DatabaseError> {
         let Some(last) = self.last.as_mut().filter(|last| last.dirty) else {
             return Ok(0);
         };
@@ -148,22 +148,22 @@ impl Tail {
 /// Returns whether text may be joined to the chunk. A chunk without text takes one position, which a joined
 /// row could not represent.
 fn can_grow(chunk: &Chunk) -> bool {
-    !chunk.text.is_empty() && chunk.text.len() < ROW_BYTES && chunk.joins(chunk)
+    !chunk.text.is_empty() && chunk.text.len() < ROW_BYTES && chunk.can_merge(chunk)
 }
 
 /// Cache of the tails of recently written tasks, in two generations. When the young generation is full, it
 /// replaces the old generation, and tails not used since are evicted.
 #[derive(Debug, Default)]
-pub(crate) struct Tails {
-    young: HashMap<TaskId, Tail>,
-    old: HashMap<TaskId, Tail>,
+pub(crate) struct TailCache {
+    young: HashMap<TaskId, LogTail>,
+    old: HashMap<TaskId, LogTail>,
     /// Weight of the young generation.
     bytes: usize,
 }
 
-impl Tails {
+impl TailCache {
     /// Takes the tail of a task out of the cache, if present.
-    pub(crate) fn take(&mut self, task: TaskId) -> Option<Tail> {
+    pub(crate) fn take(&mut self, task: TaskId) -> Option<LogTail> {
         match self.young.remove(&task) {
             Some(tail) => {
                 self.bytes -= tail.weight();
@@ -173,11 +173,11 @@ impl Tails {
         }
     }
 
-    /// Puts a flushed [`Tail`] into the cache.
-    pub(crate) fn put(&mut self, task: TaskId, tail: Tail) {
+    /// Puts a flushed [`LogTail`] into the cache.
+    pub(crate) fn put(&mut self, task: TaskId, tail: LogTail) {
         self.bytes += tail.weight();
         self.young.insert(task, tail);
-        if self.bytes > KEPT_BYTES {
+        if self.bytes > GENERATION_BYTES {
             self.old = std::mem::take(&mut self.young);
             self.bytes = 0;
         }

@@ -16,15 +16,16 @@ use rusqlite::{Connection, OptionalExtension, Row, types::Value};
 
 use crate::{
     column::{
-        maybe_json, maybe_named, maybe_time, named, parsed, signed, size, time, time_text, unsigned,
+        optional_json, optional_name, optional_time, parsed, parsed_name, signed, size, time,
+        time_text, unsigned,
     },
-    fault::Fault,
+    error::DatabaseError,
     log,
 };
 
 /// Inserts or updates a [`TaskRecord`]. The end of the log never decreases, even if the record was created
 /// before the last append.
-pub(crate) fn save(conn: &Connection, task: &TaskRecord) -> Result<(), Fault> {
+pub(crate) fn save(conn: &Connection, task: &TaskRecord) -> Result<(), DatabaseError> {
     let mut statement = conn.prepare_cached(
         "INSERT INTO tasks (id, call, principal, caller, door, agent, session, request, state, sent, epoch, log_end,
                             created_at, updated_at, wait_until, failure, failure_text, callback, unread, followers,
@@ -79,7 +80,7 @@ pub(crate) fn save(conn: &Connection, task: &TaskRecord) -> Result<(), Fault> {
 }
 
 /// Removes the callbacks and followers that the given tokens registered from all tasks.
-pub(crate) fn drop_callbacks(conn: &Connection, tokens: &[TokenId]) -> Result<(), Fault> {
+pub(crate) fn drop_callbacks(conn: &Connection, tokens: &[TokenId]) -> Result<(), DatabaseError> {
     // Tasks with callbacks are few and have an index of their own.
     let mut told = conn.prepare_cached(
         "SELECT id, callback, followers FROM tasks INDEXED BY tasks_told
@@ -89,8 +90,8 @@ pub(crate) fn drop_callbacks(conn: &Connection, tokens: &[TokenId]) -> Result<()
         conn.prepare_cached("UPDATE tasks SET callback = ?, followers = ? WHERE id = ?")?;
     let is_theirs = |callback: &Callback| callback.token.is_some_and(|it| tokens.contains(&it));
     let rows = told.query_map([], |row| {
-        let callback: Option<Callback> = maybe_json(row, "callback")?;
-        let followers: Option<Vec<Follower>> = maybe_json(row, "followers")?;
+        let callback: Option<Callback> = optional_json(row, "callback")?;
+        let followers: Option<Vec<Follower>> = optional_json(row, "followers")?;
         Ok((
             row.get::<_, String>("id")?,
             callback,
@@ -116,22 +117,22 @@ pub(crate) fn drop_callbacks(conn: &Connection, tokens: &[TokenId]) -> Result<()
 }
 
 /// Returns the task with the id, if it exists.
-pub(crate) fn find(conn: &Connection, id: TaskId) -> Result<Option<TaskRecord>, Fault> {
+pub(crate) fn find(conn: &Connection, id: TaskId) -> Result<Option<TaskRecord>, DatabaseError> {
     let mut statement = conn.prepare_cached("SELECT * FROM tasks WHERE id = ?")?;
     Ok(statement.query_row([id.to_string()], from_row).optional()?)
 }
 
 /// A condition on tasks: SQL and its operands.
 #[derive(Debug)]
-struct Condition {
+struct TaskCondition {
     sql: String,
     values: Vec<Value>,
 }
 
-impl Condition {
+impl TaskCondition {
     /// Returns the condition of a [`TaskFilter`], without its page.
     fn of(filter: &TaskFilter) -> Self {
-        let (whose, keys) = theirs(&filter.whose);
+        let (whose, keys) = ownership_condition(&filter.whose);
         let mut condition = Self {
             sql: whose.to_owned(),
             values: Vec::new(),
@@ -165,14 +166,14 @@ impl Condition {
         let auth = (filter.needs_auth != Some(false)).then(|| state_name(state, true));
         let mut operands: Vec<_> = plain.into_iter().chain(auth).collect();
         operands.dedup();
-        let mut sql = format!("state IN ({})", places(operands.len()));
+        let mut sql = format!("state IN ({})", placeholders(operands.len()));
         if !filter.not_failed.is_empty() {
-            let count = places(filter.not_failed.len());
+            let count = placeholders(filter.not_failed.len());
             sql += &format!(" AND NOT (state = 'failed' AND coalesce(failure, '') IN ({count}))");
             operands.extend(filter.not_failed.iter().map(Reason::name));
         }
         if !filter.or_failed.is_empty() {
-            let count = places(filter.or_failed.len());
+            let count = placeholders(filter.or_failed.len());
             sql += &format!(" OR state = 'failed' AND failure IN ({count})");
             operands.extend(filter.or_failed.iter().map(Reason::name));
         }
@@ -192,7 +193,7 @@ impl Condition {
 }
 
 /// Returns a list of `count` SQL placeholders.
-fn places(count: usize) -> String {
+fn placeholders(count: usize) -> String {
     vec!["?"; count].join(", ")
 }
 
@@ -215,8 +216,11 @@ fn state_from(name: &str) -> Option<TaskState> {
 
 /// Returns the tasks of one page, newest first by creation or by last update, see [`TaskOrder`]. Ids sort by
 /// their creation time.
-pub(crate) fn list(conn: &Connection, filter: &TaskFilter) -> Result<Vec<TaskRecord>, Fault> {
-    let mut only = Condition::of(filter);
+pub(crate) fn list(
+    conn: &Connection,
+    filter: &TaskFilter,
+) -> Result<Vec<TaskRecord>, DatabaseError> {
+    let mut only = TaskCondition::of(filter);
     if let Some(before) = filter.before {
         only.and("id < ?", &[&before.to_string()]);
     }
@@ -230,7 +234,7 @@ pub(crate) fn list(conn: &Connection, filter: &TaskFilter) -> Result<Vec<TaskRec
         TaskOrder::Created => "id DESC",
         TaskOrder::Updated => "updated_at DESC, id DESC",
     };
-    let Condition { sql, mut values } = only;
+    let TaskCondition { sql, mut values } = only;
     values.push(size(filter.limit).into());
     let sql = format!("SELECT * FROM tasks WHERE {sql} ORDER BY {order} LIMIT ?");
     let mut statement = conn.prepare_cached(&sql)?;
@@ -239,15 +243,15 @@ pub(crate) fn list(conn: &Connection, filter: &TaskFilter) -> Result<Vec<TaskRec
 }
 
 /// Returns the number of tasks on all pages.
-pub(crate) fn count(conn: &Connection, filter: &TaskFilter) -> Result<usize, Fault> {
-    let Condition { sql, values } = Condition::of(filter);
+pub(crate) fn count(conn: &Connection, filter: &TaskFilter) -> Result<usize, DatabaseError> {
+    let TaskCondition { sql, values } = TaskCondition::of(filter);
     let mut statement = conn.prepare_cached(&format!("SELECT count(*) FROM tasks WHERE {sql}"))?;
     let count: i64 = statement.query_row(rusqlite::params_from_iter(values), |row| row.get(0))?;
     Ok(usize::try_from(count).unwrap_or(0))
 }
 
 /// Returns the SQL condition for tasks that belong to `whose`, and its operands.
-pub(crate) fn theirs(whose: &Whose) -> (&'static str, Vec<&str>) {
+pub(crate) fn ownership_condition(whose: &Whose) -> (&'static str, Vec<&str>) {
     match whose {
         Whose::Anybody => ("TRUE", Vec::new()),
         Whose::Only(key) => ("principal = ?", vec![key]),
@@ -263,7 +267,7 @@ pub(crate) fn theirs(whose: &Whose) -> (&'static str, Vec<&str>) {
 /// determines the log's end, because a record may have been ahead of the rows when the hub was killed. Tasks
 /// that wait for their next message were written together with the end of their turn; their logs are not
 /// needed, and they are not returned.
-pub(crate) fn reopen(conn: &Connection) -> Result<Vec<TaskRecord>, Fault> {
+pub(crate) fn reopen(conn: &Connection) -> Result<Vec<TaskRecord>, DatabaseError> {
     conn.execute(
         "UPDATE tasks SET epoch = min(epoch + 1, 4294967295) WHERE state IN ('input_required', 'auth_required') AND NOT sent",
         [],
@@ -285,8 +289,8 @@ pub(crate) fn reopen(conn: &Connection) -> Result<Vec<TaskRecord>, Fault> {
 }
 
 /// Returns the state of a task's last turn, from its log.
-pub(crate) fn turn(conn: &Connection, task: TaskRecord) -> Result<Reopened, Fault> {
-    let rows = log::landmarks(conn, task.id)?;
+pub(crate) fn last_turn(conn: &Connection, task: TaskRecord) -> Result<Reopened, DatabaseError> {
+    let rows = log::last_turn_rows(conn, task.id)?;
     Ok(Reopened::new(task, rows))
 }
 
@@ -296,35 +300,35 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<TaskRecord> {
     let key: Option<String> = row.get("once_key")?;
     let digest: Option<[u8; 32]> = row.get("once_digest")?;
     Ok(TaskRecord {
-        id: named(row, "id", TaskId::parse)?,
-        call: named(row, "call", CallId::parse)?,
+        id: parsed_name(row, "id", TaskId::parse)?,
+        call: parsed_name(row, "call", CallId::parse)?,
         principal: row.get("principal")?,
         caller: row.get("caller")?,
         door: row.get("door")?,
         agent: parsed(row, "agent", AgentId::parse)?,
         session: parsed(row, "session", SessionId::parse)?,
         request: parsed(row, "request", RequestId::parse)?,
-        parent: maybe_named(row, "parent", TaskId::parse)?,
-        state: named(row, "state", state_from)?,
+        parent: optional_name(row, "parent", TaskId::parse)?,
+        state: parsed_name(row, "state", state_from)?,
         needs_auth: row.get_ref("state")?.as_str()? == AUTH_REQUIRED,
         sent: row.get("sent")?,
-        sent_at: maybe_time(row, "sent_at")?,
-        handle: maybe_json(row, "handle")?,
+        sent_at: optional_time(row, "sent_at")?,
+        handle: optional_json(row, "handle")?,
         epoch: row.get("epoch")?,
         log_end: unsigned(row, "log_end")?,
         created_at: time(row, "created_at")?,
         updated_at: time(row, "updated_at")?,
-        wait_until: maybe_time(row, "wait_until")?,
+        wait_until: optional_time(row, "wait_until")?,
         failure: reason
             .map(|reason| Failure::new(Reason::from_name(&reason), text.unwrap_or_default())),
-        callback: maybe_json(row, "callback")?,
-        followers: maybe_json(row, "followers")?.unwrap_or_default(),
+        callback: optional_json(row, "callback")?,
+        followers: optional_json(row, "followers")?.unwrap_or_default(),
         once: key
             .zip(digest)
             .map(|(key, digest)| IdempotencyKey { key, digest }),
         unread: row.get::<_, Option<i64>>("unread")?.map(span),
-        context: maybe_json(row, "context")?.unwrap_or_default(),
-        token: maybe_named(row, "token", TokenId::parse)?,
+        context: optional_json(row, "context")?.unwrap_or_default(),
+        token: optional_name(row, "token", TokenId::parse)?,
     })
 }
 

@@ -28,7 +28,7 @@ fn a_second_hub_does_not_start_though_the_lock_file_was_removed() {
     fs::remove_file(dir.path().join("lock")).unwrap();
     let refused = SqliteStore::open(dir.path());
     assert!(
-        matches!(refused, Err(OpenError::InUse { .. })),
+        matches!(refused, Err(StoreOpenError::InUse { .. })),
         "{refused:?}"
     );
 
@@ -38,7 +38,7 @@ fn a_second_hub_does_not_start_though_the_lock_file_was_removed() {
     std::os::unix::fs::symlink(dir.path().join("jackfield.db"), link).unwrap();
     let refused = SqliteStore::open(other.path());
     assert!(
-        matches!(refused, Err(OpenError::InUse { .. })),
+        matches!(refused, Err(StoreOpenError::InUse { .. })),
         "{refused:?}"
     );
 

@@ -5,12 +5,12 @@ use jackfield_model::{AgentId, Owner, TokenId};
 use rusqlite::{Connection, Row};
 
 use crate::{
-    column::{json, maybe_named, maybe_time, named, parsed, time, time_text},
-    fault::Fault,
+    column::{json, optional_name, optional_time, parsed, parsed_name, time, time_text},
+    error::DatabaseError,
 };
 
 /// Inserts or updates a [`TokenRecord`].
-pub(crate) fn save(conn: &Connection, token: &TokenRecord) -> Result<(), Fault> {
+pub(crate) fn save(conn: &Connection, token: &TokenRecord) -> Result<(), DatabaseError> {
     let mut statement = conn.prepare_cached(
         "INSERT INTO tokens (id, name, owner, agent, hash, scopes, created_at, expires_at, revoked_at)
          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -34,14 +34,14 @@ pub(crate) fn save(conn: &Connection, token: &TokenRecord) -> Result<(), Fault> 
 }
 
 /// Removes the token with the id.
-pub(crate) fn remove(conn: &Connection, id: TokenId) -> Result<(), Fault> {
+pub(crate) fn remove(conn: &Connection, id: TokenId) -> Result<(), DatabaseError> {
     conn.prepare_cached("DELETE FROM tokens WHERE id = ?")?
         .execute([id.to_string()])?;
     Ok(())
 }
 
 /// Returns all tokens, oldest first.
-pub(crate) fn load(conn: &Connection) -> Result<Vec<TokenRecord>, Fault> {
+pub(crate) fn load(conn: &Connection) -> Result<Vec<TokenRecord>, DatabaseError> {
     let mut statement = conn.prepare("SELECT * FROM tokens ORDER BY id")?;
     let tokens = statement.query_map([], from_row)?;
     Ok(tokens.collect::<Result<_, _>>()?)
@@ -49,14 +49,14 @@ pub(crate) fn load(conn: &Connection) -> Result<Vec<TokenRecord>, Fault> {
 
 fn from_row(row: &Row<'_>) -> rusqlite::Result<TokenRecord> {
     Ok(TokenRecord {
-        id: named(row, "id", TokenId::parse)?,
+        id: parsed_name(row, "id", TokenId::parse)?,
         name: row.get("name")?,
         owner: parsed(row, "owner", Owner::parse)?,
-        agent: maybe_named(row, "agent", |id| AgentId::parse(id).ok())?,
+        agent: optional_name(row, "agent", |id| AgentId::parse(id).ok())?,
         hash: row.get("hash")?,
         scopes: json(row, "scopes")?,
         created_at: time(row, "created_at")?,
-        expires_at: maybe_time(row, "expires_at")?,
-        revoked_at: maybe_time(row, "revoked_at")?,
+        expires_at: optional_time(row, "expires_at")?,
+        revoked_at: optional_time(row, "revoked_at")?,
     })
 }

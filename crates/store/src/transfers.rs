@@ -6,12 +6,12 @@ use jiff::Timestamp;
 use rusqlite::{Connection, Row};
 
 use crate::{
-    column::{maybe_named, parsed, signed, time, time_text, unsigned},
-    fault::Fault,
+    column::{optional_name, parsed, signed, time, time_text, unsigned},
+    error::DatabaseError,
 };
 
 /// Inserts or updates a [`TransferRecord`], and removes expired transfers.
-pub(crate) fn save(conn: &Connection, transfer: &TransferRecord) -> Result<(), Fault> {
+pub(crate) fn save(conn: &Connection, transfer: &TransferRecord) -> Result<(), DatabaseError> {
     conn.prepare_cached("DELETE FROM transfers WHERE until <= ?")?
         .execute([time_text(Timestamp::now())])?;
     let offer = &transfer.offer;
@@ -38,21 +38,21 @@ pub(crate) fn save(conn: &Connection, transfer: &TransferRecord) -> Result<(), F
 }
 
 /// Removes a transfer.
-pub(crate) fn remove(conn: &Connection, name: &AgentId, id: &str) -> Result<(), Fault> {
+pub(crate) fn remove(conn: &Connection, name: &AgentId, id: &str) -> Result<(), DatabaseError> {
     conn.prepare_cached("DELETE FROM transfers WHERE name = ? AND id = ?")?
         .execute((name.as_str(), id))?;
     Ok(())
 }
 
 /// Removes all transfers of an agent.
-pub(crate) fn remove_of(conn: &Connection, name: &AgentId) -> Result<(), Fault> {
+pub(crate) fn remove_for_agent(conn: &Connection, name: &AgentId) -> Result<(), DatabaseError> {
     conn.prepare_cached("DELETE FROM transfers WHERE name = ?")?
         .execute([name.as_str()])?;
     Ok(())
 }
 
 /// Returns all transfers that have not expired, oldest first.
-pub(crate) fn load(conn: &Connection) -> Result<Vec<TransferRecord>, Fault> {
+pub(crate) fn load(conn: &Connection) -> Result<Vec<TransferRecord>, DatabaseError> {
     let mut statement = conn.prepare("SELECT * FROM transfers WHERE until > ? ORDER BY until")?;
     let transfers = statement.query_map([time_text(Timestamp::now())], from_row)?;
     Ok(transfers.collect::<Result<_, _>>()?)
@@ -66,7 +66,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<TransferRecord> {
     Ok(TransferRecord {
         name: parsed(row, "name", AgentId::parse)?,
         agent: parsed(row, "agent", AgentId::parse)?,
-        peer: maybe_named(row, "peer", |text| AgentId::parse(text).ok())?,
+        peer: optional_name(row, "peer", |text| AgentId::parse(text).ok())?,
         caller: row.get("caller")?,
         toward,
         offer: Offer {

@@ -18,9 +18,9 @@ use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::{
     column::{signed, size, time_text, unsigned},
-    fault::Fault,
-    queue::Reply,
-    tail::Tails,
+    error::DatabaseError,
+    queue::ReplySender,
+    tail::TailCache,
 };
 
 /// Bytes of logs that a slice removes: a few milliseconds of work.
@@ -38,30 +38,30 @@ pub(crate) struct Trim {
     before: String,
     total: i64,
     /// Cursor of the current pass. Earlier tasks were examined already.
-    from: Place,
-    pass: Pass,
+    from: TrimCursor,
+    pass: TrimPass,
     /// Size of the logs of all unfinished tasks, as last measured.
     unfinished: i64,
     /// Finished tasks by owner; counted once the logs are known to exceed the limit.
-    owners: Option<BTreeMap<String, Holding>>,
+    owners: Option<BTreeMap<String, OwnerUsage>>,
     /// Owner that currently loses a task, until the task is removed.
-    loser: Option<String>,
+    shrinking_owner: Option<String>,
     removed: usize,
-    reply: Reply<usize>,
+    reply: ReplySender<usize>,
 }
 
 /// The finished tasks of an owner.
 #[derive(Debug)]
-struct Holding {
+struct OwnerUsage {
     /// Size of their logs in bytes.
     bytes: i64,
     /// Cursor among the tasks of the owner.
-    from: Place,
+    from: TrimCursor,
 }
 
 /// A pass of the trim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Pass {
+enum TrimPass {
     /// Removes finished tasks that are too old.
     Old,
     /// Removes tasks that have waited too long for their next message.
@@ -72,12 +72,12 @@ enum Pass {
 
 /// Cursor in the order of age, or of ids. The default is the start.
 #[derive(Debug, Default)]
-struct Place {
+struct TrimCursor {
     updated_at: String,
     id: String,
 }
 
-impl Place {
+impl TrimCursor {
     fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
             updated_at: row.get("updated_at")?,
@@ -88,7 +88,7 @@ impl Place {
 
 /// Result of one slice.
 #[derive(Debug)]
-pub(crate) struct Slice {
+pub(crate) struct TrimSlice {
     /// Bytes removed from the logs.
     pub(crate) freed: i64,
     /// Whether the trim is complete.
@@ -98,15 +98,15 @@ pub(crate) struct Slice {
 impl Trim {
     /// Creates a trim that removes tasks at rest since before `before`, then the oldest finished tasks until
     /// the logs of finished tasks fit into `total` bytes.
-    pub(crate) fn new(before: Timestamp, total: usize, reply: Reply<usize>) -> Self {
+    pub(crate) fn new(before: Timestamp, total: usize, reply: ReplySender<usize>) -> Self {
         Self {
             before: time_text(before),
             total: size(total),
-            from: Place::default(),
-            pass: Pass::Old,
+            from: TrimCursor::default(),
+            pass: TrimPass::Old,
             unfinished: 0,
             owners: None,
-            loser: None,
+            shrinking_owner: None,
             removed: 0,
             reply,
         }
@@ -122,13 +122,13 @@ impl Trim {
     pub(crate) fn slice(
         &mut self,
         conn: &Connection,
-        tails: &mut Tails,
+        tails: &mut TailCache,
         total: i64,
-    ) -> Result<Slice, Fault> {
+    ) -> Result<TrimSlice, DatabaseError> {
         let mut rows = 0;
         let mut freed = 0;
         let mut more = true;
-        if self.pass == Pass::Surplus {
+        if self.pass == TrimPass::Surplus {
             self.unfinished = unfinished_bytes(conn)?;
         }
         while freed < SLICE_BYTES && rows < SLICE_ROWS {
@@ -148,24 +148,24 @@ impl Trim {
             self.count(bytes, removed.all);
         }
         let done = vacuum(conn)? && !more;
-        Ok(Slice { freed, done })
+        Ok(TrimSlice { freed, done })
     }
 
     /// Returns the next task to remove. `total` is the current size of all logs.
-    fn next(&mut self, conn: &Connection, total: i64) -> Result<Option<TaskId>, Fault> {
-        if self.pass == Pass::Old {
+    fn next(&mut self, conn: &Connection, total: i64) -> Result<Option<TaskId>, DatabaseError> {
+        if self.pass == TrimPass::Old {
             // A task with a recently given-up callback is kept, because the operator may resend the callback.
             let old = oldest(conn, &self.from, &self.before)?;
             if let Some(place) = old.filter(|place| place.updated_at < self.before) {
-                return self.at(place).map(Some);
+                return self.advance_to(place).map(Some);
             }
-            (self.pass, self.from) = (Pass::Waiting, Place::default());
+            (self.pass, self.from) = (TrimPass::Waiting, TrimCursor::default());
         }
-        if self.pass == Pass::Waiting {
+        if self.pass == TrimPass::Waiting {
             if let Some(place) = waiting(conn, &self.from, &self.before)? {
-                return self.at(place).map(Some);
+                return self.advance_to(place).map(Some);
             }
-            (self.pass, self.from) = (Pass::Surplus, Place::default());
+            (self.pass, self.from) = (TrimPass::Surplus, TrimCursor::default());
             self.unfinished = unfinished_bytes(conn)?;
         }
         if total - self.unfinished <= self.total {
@@ -176,16 +176,16 @@ impl Trim {
 
     /// Returns the oldest finished task of the owner with the largest logs. A partly removed task comes
     /// first.
-    fn surplus(&mut self, conn: &Connection) -> Result<Option<TaskId>, Fault> {
+    fn surplus(&mut self, conn: &Connection) -> Result<Option<TaskId>, DatabaseError> {
         let owners = match &mut self.owners {
             Some(owners) => owners,
-            none => none.insert(holdings(conn)?),
+            none => none.insert(usage_by_owner(conn)?),
         };
         loop {
             let most = owners.iter().max_by_key(|(_, holding)| holding.bytes);
             let most = most.filter(|(_, holding)| holding.bytes > 0);
             let loser = self
-                .loser
+                .shrinking_owner
                 .take()
                 .or_else(|| most.map(|(owner, _)| owner.clone()));
             let Some((owner, holding)) = loser.and_then(|owner| owners.remove_entry(&owner)) else {
@@ -194,49 +194,49 @@ impl Trim {
             if let Some(place) = oldest_of(conn, &owner, &holding.from)? {
                 let id = parse(&place)?;
                 let from = place;
-                owners.insert(owner.clone(), Holding { from, ..holding });
-                self.loser = Some(owner);
+                owners.insert(owner.clone(), OwnerUsage { from, ..holding });
+                self.shrinking_owner = Some(owner);
                 return Ok(Some(id));
             }
             // The remaining tasks of this owner cannot be removed; continue with the next owner.
         }
     }
 
-    /// Subtracts removed bytes from the [`Holding`] of the current owner.
+    /// Subtracts removed bytes from the [`OwnerUsage`] of the current owner.
     fn count(&mut self, bytes: i64, is_gone: bool) {
-        let loser = self.loser.as_ref().zip(self.owners.as_mut());
+        let loser = self.shrinking_owner.as_ref().zip(self.owners.as_mut());
         if let Some((loser, owners)) = loser
             && let Some(holding) = owners.get_mut(loser)
         {
             holding.bytes -= bytes;
         }
         if is_gone {
-            self.loser = None;
+            self.shrinking_owner = None;
         }
     }
 
-    fn at(&mut self, place: Place) -> Result<TaskId, Fault> {
+    fn advance_to(&mut self, place: TrimCursor) -> Result<TaskId, DatabaseError> {
         let id = parse(&place)?;
         self.from = place;
         Ok(id)
     }
 }
 
-fn parse(place: &Place) -> Result<TaskId, Fault> {
+fn parse(place: &TrimCursor) -> Result<TaskId, DatabaseError> {
     let id = TaskId::parse(&place.id);
-    id.ok_or_else(|| Fault::BadId(place.id.clone()))
+    id.ok_or_else(|| DatabaseError::BadId(place.id.clone()))
 }
 
-/// Returns the [`Holding`] of each owner.
-fn holdings(conn: &Connection) -> Result<BTreeMap<String, Holding>, Fault> {
+/// Returns the [`OwnerUsage`] of each owner.
+fn usage_by_owner(conn: &Connection) -> Result<BTreeMap<String, OwnerUsage>, DatabaseError> {
     let mut statement = conn.prepare_cached(
         "SELECT owner, sum(bytes) AS bytes FROM tasks INDEXED BY tasks_finished_by_owner
          WHERE state IN ('completed', 'failed', 'cancelled', 'rejected') GROUP BY owner",
     )?;
     let owners = statement.query_map([], |row| {
-        let holding = Holding {
+        let holding = OwnerUsage {
             bytes: row.get("bytes")?,
-            from: Place::default(),
+            from: TrimCursor::default(),
         };
         Ok((row.get("owner")?, holding))
     })?;
@@ -245,7 +245,11 @@ fn holdings(conn: &Connection) -> Result<BTreeMap<String, Holding>, Fault> {
 
 /// Returns the oldest finished task of `owner` at or after the cursor `from`, except tasks with a pending
 /// callback.
-fn oldest_of(conn: &Connection, owner: &str, from: &Place) -> Result<Option<Place>, Fault> {
+fn oldest_of(
+    conn: &Connection,
+    owner: &str,
+    from: &TrimCursor,
+) -> Result<Option<TrimCursor>, DatabaseError> {
     let mut statement = conn.prepare_cached(
         "SELECT id, updated_at FROM tasks INDEXED BY tasks_finished_by_owner
          WHERE owner = ?1 AND state IN ('completed', 'failed', 'cancelled', 'rejected')
@@ -253,13 +257,17 @@ fn oldest_of(conn: &Connection, owner: &str, from: &Place) -> Result<Option<Plac
             AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.task = tasks.id AND outbox.state = 'pending')
          ORDER BY updated_at, id LIMIT 1",
     )?;
-    let place = statement.query_row((owner, &from.updated_at, &from.id), Place::from_row);
+    let place = statement.query_row((owner, &from.updated_at, &from.id), TrimCursor::from_row);
     Ok(place.optional()?)
 }
 
 /// Returns the oldest finished task at or after the cursor `from`, except tasks with a callback that is
 /// pending or was given up at `since` or later.
-fn oldest(conn: &Connection, from: &Place, since: &str) -> Result<Option<Place>, Fault> {
+fn oldest(
+    conn: &Connection,
+    from: &TrimCursor,
+    since: &str,
+) -> Result<Option<TrimCursor>, DatabaseError> {
     let mut statement = conn.prepare_cached(
         // Forces the index whatever SQLite estimates, because this query runs for every removed task.
         "SELECT id, updated_at FROM tasks INDEXED BY tasks_finished
@@ -268,14 +276,18 @@ fn oldest(conn: &Connection, from: &Place, since: &str) -> Result<Option<Place>,
                 AND (outbox.state = 'pending' OR outbox.next_at >= ?3))
          ORDER BY updated_at, id LIMIT 1",
     )?;
-    let place = statement.query_row((&from.updated_at, &from.id, since), Place::from_row);
+    let place = statement.query_row((&from.updated_at, &from.id, since), TrimCursor::from_row);
     Ok(place.optional()?)
 }
 
 /// Returns the first task at or after the cursor `from` that has waited for its next message since before
 /// `before`, except tasks with a callback that is pending or was given up since then. The order is by id,
 /// which has an index: each task is examined once per trim.
-fn waiting(conn: &Connection, from: &Place, before: &str) -> Result<Option<Place>, Fault> {
+fn waiting(
+    conn: &Connection,
+    from: &TrimCursor,
+    before: &str,
+) -> Result<Option<TrimCursor>, DatabaseError> {
     let mut statement = conn.prepare_cached(
         "SELECT id, updated_at FROM tasks INDEXED BY tasks_by_state
          WHERE state IN ('input_required', 'auth_required') AND id >= ?1 AND NOT sent AND updated_at < ?2
@@ -283,12 +295,12 @@ fn waiting(conn: &Connection, from: &Place, before: &str) -> Result<Option<Place
                 AND (outbox.state = 'pending' OR outbox.next_at >= ?2))
          ORDER BY id LIMIT 1",
     )?;
-    let place = statement.query_row((&from.id, before), Place::from_row);
+    let place = statement.query_row((&from.id, before), TrimCursor::from_row);
     Ok(place.optional()?)
 }
 
 /// Returns the size of the logs of all unfinished tasks, which are few and found by their index.
-fn unfinished_bytes(conn: &Connection) -> Result<i64, Fault> {
+fn unfinished_bytes(conn: &Connection) -> Result<i64, DatabaseError> {
     let mut statement = conn.prepare_cached(
         "SELECT coalesce(sum(bytes), 0) FROM tasks INDEXED BY tasks_by_state
          WHERE state IN ('submitted', 'working', 'input_required', 'auth_required')",
@@ -296,7 +308,7 @@ fn unfinished_bytes(conn: &Connection) -> Result<i64, Fault> {
     Ok(statement.query_row([], |row| row.get(0))?)
 }
 
-struct Removed {
+struct RemovedRows {
     rows: usize,
     bytes: i64,
     all: bool,
@@ -308,13 +320,13 @@ fn remove_rows(
     task: TaskId,
     max_rows: usize,
     max_bytes: i64,
-) -> Result<Removed, Fault> {
+) -> Result<RemovedRows, DatabaseError> {
     let id = task.to_string();
     let mut measure = conn.prepare_cached(
         "SELECT pos, octet_length(body) AS bytes FROM log WHERE task = ? ORDER BY pos",
     )?;
     let mut found = measure.query([&id])?;
-    let mut removed = Removed {
+    let mut removed = RemovedRows {
         rows: 0,
         bytes: 0,
         all: false,
@@ -340,13 +352,13 @@ fn remove_rows(
 }
 
 /// Removes a task without log rows, and returns the bytes that the task still counted.
-fn remove_task(conn: &Connection, task: TaskId) -> Result<i64, Fault> {
+fn remove_task(conn: &Connection, task: TaskId) -> Result<i64, DatabaseError> {
     let mut statement = conn.prepare_cached("DELETE FROM tasks WHERE id = ? RETURNING bytes")?;
     Ok(statement.query_row([task.to_string()], |row| row.get(0))?)
 }
 
 /// Returns free pages to the file system, and returns whether few enough remain.
-fn vacuum(conn: &Connection) -> Result<bool, Fault> {
+fn vacuum(conn: &Connection) -> Result<bool, DatabaseError> {
     let count = || conn.pragma_query_value(None, "freelist_count", |row| row.get::<_, i64>(0));
     let free = count()?;
     let surplus = (free - FREE_PAGES).clamp(0, SLICE_PAGES);

@@ -8,20 +8,20 @@ use jiff::Timestamp;
 use rusqlite::{Connection, TransactionBehavior};
 
 use crate::{
-    batch::{self, Op, Write},
-    fault::Fault,
+    batch::{self, QueuedWrite, WriteOp},
+    error::DatabaseError,
     outbox,
-    queue::{Job, Next, Queue},
-    tail::Tails,
+    queue::{WriteQueue, WriterJob, WriterWork},
+    tail::TailCache,
     tasks,
     trim::Trim,
 };
 
 #[derive(Debug)]
-struct Writer {
+struct WriterThread {
     conn: Connection,
-    queue: Arc<Queue>,
-    tails: Tails,
+    queue: Arc<WriteQueue>,
+    tails: TailCache,
     /// Size of all logs together, in bytes.
     total: i64,
     /// Trims to do; the first is in progress.
@@ -32,18 +32,18 @@ struct Writer {
     failing: bool,
 }
 
-/// Starts the writer thread, which ends when the [`Queue`] is closed and empty.
+/// Starts the writer thread, which ends when the [`WriteQueue`] is closed and empty.
 pub(crate) fn start(
     conn: Connection,
-    queue: Arc<Queue>,
-) -> Result<thread::JoinHandle<()>, StartError> {
+    queue: Arc<WriteQueue>,
+) -> Result<thread::JoinHandle<()>, WriterStartError> {
     let total = conn.query_row("SELECT coalesce(sum(bytes), 0) FROM tasks", [], |row| {
         row.get(0)
     })?;
-    let writer = Writer {
+    let writer = WriterThread {
         conn,
         queue,
-        tails: Tails::default(),
+        tails: TailCache::default(),
         total,
         trims: VecDeque::new(),
         synced: None,
@@ -56,51 +56,51 @@ pub(crate) fn start(
 
 /// Error while starting the writer.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum StartError {
+pub(crate) enum WriterStartError {
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
     #[error(transparent)]
     Thread(#[from] io::Error),
 }
 
-impl Drop for Writer {
+impl Drop for WriterThread {
     // Runs also after a panic, so that no reader waits forever.
     fn drop(&mut self) {
-        self.queue.bury();
+        self.queue.mark_dead();
     }
 }
 
-impl Writer {
+impl WriterThread {
     fn run(mut self) {
         loop {
             match self.queue.take(self.trims.is_empty()) {
-                Next::Batch(writes) => {
+                WriterWork::Batch(writes) => {
                     let count = writes.len();
                     self.write(writes);
-                    self.queue.pass(count);
+                    self.queue.mark_completed(count);
                 }
-                Next::Alone(Job::Reopen(reply)) => {
+                WriterWork::Alone(WriterJob::Reopen(reply)) => {
                     // The caller may have stopped waiting.
                     let result = self.reopen();
-                    drop(reply.send(self.told(result)));
-                    self.queue.pass(1);
+                    drop(reply.send(self.report(result)));
+                    self.queue.mark_completed(1);
                 }
-                Next::Alone(Job::Resend(task, reply)) => {
+                WriterWork::Alone(WriterJob::Resend(task, reply)) => {
                     let now = Timestamp::now();
                     let result = self.transact(true, |conn, _| outbox::resend(conn, task, now));
-                    drop(reply.send(self.told(result)));
-                    self.queue.pass(1);
+                    drop(reply.send(self.report(result)));
+                    self.queue.mark_completed(1);
                 }
-                Next::Alone(Job::Trim(trim)) => {
+                WriterWork::Alone(WriterJob::Trim(trim)) => {
                     self.trims.push_back(trim);
-                    self.queue.pass(1);
+                    self.queue.mark_completed(1);
                 }
-                Next::Alone(Job::Write(write)) => {
+                WriterWork::Alone(WriterJob::Write(write)) => {
                     self.write(vec![write]);
-                    self.queue.pass(1);
+                    self.queue.mark_completed(1);
                 }
-                Next::Nothing => {}
-                Next::Closed => return,
+                WriterWork::Nothing => {}
+                WriterWork::Closed => return,
             }
             self.trim_a_slice();
         }
@@ -108,19 +108,19 @@ impl Writer {
 
     /// Commits a batch, then sends the receipts. If a single write is invalid, each write is committed alone,
     /// so that the other writes succeed.
-    fn write(&mut self, writes: Vec<Write>) {
+    fn write(&mut self, writes: Vec<QueuedWrite>) {
         let result = self.commit(writes.iter().map(|write| &write.op));
         match result {
-            Err(fault) if writes.len() > 1 && fault.is_own() => {
+            Err(fault) if writes.len() > 1 && fault.is_invalid_operation() => {
                 tracing::debug!(%fault, "a batch failed; its writes are tried one by one");
                 for write in writes {
                     let result = self.commit([&write.op]);
-                    let result = self.told(result);
+                    let result = self.report(result);
                     drop(write.reply.send(result));
                 }
             }
             result => {
-                let result = self.told(result);
+                let result = self.report(result);
                 for write in writes {
                     drop(write.reply.send(result.clone()));
                 }
@@ -128,8 +128,11 @@ impl Writer {
         }
     }
 
-    fn commit<'a>(&mut self, ops: impl IntoIterator<Item = &'a Op> + Clone) -> Result<(), Fault> {
-        let sync = ops.clone().into_iter().any(Op::is_durable);
+    fn commit<'a>(
+        &mut self,
+        ops: impl IntoIterator<Item = &'a WriteOp> + Clone,
+    ) -> Result<(), DatabaseError> {
+        let sync = ops.clone().into_iter().any(WriteOp::is_durable);
         let result = self.transact(sync, |conn, tails| batch::apply(conn, tails, ops));
         match result {
             Ok(grown) => self.total += grown,
@@ -142,8 +145,8 @@ impl Writer {
     fn transact<T>(
         &mut self,
         sync: bool,
-        work: impl FnOnce(&Connection, &mut Tails) -> Result<T, Fault>,
-    ) -> Result<T, Fault> {
+        work: impl FnOnce(&Connection, &mut TailCache) -> Result<T, DatabaseError>,
+    ) -> Result<T, DatabaseError> {
         if self.synced != Some(sync) {
             // The pragma cannot change within a transaction.
             self.conn
@@ -158,7 +161,7 @@ impl Writer {
         Ok(result)
     }
 
-    fn reopen(&mut self) -> Result<Vec<TaskRecord>, Fault> {
+    fn reopen(&mut self) -> Result<Vec<TaskRecord>, DatabaseError> {
         self.tails.clear();
         self.transact(true, |conn, _| tasks::reopen(conn))
     }
@@ -169,7 +172,7 @@ impl Writer {
         };
         let total = self.total;
         let result = self.transact(false, |conn, tails| trim.slice(conn, tails, total));
-        match self.told(result) {
+        match self.report(result) {
             Ok(slice) => {
                 self.total -= slice.freed;
                 if slice.done {
@@ -183,13 +186,15 @@ impl Writer {
     }
 
     /// Converts the result for the receipts, and logs a change between failing and working once.
-    fn told<T>(&mut self, result: Result<T, Fault>) -> Result<T, StoreError> {
+    fn report<T>(&mut self, result: Result<T, DatabaseError>) -> Result<T, StoreError> {
         match &result {
             Ok(_) if self.failing => {
                 self.failing = false;
                 tracing::info!("the store can write again");
             }
-            Err(fault) if fault.is_own() => tracing::debug!(%fault, "a write was refused"),
+            Err(fault) if fault.is_invalid_operation() => {
+                tracing::debug!(%fault, "a write was refused")
+            }
             Err(fault) if !self.failing => {
                 self.failing = true;
                 tracing::error!(%fault, "the store cannot write");

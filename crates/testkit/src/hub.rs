@@ -8,8 +8,8 @@ use std::{
 
 use jackfield_core::{hub::Hub, principal::Scopes};
 use jackfield_hub::{
-    assembly::{self, Running},
-    config::{Config, P2pConfig},
+    assembly::{self, RunningHub},
+    config::{HubConfig, P2pConfig},
 };
 use jackfield_model::Owner;
 use serde_json::json;
@@ -20,9 +20,9 @@ use crate::Raw;
 /// A hub for one test. Dropping it ends the hub.
 #[derive(Debug)]
 pub struct TestHub {
-    running: Running,
+    running: RunningHub,
     /// The configuration of the hub.
-    pub config: Config,
+    pub config: HubConfig,
     folder: TempDir,
 }
 
@@ -32,14 +32,14 @@ impl TestHub {
         Self::start_with(|_| {}).await
     }
 
-    /// Starts a hub with a changed [`Config`].
-    pub async fn start_with(change: impl FnOnce(&mut Config)) -> Self {
+    /// Starts a hub with a changed [`HubConfig`].
+    pub async fn start_with(change: impl FnOnce(&mut HubConfig)) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         Self::start_in(folder, change).await
     }
 
-    async fn start_in(folder: TempDir, change: impl FnOnce(&mut Config)) -> Self {
-        let mut config = Config {
+    async fn start_in(folder: TempDir, change: impl FnOnce(&mut HubConfig)) -> Self {
+        let mut config = HubConfig {
             listen: "127.0.0.1:0".parse().expect("an address"),
             data_dir: folder.path().join("data"),
             // Most tests need no peers, and a p2p node costs sockets and threads.
@@ -47,7 +47,7 @@ impl TestHub {
                 enabled: false,
                 ..P2pConfig::default()
             },
-            ..Config::default()
+            ..HubConfig::default()
         };
         change(&mut config);
         let running = assembly::start(&config).await.expect("the hub starts");
@@ -68,7 +68,7 @@ impl TestHub {
         running.stop(Duration::ZERO).await;
         Self::start_in(folder, |new| {
             let data_dir = new.data_dir.clone();
-            *new = Config { data_dir, ..config };
+            *new = HubConfig { data_dir, ..config };
         })
         .await
     }

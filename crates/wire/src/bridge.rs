@@ -14,8 +14,8 @@ use std::fmt;
 use serde::Deserialize;
 
 use crate::echo;
-use crate::json::Members;
-use crate::read::{Misread, Mistake, read};
+use crate::json::RawMembers;
+use crate::read::{FieldError, FieldErrorKind, read};
 
 mod attachment;
 pub mod code;
@@ -25,7 +25,7 @@ mod tests;
 pub mod uplink;
 
 pub use attachment::Attachment;
-pub use code::ErrorCode;
+pub use code::BridgeErrorCode;
 pub use downlink::{Downlink, parse_downlink};
 pub use uplink::{Uplink, parse};
 
@@ -53,9 +53,9 @@ pub mod extension {
 ///
 /// Text repeated from the frame is cut to the length of an [`echo()`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Malformed {
+pub struct MalformedFrame {
     /// The wrong field and the problem with it.
-    pub misread: Misread,
+    pub misread: FieldError,
     /// The frame's `type`, if it could be read.
     pub frame_type: Option<Box<str>>,
     /// The frame's `request_id`, if it could be read.
@@ -64,13 +64,13 @@ pub struct Malformed {
     pub call_id: Option<Box<str>>,
 }
 
-impl Malformed {
+impl MalformedFrame {
     /// Creates the error for a frame, with all ids that can be read.
     #[cold]
-    fn of(text: &str, misread: Misread) -> Self {
-        let members: Members<'_> = serde_json::from_str(text).unwrap_or_default();
+    fn of(text: &str, misread: FieldError) -> Self {
+        let members: RawMembers<'_> = serde_json::from_str(text).unwrap_or_default();
         let echoed = |name| members.text(name).map(|text| echo(&text).into());
-        Malformed {
+        MalformedFrame {
             misread,
             frame_type: echoed("type"),
             request_id: echoed("request_id"),
@@ -79,8 +79,8 @@ impl Malformed {
     }
 
     /// Returns whether the text is not a JSON object.
-    pub fn is_no_object(&self) -> bool {
-        self.misread.mistake == Mistake::Syntax || self.field().is_none()
+    pub fn is_not_an_object(&self) -> bool {
+        self.misread.mistake == FieldErrorKind::Syntax || self.field().is_none()
     }
 
     /// Returns the path of the wrong field; `None` if the frame itself is wrong.
@@ -92,7 +92,7 @@ impl Malformed {
     pub fn to_frame(&self) -> String {
         let message = self.to_string();
         downlink::error(&downlink::HubError {
-            code: ErrorCode::InvalidMessage.name().into(),
+            code: BridgeErrorCode::InvalidMessage.name().into(),
             message: message.into(),
             request_id: self.request_id.as_deref().map(Into::into),
             call_id: self.call_id.as_deref().map(Into::into),
@@ -102,13 +102,13 @@ impl Malformed {
     }
 }
 
-impl fmt::Display for Malformed {
+impl fmt::Display for MalformedFrame {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.misread.fmt_frame(self.frame_type.as_deref(), f)
     }
 }
 
-impl std::error::Error for Malformed {}
+impl std::error::Error for MalformedFrame {}
 
 /// Returns whether agents can use `id` as the name of a folder: 1 to 128 of `A-Z a-z 0-9 . _ -`, not starting
 /// with a dot.
@@ -124,22 +124,23 @@ pub fn is_safe_client_id(id: &str) -> bool {
 }
 
 /// Rule of [`is_safe_client_id`], as the end of a sentence.
-pub const SAFE_CLIENT_ID: &str = "must have 1 to 128 of A-Z a-z 0-9 . _ - and not begin with a dot";
+pub const SAFE_CLIENT_ID_RULE: &str =
+    "must have 1 to 128 of A-Z a-z 0-9 . _ - and not begin with a dot";
 
 /// Prefix of the client ids that hubs give to calling agents.
-pub const CLIENT_OF_AGENT: &str = "agent.";
+pub const AGENT_CLIENT_PREFIX: &str = "agent.";
 
 /// Returns whether a caller may use `id` as its client id: the id is [safe](is_safe_client_id) and does not
 /// belong to an agent.
 pub fn is_free_client_id(id: &str) -> bool {
-    let begins = id.get(..CLIENT_OF_AGENT.len());
+    let begins = id.get(..AGENT_CLIENT_PREFIX.len());
     // Some file systems do not distinguish upper case from lower case.
-    let is_of_agent = begins.is_some_and(|it| it.eq_ignore_ascii_case(CLIENT_OF_AGENT));
+    let is_of_agent = begins.is_some_and(|it| it.eq_ignore_ascii_case(AGENT_CLIENT_PREFIX));
     is_safe_client_id(id) && !is_of_agent
 }
 
 /// Rule of [`is_free_client_id`], as the end of a sentence.
-pub const FREE_CLIENT_ID: &str =
+pub const FREE_CLIENT_ID_RULE: &str =
     "must have 1 to 128 of A-Z a-z 0-9 . _ - and not begin with a dot or with \"agent.\"";
 
 /// Estimated size of braces, field names, a frame type and two ids; texts are added.
@@ -147,13 +148,13 @@ const OVERHEAD: usize = 192;
 
 /// The type of any frame.
 #[derive(Deserialize)]
-struct Tag<'a> {
+struct FrameTypeTag<'a> {
     #[serde(borrow)]
     r#type: Cow<'a, str>,
 }
 
 /// Reads a frame after its depth was checked.
-fn whole<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Misread> {
+fn read_frame<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, FieldError> {
     read(text, usize::MAX)
 }
 

@@ -1,7 +1,7 @@
 //! Raw JSON text, handled without building a tree: for values that are passed on, and for values of any
 //! shape.
 //!
-//! [`Members`] and [`elements`] look one level deep into a [`RawValue`] without decoding or copying its
+//! [`RawMembers`] and [`elements`] look one level deep into a [`RawValue`] without decoding or copying its
 //! parts. Values of a known shape are read by [`read`](crate::read) instead. All functions here are
 //! iterative: no input, however nested, can exhaust the stack.
 
@@ -15,9 +15,9 @@ use serde_json::value::RawValue;
 mod tests;
 mod write;
 
-pub use write::{Text, members, push_string, to_json};
+pub use write::{JsonText, members, push_string, to_json};
 
-use crate::read::{Borrowed, read_part};
+use crate::read::{BorrowedText, read_part};
 
 /// Maximum nesting depth of a value from a peer. Deeper values break recursive parsers further down the line.
 pub const MAX_DEPTH: usize = 64;
@@ -109,7 +109,7 @@ pub fn str_of(raw: &RawValue) -> Option<Cow<'_, str>> {
     let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
     match inner.contains('\\') {
         false => Some(Cow::Borrowed(inner)),
-        true => read_part(raw).ok().map(|Borrowed(text)| text),
+        true => read_part(raw).ok().map(|BorrowedText(text)| text),
     }
 }
 
@@ -136,7 +136,7 @@ pub fn compact(raw: &RawValue) -> String {
 
 /// A member of an object.
 #[derive(Debug, Clone)]
-pub struct Member<'a> {
+pub struct RawMember<'a> {
     /// Decoded name of the member; borrowed unless it was written with escapes.
     pub name: Cow<'a, str>,
     /// Value of the member, as written.
@@ -145,9 +145,9 @@ pub struct Member<'a> {
 
 /// The members of an object in their order, one level deep.
 #[derive(Debug, Clone, Default)]
-pub struct Members<'a>(Vec<Member<'a>>);
+pub struct RawMembers<'a>(Vec<RawMember<'a>>);
 
-impl<'a> Members<'a> {
+impl<'a> RawMembers<'a> {
     /// Reads the members of `raw`; `None` if `raw` is not an object.
     pub fn of(raw: &'a RawValue) -> Option<Self> {
         if !raw.get().starts_with('{') {
@@ -156,7 +156,7 @@ impl<'a> Members<'a> {
         serde_json::from_str(raw.get()).ok()
     }
 
-    /// Returns the value of the first [`Member`] with this name; `null` counts as absent.
+    /// Returns the value of the first [`RawMember`] with this name; `null` counts as absent.
     pub fn get(&self, name: &str) -> Option<&'a RawValue> {
         self.0
             .iter()
@@ -165,34 +165,34 @@ impl<'a> Members<'a> {
             .filter(|value| !is_null(value))
     }
 
-    /// Returns the text of the first [`Member`] with this name, if the value is a string.
+    /// Returns the text of the first [`RawMember`] with this name, if the value is a string.
     pub fn text(&self, name: &str) -> Option<Cow<'a, str>> {
         self.get(name).and_then(str_of)
     }
 
     /// Returns an iterator over the members in the order they were written.
-    pub fn iter(&self) -> impl Iterator<Item = &Member<'a>> {
+    pub fn iter(&self) -> impl Iterator<Item = &RawMember<'a>> {
         self.0.iter()
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for RawMembers<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct MembersVisitor;
         impl<'de> Visitor<'de> for MembersVisitor {
-            type Value = Vec<Member<'de>>;
+            type Value = Vec<RawMember<'de>>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut members = Vec::new();
-                while let Some((Borrowed(name), value)) = map.next_entry()? {
-                    members.push(Member { name, value });
+                while let Some((BorrowedText(name), value)) = map.next_entry()? {
+                    members.push(RawMember { name, value });
                 }
                 Ok(members)
             }
         }
-        deserializer.deserialize_map(MembersVisitor).map(Members)
+        deserializer.deserialize_map(MembersVisitor).map(RawMembers)
     }
 }
 

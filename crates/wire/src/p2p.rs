@@ -1,4 +1,4 @@
-//! Types of the protocols between peers (seed 003) that more than one crate uses: the [`Card`] of a peer, and
+//! Types of the protocols between peers (seed 003) that more than one crate uses: the [`PeerCard`] of a peer, and
 //! the [`path`] module, the only place where paths are expanded, checked and parsed. The rest lives in the
 //! p2p door.
 
@@ -7,26 +7,26 @@ use crate::json::MAX_DEPTH;
 mod answer;
 mod body;
 mod card;
-mod fault;
+mod input_error;
 mod method;
 mod param;
 pub mod path;
 #[cfg(test)]
 mod tests;
 
-pub use answer::{Answer, ErrorBody, ErrorFields, read_answer};
-pub use body::{read_body, word};
-pub use card::{Card, NoCard, Skill, read_card};
-pub use fault::{Fault, code};
+pub use answer::{PeerAnswer, PeerErrorBody, PeerErrorFields, read_answer};
+pub use body::{checked_text, read_body};
+pub use card::{CardError, PeerCard, PeerSkill, read_card};
+pub use input_error::{PeerInputError, code};
 pub use method::Method;
-pub use param::{Param, Params, read_params};
+pub use param::{PathParam, PathParams, read_params};
 
 /// Maximum size of a card when reading, in bytes: generous for schemas, small enough to store for every peer.
 pub const MAX_CARD: usize = 64 * 1024;
 
 /// Maximum size of a card when writing, in bytes: one frame of the peers' multiplexer, so that a peer that
 /// reads once gets the whole card.
-pub const FIT_CARD: usize = 16 * 1024;
+pub const MAX_WRITTEN_CARD: usize = 16 * 1024;
 
 /// Maximum number of skills in a card or a registration.
 pub const MAX_SKILLS: usize = 64;
@@ -45,25 +45,25 @@ pub const MAX_DESCRIPTION: usize = 8 * 1024;
 
 /// Limits of a request body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct BodyLimits {
     /// Maximum size in bytes, including surrounding whitespace.
     pub max_bytes: usize,
     /// Maximum nesting depth.
     pub max_depth: usize,
 }
 
-impl Default for Limits {
+impl Default for BodyLimits {
     fn default() -> Self {
-        Limits {
+        BodyLimits {
             max_bytes: 1024 * 1024,
             max_depth: MAX_DEPTH,
         }
     }
 }
 
-impl Limits {
+impl BodyLimits {
     /// The limits of cards and of the registry's bodies.
-    pub const SMALL: Limits = Limits {
+    pub const SMALL: BodyLimits = BodyLimits {
         max_bytes: MAX_CARD,
         max_depth: MAX_DEPTH,
     };

@@ -14,7 +14,7 @@
 //! Valid input is parsed once. Only after a failure a second parse finds the path of the field.
 //!
 //! The module also has functions for `#[serde(deserialize_with)]`: [`or_default`] and more for strict
-//! readers, [`lenient`] and more for readers that ignore unusable values. [`Open`] keeps the fields that a
+//! readers, [`lenient`] and more for readers that ignore unusable values. [`OpenObject`] keeps the fields that a
 //! struct does not have.
 
 use std::borrow::Cow;
@@ -25,7 +25,7 @@ use serde_json::value::RawValue;
 use serde_path_to_error::Segment;
 
 use crate::echo;
-use crate::json::{Member, Members, depth_exceeds};
+use crate::json::{RawMember, RawMembers, depth_exceeds};
 
 mod fields;
 mod lenient;
@@ -35,19 +35,19 @@ mod strict;
 mod tests;
 
 pub use fields::{
-    Borrowed, array, blank_is_absent, not_blank, or_default, text, texts, verbatim, word,
+    BorrowedText, array, blank_is_absent, not_blank, or_default, text, texts, verbatim, word,
 };
 pub use lenient::{lenient, lenient_list, lenient_number, lenient_text, lenient_texts};
-pub use open::Open;
-use strict::Strict;
+pub use open::OpenObject;
+use strict::StrictDeserializer;
 
-/// Separates the parts of a [`Misread`] inside the message of an error. No message of serde starts with this
+/// Separates the parts of a [`FieldError`] inside the message of an error. No message of serde starts with this
 /// character.
 const NESTED: char = '\u{1}';
 
-/// The kind of a [`Misread`].
+/// The kind of a [`FieldError`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Mistake {
+pub enum FieldErrorKind {
     /// The text is not JSON.
     Syntax,
     /// The value is nested too deeply.
@@ -62,9 +62,9 @@ pub enum Mistake {
 
 /// Error for a text that could not be read, with the path of the wrong field.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Misread {
+pub struct FieldError {
     /// Kind of the error.
-    pub mistake: Mistake,
+    pub mistake: FieldErrorKind,
     /// Path of the wrong field, such as `parts[0].text`; empty if the value itself is wrong.
     pub path: String,
     /// Description of the problem and the remedy, as the end of a sentence about the field: "must be a
@@ -72,11 +72,11 @@ pub struct Misread {
     pub problem: Cow<'static, str>,
 }
 
-impl Misread {
+impl FieldError {
     /// Creates an error for the field at `path` with a value that is not allowed.
     pub fn invalid(path: &str, problem: impl Into<Cow<'static, str>>) -> Self {
-        Misread {
-            mistake: Mistake::Invalid,
+        FieldError {
+            mistake: FieldErrorKind::Invalid,
             path: echo(path).to_owned(),
             problem: problem.into(),
         }
@@ -84,40 +84,40 @@ impl Misread {
 
     /// Creates an error for the missing required field at `path`.
     pub fn missing(path: &str) -> Self {
-        Misread {
-            mistake: Mistake::Missing,
+        FieldError {
+            mistake: FieldErrorKind::Missing,
             ..Self::invalid(path, "is required")
         }
     }
 
     /// Creates an error for the field at `path` that is given twice.
-    pub fn twice(path: &str) -> Self {
-        Misread {
-            mistake: Mistake::Twice,
+    pub fn duplicate(path: &str) -> Self {
+        FieldError {
+            mistake: FieldErrorKind::Twice,
             ..Self::invalid(path, "is given twice")
         }
     }
 
     /// Creates an error for the field at `path` that is nested more than `max` levels deep.
     pub fn too_deep(path: &str, max: usize) -> Self {
-        Misread {
-            mistake: Mistake::TooDeep,
+        FieldError {
+            mistake: FieldErrorKind::TooDeep,
             ..Self::invalid(path, format!("is nested deeper than {max} levels"))
         }
     }
 
     /// Creates an error for a text that is not JSON, or not an object.
-    pub fn no_object(error: &serde_json::Error) -> Self {
+    pub fn not_an_object(error: &serde_json::Error) -> Self {
         match error.is_data() {
             true => Self::invalid("", "must be a JSON object"),
-            false => Self::broken(error),
+            false => Self::syntax(error),
         }
     }
 
     /// Creates an error for a text that is not JSON.
-    fn broken(error: &serde_json::Error) -> Self {
-        Misread {
-            mistake: Mistake::Syntax,
+    fn syntax(error: &serde_json::Error) -> Self {
+        FieldError {
+            mistake: FieldErrorKind::Syntax,
             ..Self::invalid("", format!("is not valid JSON: {error}"))
         }
     }
@@ -128,9 +128,9 @@ impl Misread {
     /// [`read_part`].
     pub fn into_error<E: Error>(self) -> E {
         let mistake = match self.mistake {
-            Mistake::Missing => "missing",
-            Mistake::Twice => "twice",
-            Mistake::Syntax | Mistake::TooDeep | Mistake::Invalid => "invalid",
+            FieldErrorKind::Missing => "missing",
+            FieldErrorKind::Twice => "twice",
+            FieldErrorKind::Syntax | FieldErrorKind::TooDeep | FieldErrorKind::Invalid => "invalid",
         };
         E::custom(format!(
             "{NESTED}{mistake}{NESTED}{}{NESTED}{}",
@@ -138,17 +138,17 @@ impl Misread {
         ))
     }
 
-    /// Parses a message that [`Misread::into_error`] created.
+    /// Parses a message that [`FieldError::into_error`] created.
     fn from_error(message: &str) -> Option<Self> {
         let (mistake, rest) = message.strip_prefix(NESTED)?.split_once(NESTED)?;
         // The path may contain the separator from a peer's own text; the problem has such text escaped.
         let (path, problem) = rest.rsplit_once(NESTED)?;
         let mistake = match mistake {
-            "missing" => Mistake::Missing,
-            "twice" => Mistake::Twice,
-            _ => Mistake::Invalid,
+            "missing" => FieldErrorKind::Missing,
+            "twice" => FieldErrorKind::Twice,
+            _ => FieldErrorKind::Invalid,
         };
-        Some(Misread {
+        Some(FieldError {
             mistake,
             ..Self::invalid(path, problem.to_owned())
         })
@@ -181,7 +181,7 @@ impl Misread {
     }
 }
 
-impl fmt::Display for Misread {
+impl fmt::Display for FieldError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Escaped, so that a peer cannot inject lines into a log.
         match self.field() {
@@ -192,70 +192,70 @@ impl fmt::Display for Misread {
     }
 }
 
-impl std::error::Error for Misread {}
+impl std::error::Error for FieldError {}
 
 /// Reads a whole document with at most `max_depth` levels of nesting.
-pub fn read<'de, T: Deserialize<'de>>(text: &'de str, max_depth: usize) -> Result<T, Misread> {
+pub fn read<'de, T: Deserialize<'de>>(text: &'de str, max_depth: usize) -> Result<T, FieldError> {
     if depth_exceeds(text.trim_ascii(), max_depth) {
-        return Err(Misread::too_deep("", max_depth));
+        return Err(FieldError::too_deep("", max_depth));
     }
     parse(text)
 }
 
-/// Checks the nesting depth of the fields of an object. Returns a [`Misread`] that names the first field with
+/// Checks the nesting depth of the fields of an object. Returns a [`FieldError`] that names the first field with
 /// more than `max_depth` levels.
 ///
 /// For readers that choose among several types, and then read with `usize::MAX`.
-pub fn check_fields_depth(text: &str, max_depth: usize) -> Result<(), Misread> {
+pub fn check_fields_depth(text: &str, max_depth: usize) -> Result<(), FieldError> {
     // The object itself counts as a level.
     if !depth_exceeds(text.trim_ascii(), max_depth.saturating_add(1)) {
         return Ok(());
     }
-    let members: Members<'_> =
-        serde_json::from_str(text).map_err(|error| Misread::no_object(&error))?;
-    let is_deep = |member: &&Member<'_>| depth_exceeds(member.value.get(), max_depth);
+    let members: RawMembers<'_> =
+        serde_json::from_str(text).map_err(|error| FieldError::not_an_object(&error))?;
+    let is_deep = |member: &&RawMember<'_>| depth_exceeds(member.value.get(), max_depth);
     let field = members.iter().find(is_deep).map(|member| &*member.name);
-    Err(Misread::too_deep(field.unwrap_or_default(), max_depth))
+    Err(FieldError::too_deep(field.unwrap_or_default(), max_depth))
 }
 
 /// Reads a whole document, or returns `None` if it is not a `T`. Skips the search for the wrong field.
 pub fn try_read<'de, T: Deserialize<'de>>(text: &'de str) -> Option<T> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let value = T::deserialize(Strict(&mut deserializer)).ok()?;
+    let value = T::deserialize(StrictDeserializer(&mut deserializer)).ok()?;
     deserializer.end().is_ok().then_some(value)
 }
 
 /// Reads a value inside a document. The depth was checked when the document was read.
-pub fn read_part<'de, T: Deserialize<'de>>(raw: &'de RawValue) -> Result<T, Misread> {
+pub fn read_part<'de, T: Deserialize<'de>>(raw: &'de RawValue) -> Result<T, FieldError> {
     parse(raw.get())
 }
 
-fn parse<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Misread> {
+fn parse<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, FieldError> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let value = T::deserialize(Strict(&mut deserializer));
+    let value = T::deserialize(StrictDeserializer(&mut deserializer));
     value
         .and_then(|value| deserializer.end().map(|()| value))
-        .map_err(|error| find_mistake::<T>(text, &error))
+        .map_err(|error| locate_error::<T>(text, &error))
 }
 
 /// Parses `text` again, after it could not be read as `T`, to find the path of the wrong field.
 #[cold]
-fn find_mistake<'de, T: Deserialize<'de>>(text: &'de str, error: &serde_json::Error) -> Misread {
+fn locate_error<'de, T: Deserialize<'de>>(text: &'de str, error: &serde_json::Error) -> FieldError {
     // A wrong type may precede a syntax error; then the syntax error is reported. A lone surrogate is not a
     // syntax error, although serde_json reports one where it does not expect a string.
     if let Err(broken) = serde_json::from_str::<&RawValue>(text) {
-        return Misread::broken(&broken);
+        return FieldError::syntax(&broken);
     }
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    match serde_path_to_error::deserialize::<_, T>(Strict(&mut deserializer)) {
-        Err(path) => at(path.path(), path.inner()),
+    match serde_path_to_error::deserialize::<_, T>(StrictDeserializer(&mut deserializer)) {
+        Err(path) => error_at(path.path(), path.inner()),
         // Unreachable: both parses behave the same.
-        Ok(_) => Misread::broken(error),
+        Ok(_) => FieldError::syntax(error),
     }
 }
 
 /// Converts the error that serde reports at `path`.
-fn at(path: &serde_path_to_error::Path, error: &serde_json::Error) -> Misread {
+fn error_at(path: &serde_path_to_error::Path, error: &serde_json::Error) -> FieldError {
     let mut place = String::new();
     for segment in path {
         place = match segment {
@@ -267,30 +267,30 @@ fn at(path: &serde_path_to_error::Path, error: &serde_json::Error) -> Misread {
     if !error.is_data() {
         let surrogate = "must be another value than a string with a lone surrogate";
         return match place.is_empty() {
-            true => Misread::broken(error),
-            false => Misread::invalid(&place, surrogate),
+            true => FieldError::syntax(error),
+            false => FieldError::invalid(&place, surrogate),
         };
     }
     let message = error.to_string();
     let position = format!(" at line {} column {}", error.line(), error.column());
     let message = message.strip_suffix(&position).unwrap_or(&message);
     if let Some(name) = quoted(message, "missing field ") {
-        return Misread::missing(&join(&place, name));
+        return FieldError::missing(&join(&place, name));
     }
     if let Some(name) = quoted(message, "duplicate field ") {
-        return Misread::twice(&join(&place, name));
+        return FieldError::duplicate(&join(&place, name));
     }
-    if let Some(misread) = Misread::from_error(message) {
-        return Misread {
+    if let Some(misread) = FieldError::from_error(message) {
+        return FieldError {
             path: join(&place, &misread.path),
             ..misread
         };
     }
     let is_element = place.is_empty() || place.ends_with(']');
     if message.starts_with("invalid type: null,") && !is_element {
-        return Misread::missing(&place);
+        return FieldError::missing(&place);
     }
-    Misread::invalid(&place, remedy(message))
+    FieldError::invalid(&place, remedy(message))
 }
 
 /// Converts serde's message into a remedy for the peer.

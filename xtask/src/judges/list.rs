@@ -1,9 +1,9 @@
-//! List of the judges with their pins. A new [`Judge`] or a new package pin is added here.
+//! List of the judges with their pins. A new [`OutsideJudge`] or a new package pin is added here.
 
-use super::{Judge, install_node, install_python, node_is_here, python_is_here};
+use super::{OutsideJudge, install_node, install_python, node_is_here, python_is_here};
 
 /// Python packages: a WebSocket client, a proxy, and the judge of the HTTP API.
-pub(crate) const PYTHON: Judge = Judge {
+pub(crate) const PYTHON: OutsideJudge = OutsideJudge {
     name: "Python",
     // Schemathesis generates test cases with hypothesis, whose version changes the generated cases.
     pins: &[
@@ -22,7 +22,7 @@ pub(crate) const PYTHON: Judge = Judge {
     install: install_python,
 };
 
-const NODE: Judge = Judge {
+const NODE: OutsideJudge = OutsideJudge {
     name: "Node",
     pins: &[("ws", "8.22.2")],
     folder: "npm",
@@ -37,7 +37,7 @@ const NODE: Judge = Judge {
 
 /// A2A clients and servers of the A2A project, and Agno's. Each version has a separate folder, because one
 /// folder cannot hold two versions of a package.
-const A2A_PYTHON_1: Judge = Judge {
+const A2A_PYTHON_1: OutsideJudge = OutsideJudge {
     name: "A2A 1.0 in Python",
     pins: &[
         ("a2a-sdk[grpc,signing]", "1.3.0"),
@@ -54,7 +54,7 @@ const A2A_PYTHON_1: Judge = Judge {
     ..PYTHON
 };
 
-const A2A_PYTHON_03: Judge = Judge {
+const A2A_PYTHON_03: OutsideJudge = OutsideJudge {
     name: "A2A 0.3 in Python",
     pins: &[
         ("a2a-sdk[signing]", "0.3.26"),
@@ -73,7 +73,7 @@ const A2A_PYTHON_03: Judge = Judge {
     ..PYTHON
 };
 
-const A2A_NODE_1: Judge = Judge {
+const A2A_NODE_1: OutsideJudge = OutsideJudge {
     name: "A2A 1.0 in Node",
     pins: &[("@a2a-js/sdk", "1.3.0"), ("express", "5.3.0")],
     folder: "a2a-npm-1",
@@ -81,7 +81,7 @@ const A2A_NODE_1: Judge = Judge {
     ..NODE
 };
 
-const A2A_NODE_03: Judge = Judge {
+const A2A_NODE_03: OutsideJudge = OutsideJudge {
     name: "A2A 0.3 in Node",
     pins: &[("@a2a-js/sdk", "0.3.14"), ("express", "5.3.0")],
     folder: "a2a-npm-03",
@@ -90,7 +90,7 @@ const A2A_NODE_03: Judge = Judge {
 };
 
 /// Frameworks that offer their agents by A2A.
-const A2A_ADK: Judge = Judge {
+const A2A_ADK: OutsideJudge = OutsideJudge {
     name: "A2A of Google ADK",
     pins: &[
         ("a2a-sdk", "1.3.0"),
@@ -103,7 +103,7 @@ const A2A_ADK: Judge = Judge {
     ..PYTHON
 };
 
-const A2A_LANGGRAPH: Judge = Judge {
+const A2A_LANGGRAPH: OutsideJudge = OutsideJudge {
     name: "A2A of LangGraph",
     pins: &[
         ("langchain-core", "1.7.2"),
@@ -119,7 +119,7 @@ const A2A_LANGGRAPH: Judge = Judge {
 };
 
 /// Other implementations of libp2p: peers of the p2p door.
-const P2P_PYTHON: Judge = Judge {
+const P2P_PYTHON: OutsideJudge = OutsideJudge {
     name: "libp2p in Python",
     pins: &[
         ("libp2p", "0.8.1"),
@@ -131,7 +131,7 @@ const P2P_PYTHON: Judge = Judge {
     ..PYTHON
 };
 
-const P2P_NODE: Judge = Judge {
+const P2P_NODE: OutsideJudge = OutsideJudge {
     name: "libp2p in Node",
     pins: &[
         ("libp2p", "3.3.11"),
@@ -150,7 +150,7 @@ const P2P_NODE: Judge = Judge {
 };
 
 /// Other implementations of WebRTC: peers that files go to. The bridge's published client uses the second.
-const RTC_PYTHON: Judge = Judge {
+const RTC_PYTHON: OutsideJudge = OutsideJudge {
     name: "WebRTC in Python",
     pins: &[("aiortc", "1.16.0")],
     folder: "rtc-python",
@@ -158,7 +158,7 @@ const RTC_PYTHON: Judge = Judge {
     ..PYTHON
 };
 
-const RTC_NODE: Judge = Judge {
+const RTC_NODE: OutsideJudge = OutsideJudge {
     name: "WebRTC in Node",
     pins: &[("node-datachannel", "0.33.4")],
     folder: "rtc-npm",
@@ -168,7 +168,7 @@ const RTC_NODE: Judge = Judge {
 
 /// Clients of the MCP project, both editions: the first starts with a handshake, the second may omit the
 /// handshake.
-const MCP_PYTHON_1: Judge = Judge {
+const MCP_PYTHON_1: OutsideJudge = OutsideJudge {
     name: "MCP 1 in Python",
     pins: &[("mcp", "1.30.0")],
     folder: "mcp-python-1",
@@ -176,7 +176,7 @@ const MCP_PYTHON_1: Judge = Judge {
     ..PYTHON
 };
 
-const MCP_PYTHON_2: Judge = Judge {
+const MCP_PYTHON_2: OutsideJudge = OutsideJudge {
     name: "MCP 2 in Python",
     pins: &[("mcp", "2.3.0")],
     folder: "mcp-python-2",
@@ -185,7 +185,7 @@ const MCP_PYTHON_2: Judge = Judge {
 };
 
 /// All judges.
-pub(crate) const JUDGES: [Judge; 14] = [
+pub(crate) const JUDGES: [OutsideJudge; 14] = [
     PYTHON,
     NODE,
     A2A_PYTHON_1,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 const POLL: Duration = Duration::from_millis(50);
 
 /// Checks whether a program starts and succeeds.
-pub(super) fn answers(program: &str, args: &[&str]) -> Result<(), ()> {
+pub(super) fn runs_successfully(program: &str, args: &[&str]) -> Result<(), ()> {
     let status = Command::new(program)
         .args(args)
         .stdin(Stdio::null())
@@ -38,7 +38,7 @@ pub(super) fn version_of(program: &str) -> Option<String> {
 
 /// Runs a command without showing the output, and kills the command after `limit`.
 pub(super) fn run_quietly(command: &mut Command, limit: Duration) -> Result<(), String> {
-    let name = crate::workspace::shown(command);
+    let name = crate::workspace::command_line(command);
     let name: Vec<_> = name
         .split(' ')
         .take_while(|word| !word.starts_with('/'))
@@ -77,12 +77,12 @@ pub(super) fn run_quietly(command: &mut Command, limit: Duration) -> Result<(), 
     let complaints = complaints
         .and_then(|thread| thread.join().ok())
         .unwrap_or_default();
-    let complaint = telling_line(&complaints).unwrap_or("it gave no reason");
+    let complaint = most_useful_line(&complaints).unwrap_or("it gave no reason");
     Err(format!("`{name}` failed: {complaint}"))
 }
 
 /// Returns the most useful line: the first line with the word error, else the last line.
-fn telling_line(text: &str) -> Option<&str> {
+fn most_useful_line(text: &str) -> Option<&str> {
     let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
     lines()
         .find(|line| line.to_lowercase().contains("error"))

@@ -5,9 +5,9 @@ use std::{error::Error, io, time::Duration};
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 use jackfield_kit::outbound::{
-    BodyError, Opened, Outbound, OutboundError, OutboundRules, TIMEOUT, Url, origin_of,
+    BodyError, Outbound, OutboundError, OutboundRules, StreamedResponse, TIMEOUT, Url, origin_of,
 };
-use jackfield_sdk::{Address, BadBase64};
+use jackfield_sdk::{HubAddress, InvalidBase64};
 use reqwest::{Client, ClientBuilder, Response, redirect};
 
 /// Why a file could not be fetched. Shows only the origin of a URL, because the rest may be a secret.
@@ -18,7 +18,7 @@ pub enum FetchError {
     TooLarge(u64),
     /// The transfer took too long.
     #[error("it did not come within {} s", .0.as_secs())]
-    Late(Duration),
+    TimedOut(Duration),
     /// The URL leads to a private network.
     #[error("{0} is not a public address; start connect with --allow-private to fetch from there")]
     Private(String),
@@ -38,10 +38,10 @@ pub enum FetchError {
     },
     /// The inline bytes cannot be decoded.
     #[error(transparent)]
-    Bytes(#[from] BadBase64),
+    Bytes(#[from] InvalidBase64),
     /// The connection broke.
     #[error("{0}")]
-    Cut(String),
+    Interrupted(String),
     /// The file cannot be written.
     #[error("it cannot be written: {0}")]
     Write(#[from] io::Error),
@@ -58,13 +58,13 @@ impl From<OutboundError> for FetchError {
 
 impl From<BodyError> for FetchError {
     fn from(error: BodyError) -> Self {
-        Self::Cut(error.to_string())
+        Self::Interrupted(error.to_string())
     }
 }
 
 /// HTTP clients for fetching files.
 #[derive(Debug, Clone)]
-pub(super) struct Source {
+pub(super) struct FileFetcher {
     /// Client for callers' URLs: restricted to public addresses, and without a proxy, which would resolve
     /// names beyond these checks.
     judged: Outbound,
@@ -72,13 +72,13 @@ pub(super) struct Source {
     /// addresses, uses the proxy in the environment.
     of_hub: Client,
     plain: Client,
-    hub: Address,
+    hub: HubAddress,
     hub_origin: String,
     allow_private: bool,
 }
 
-impl Source {
-    pub(super) fn new(hub: &Address, allow_private: bool) -> Result<Self, FetchError> {
+impl FileFetcher {
+    pub(super) fn new(hub: &HubAddress, allow_private: bool) -> Result<Self, FetchError> {
         let judged = Outbound::new(&OutboundRules::default())?;
         let hub_origin = http_url(hub.base()).map(|url| origin_of(&url))?;
         let tls = hub.trust().client_config();
@@ -99,12 +99,12 @@ impl Source {
     }
 
     /// Returns a source for a hub at a new address.
-    pub(super) fn at(&self, hub: &Address) -> Result<Self, FetchError> {
+    pub(super) fn at(&self, hub: &HubAddress) -> Result<Self, FetchError> {
         Self::new(hub, self.allow_private)
     }
 
     /// Opens a URL for reading.
-    pub(super) async fn open(&self, uri: &str) -> Result<Body, FetchError> {
+    pub(super) async fn open(&self, uri: &str) -> Result<FetchedBody, FetchError> {
         let url = http_url(uri)?;
         let origin = origin_of(&url);
         let is_of_hub = origin == self.hub_origin;
@@ -115,14 +115,14 @@ impl Source {
             let client = if is_of_hub { &self.of_hub } else { &self.plain };
             let sent = client.get(url).send().await;
             let response = sent.map_err(|error| unreachable(&origin, &error))?;
-            (response.status(), Body::Plain(response))
+            (response.status(), FetchedBody::Plain(response))
         } else {
             let (headers, head) = (HeaderMap::new(), Some(TIMEOUT));
             let opened = self
                 .judged
                 .open(Method::GET, uri, headers, Bytes::new(), head);
             let opened = opened.await?;
-            (opened.status(), Body::Judged(opened))
+            (opened.status(), FetchedBody::Judged(opened))
         };
         if status != StatusCode::OK {
             return Err(FetchError::Refused { origin, status });
@@ -141,20 +141,19 @@ fn client(builder: ClientBuilder) -> Result<Client, FetchError> {
 
 /// A file being fetched.
 #[derive(Debug)]
-pub(super) enum Body {
-    Judged(Opened),
+pub(super) enum FetchedBody {
+    Judged(StreamedResponse),
     Plain(Response),
 }
 
-impl Body {
+impl FetchedBody {
     /// Waits for the next bytes; `None` at the end.
     pub(super) async fn next(&mut self) -> Result<Option<Bytes>, FetchError> {
         match self {
             Self::Judged(opened) => Ok(opened.next().await?),
-            Self::Plain(response) => response
-                .chunk()
-                .await
-                .map_err(|error| FetchError::Cut(format!("it broke off: {}", deepest(&error)))),
+            Self::Plain(response) => response.chunk().await.map_err(|error| {
+                FetchError::Interrupted(format!("it broke off: {}", deepest(&error)))
+            }),
         }
     }
 }

@@ -9,7 +9,7 @@ mod translate;
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use std::sync::Arc;
 
-use jackfield_a2a::{Auth, RemoteSpec, Remotes, Source};
+use jackfield_a2a::{Auth, RemoteSpec, Remotes, SecretLocation};
 use jackfield_core::{
     call::Reply,
     hub::{Hub, Request},
@@ -22,17 +22,19 @@ use jackfield_kit::{
     tasks::Tasks,
 };
 use jackfield_model::{AgentId, Ask, Event, SessionId};
-use jackfield_sdk::Failure;
+use jackfield_sdk::AgentFailure;
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
 use super::web;
-use crate::{Driver, Introduction, Said, Turn, Voice, Working, process::CRASHED};
+use crate::{
+    Driver, DriverFuture, DriverOutput, OutputItem, SelfDescription, Turn, process::CRASHED,
+};
 
 /// Agent id of the server on the internal hub, and the protocol name of calls there.
 const NAME: &str = "a2a";
 
-/// Settings of the [`A2a`] driver.
+/// Settings of the [`A2aDriver`] driver.
 #[derive(Debug, Clone, Default)]
 pub struct A2aSettings {
     /// URL of the server's card, or the base URL of the card.
@@ -45,31 +47,31 @@ pub struct A2aSettings {
 
 /// [`Driver`] for an A2A server.
 #[derive(Debug)]
-pub struct A2a {
+pub struct A2aDriver {
     settings: A2aSettings,
     id: AgentId,
-    dialling: OnceCell<Dialling>,
-    introduction: Mutex<Introduction>,
+    dialling: OnceCell<InternalHub>,
+    introduction: Mutex<SelfDescription>,
 }
 
 /// The internal hub, and the server on it.
 #[derive(Debug)]
-struct Dialling {
+struct InternalHub {
     hub: Hub,
     remotes: Remotes,
     tasks: Tasks,
 }
 
-impl Drop for Dialling {
+impl Drop for InternalHub {
     fn drop(&mut self) {
         self.tasks.stop_token().cancel();
     }
 }
 
-impl A2a {
+impl A2aDriver {
     /// Creates a driver. Sends no request yet.
-    pub fn new(settings: A2aSettings) -> Result<Self, Failure> {
-        web::typed(&settings.url)?;
+    pub fn new(settings: A2aSettings) -> Result<Self, AgentFailure> {
+        web::parse_url(&settings.url)?;
         let id = AgentId::parse(NAME).map_err(internal)?;
         Ok(Self {
             settings,
@@ -79,11 +81,11 @@ impl A2a {
         })
     }
 
-    async fn dialling(&self) -> Result<&Dialling, Failure> {
+    async fn dialling(&self) -> Result<&InternalHub, AgentFailure> {
         self.dialling.get_or_try_init(|| self.start()).await
     }
 
-    async fn start(&self) -> Result<Dialling, Failure> {
+    async fn start(&self) -> Result<InternalHub, AgentFailure> {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
         let hub = Hub::open(store.clone(), Limits::default()).await;
         let hub = hub.map_err(internal)?;
@@ -96,7 +98,7 @@ impl A2a {
         let spec = RemoteSpec {
             url: self.settings.url.clone(),
             auth: Auth {
-                bearer: self.settings.key_env.clone().map(Source::Env),
+                bearer: self.settings.key_env.clone().map(SecretLocation::Env),
                 ..Auth::default()
             },
             timeout: None,
@@ -105,8 +107,8 @@ impl A2a {
         let servers = vec![(self.id.clone(), spec)];
         let remotes = Remotes::start(hub.clone(), store, outbound, tasks.clone(), servers).await;
         let remotes =
-            remotes.map_err(|error| Failure::new("invalid_message", error.to_string()))?;
-        Ok(Dialling {
+            remotes.map_err(|error| AgentFailure::new("invalid_message", error.to_string()))?;
+        Ok(InternalHub {
             hub,
             remotes,
             tasks,
@@ -114,9 +116,9 @@ impl A2a {
     }
 
     /// Waits for the result of dialling the server.
-    async fn tried(&self) -> Result<(), Failure> {
+    async fn wait_dialled(&self) -> Result<(), AgentFailure> {
         let dialling = self.dialling().await?;
-        match dialling.remotes.tried(&self.id).await {
+        match dialling.remotes.wait_until_tried(&self.id).await {
             Ok(profile) => {
                 *self.introduction.lock() = translate::introduction(&profile);
                 Ok(())
@@ -126,18 +128,18 @@ impl A2a {
                     "the A2A server cannot be called: {}; start it, or mend the URL",
                     failure.text
                 );
-                Err(Failure::new(CRASHED, text))
+                Err(AgentFailure::new(CRASHED, text))
             }
         }
     }
 
-    async fn turn(&self, turn: Turn, voice: &Voice) -> Result<(), Failure> {
-        self.tried().await?;
+    async fn turn(&self, turn: Turn, voice: &DriverOutput) -> Result<(), AgentFailure> {
+        self.wait_dialled().await?;
         let dialling = self.dialling().await?;
         let session = SessionId::parse(&turn.message.session).ok();
         if let (Some(session), Some(context)) = (&session, &turn.native_session) {
             let remotes = &dialling.remotes;
-            remotes.know_context(&self.id, session, context.clone());
+            remotes.set_context(&self.id, session, context.clone());
         }
         let message = translate::message(&turn.message);
         let mut request = Request::new(Principal::local(), NAME, self.id.clone(), message);
@@ -161,14 +163,15 @@ impl A2a {
             match reply {
                 Some(Reply::Event(Event::Chunk(chunk))) => {
                     let said = translate::said(chunk);
-                    has_words |= matches!(said, Said::Text(_));
-                    voice.say(said).await?;
+                    has_words |= matches!(said, OutputItem::Text(_));
+                    voice.send(said).await?;
                 }
                 Some(Reply::Event(Event::Artifact(artifact))) => {
                     let made = voice.reply().artifact(translate::artifact(artifact));
-                    made.await.map_err(|error| translate::unsaid(&error))?;
+                    made.await
+                        .map_err(|error| translate::reply_failure(&error))?;
                 }
-                Some(Reply::Event(Event::Ask(ask))) => asked.push(put(ask, voice)),
+                Some(Reply::Event(Event::Ask(ask))) => asked.push(ask_question(ask, voice)),
                 Some(Reply::End(end)) => break end,
                 None => break jackfield_model::End::Cancelled,
             }
@@ -176,45 +179,48 @@ impl A2a {
         if let Some(session) = &session
             && let Some(context) = dialling.remotes.context(&self.id, session)
         {
-            voice.say(Said::Session(context)).await?;
+            voice.send(OutputItem::Session(context)).await?;
         }
         translate::finish(end, has_words, voice.reply()).await
     }
 }
 
 /// Asks a question of the server, to the caller or the owner.
-async fn put(ask: Ask, voice: &Voice) -> Result<(String, jackfield_model::Answer), Failure> {
+async fn ask_question(
+    ask: Ask,
+    voice: &DriverOutput,
+) -> Result<(String, jackfield_model::Answer), AgentFailure> {
     let id = ask.id.clone();
     let answer = match translate::question(ask) {
-        translate::Asked::Caller(question) => {
+        translate::RoutedQuestion::Caller(question) => {
             let answer = voice.reply().ask(question).await;
-            translate::answer(answer.map_err(|error| translate::unsaid(&error))?)
+            translate::answer(answer.map_err(|error| translate::reply_failure(&error))?)
         }
-        translate::Asked::Owner { tool, arguments } => {
+        translate::RoutedQuestion::Owner { tool, arguments } => {
             translate::decision(voice.approve(&tool, arguments).await?)
         }
     };
     Ok((id, answer))
 }
 
-fn internal(error: impl std::fmt::Display) -> Failure {
-    Failure::new("internal_error", error.to_string())
+fn internal(error: impl std::fmt::Display) -> AgentFailure {
+    AgentFailure::new("internal_error", error.to_string())
 }
 
-impl Driver for A2a {
+impl Driver for A2aDriver {
     fn kind(&self) -> &'static str {
         NAME
     }
 
-    fn check(&self) -> Working<'_> {
-        Box::pin(self.tried())
+    fn check(&self) -> DriverFuture<'_> {
+        Box::pin(self.wait_dialled())
     }
 
-    fn introduction(&self) -> Introduction {
+    fn self_description(&self) -> SelfDescription {
         self.introduction.lock().clone()
     }
 
-    fn work(&self, turn: Turn, voice: Voice) -> Working<'_> {
+    fn work(&self, turn: Turn, voice: DriverOutput) -> DriverFuture<'_> {
         Box::pin(async move { self.turn(turn, &voice).await })
     }
 }

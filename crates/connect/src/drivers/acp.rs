@@ -12,7 +12,7 @@
 //! - `calls.rs` the current call of each conversation; `prompt.rs` a turn as a prompt; `updates.rs` output of
 //!   the agent; `permission.rs` approval of tools
 
-mod calls;
+mod call_files;
 mod connection;
 mod inbox;
 mod permission;
@@ -23,21 +23,22 @@ mod updates;
 use std::{sync::Arc, time::Duration};
 
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
-use jackfield_sdk::Failure;
+use jackfield_sdk::AgentFailure;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::{sync::Mutex as AsyncMutex, time::timeout};
 
 use self::{
-    calls::Calls,
-    connection::{Coming, Connection, Prompting, Trouble},
-    inbox::Item,
-    prompt::Abilities,
-    rpc::RpcError,
-    updates::{Ending, Hearing},
+    call_files::CallFiles,
+    connection::{AcpConnection, ActivePrompt, PromptEvent, RequestError},
+    inbox::SessionItem,
+    prompt::AcpCapabilities,
+    rpc::AcpError,
+    updates::{PromptOutcome, UpdateReader},
 };
 use crate::{
-    Driver, Introduction, Process, Reaper, Said, Spec, Turn, Voice, Working, process::CRASHED,
+    ChildProcess, CommandSpec, Driver, DriverFuture, DriverOutput, OutputItem, Reaper,
+    SelfDescription, Turn, process::CRASHED,
 };
 
 /// Protocol version.
@@ -51,30 +52,30 @@ const OPENING: Duration = Duration::from_secs(120);
 #[derive(Debug)]
 pub struct Acp {
     /// The command, with its working folder.
-    spec: Spec,
+    spec: CommandSpec,
     is_trusted: bool,
     reaper: Reaper,
-    running: AsyncMutex<Option<Arc<Running>>>,
-    introduction: Mutex<Introduction>,
-    calls: Calls,
+    running: AsyncMutex<Option<Arc<RunningAgent>>>,
+    introduction: Mutex<SelfDescription>,
+    calls: CallFiles,
 }
 
 #[derive(Debug)]
-struct Running {
-    connection: Connection,
-    abilities: Abilities,
+struct RunningAgent {
+    connection: AcpConnection,
+    abilities: AcpCapabilities,
 }
 
 impl Acp {
     /// Creates a driver for a command. Only a trusted agent may get permissions beyond a single use.
-    pub fn new(spec: Spec, is_trusted: bool, reaper: Reaper) -> Self {
+    pub fn new(spec: CommandSpec, is_trusted: bool, reaper: Reaper) -> Self {
         Self {
             spec,
             is_trusted,
             reaper,
             running: AsyncMutex::default(),
             introduction: Mutex::default(),
-            calls: Calls::default(),
+            calls: CallFiles::default(),
         }
     }
 
@@ -82,8 +83,8 @@ impl Acp {
         &self.spec.program
     }
 
-    /// Returns the running agent; starts a [`Process`] if necessary.
-    async fn running(&self) -> Result<Arc<Running>, Failure> {
+    /// Returns the running agent; starts a [`ChildProcess`] if necessary.
+    async fn running(&self) -> Result<Arc<RunningAgent>, AgentFailure> {
         let mut running = self.running.lock().await;
         if let Some(running) = running.as_ref().filter(|it| !it.connection.is_over()) {
             return Ok(running.clone());
@@ -95,10 +96,10 @@ impl Acp {
         Ok(started)
     }
 
-    async fn start(&self) -> Result<Running, Failure> {
+    async fn start(&self) -> Result<RunningAgent, AgentFailure> {
         self.spec.find()?;
         let name = self.name();
-        let connection = Connection::new(Process::start(&self.spec, &self.reaper)?, name);
+        let connection = AcpConnection::new(ChildProcess::start(&self.spec, &self.reaper)?, name);
         let params = json!({
             "protocolVersion": VERSION,
             "clientCapabilities": {"fs": {"readTextFile": false, "writeTextFile": false}, "terminal": false},
@@ -108,7 +109,7 @@ impl Acp {
         let answer = answer
             .map_err(|_| {
                 let text = format!("{name} does not answer; does it speak ACP on stdio?");
-                Failure::new(CRASHED, text)
+                AgentFailure::new(CRASHED, text)
             })?
             .map_err(|trouble| self.failure(trouble))?;
         let version = answer["protocolVersion"].as_u64();
@@ -116,16 +117,16 @@ impl Acp {
             let theirs = version.map_or("none".to_owned(), |version| version.to_string());
             let text =
                 format!("{name} speaks version {theirs} of ACP, and {VERSION} is spoken here");
-            return Err(Failure::new(CRASHED, text));
+            return Err(AgentFailure::new(CRASHED, text));
         }
         *self.introduction.lock() = introduction(&answer);
-        Ok(Running {
+        Ok(RunningAgent {
             connection,
-            abilities: Abilities::read(&answer),
+            abilities: AcpCapabilities::read(&answer),
         })
     }
 
-    async fn turn(&self, mut turn: Turn, voice: &Voice) -> Result<(), Failure> {
+    async fn turn(&self, mut turn: Turn, voice: &DriverOutput) -> Result<(), AgentFailure> {
         self.calls.note(&mut turn);
         let running = self.running().await?;
         let session = self.session(&running, &turn, voice).await?;
@@ -135,15 +136,15 @@ impl Acp {
         let answer = self.converse(prompting, voice).await?;
         let (said, ending) = updates::ending(&answer);
         for said in said {
-            voice.say(said).await?;
+            voice.send(said).await?;
         }
         match ending {
-            Ending::Done => {}
+            PromptOutcome::Done => {}
             // The agent's text is the reason.
-            Ending::Refused => voice.reply().rejected(),
-            Ending::Stopped => {
+            PromptOutcome::Refused => voice.reply().rejected(),
+            PromptOutcome::Stopped => {
                 let text = "the agent was stopped before it had finished";
-                return Err(Failure::new("agent_stopped", text));
+                return Err(AgentFailure::new("agent_stopped", text));
             }
         }
         Ok(())
@@ -152,37 +153,42 @@ impl Acp {
     /// Returns the agent's id of the turn's conversation, opened or resumed if necessary.
     async fn session(
         &self,
-        running: &Running,
+        running: &RunningAgent,
         turn: &Turn,
-        voice: &Voice,
-    ) -> Result<String, Failure> {
+        voice: &DriverOutput,
+    ) -> Result<String, AgentFailure> {
         let connection = &running.connection;
         if let Some(native) = &turn.native_session {
-            if connection.knows(native) {
+            if connection.is_open(native) {
                 return Ok(native.clone());
             }
-            if self.take_up(running, turn, native).await? {
-                connection.learn(native);
+            if self.resume(running, turn, native).await? {
+                connection.mark_open(native);
                 return Ok(native.clone());
             }
             let text = "the agent does not remember this conversation; a new one begins";
-            voice.say(Said::Status(text.to_owned())).await?;
+            voice.send(OutputItem::Status(text.to_owned())).await?;
         }
         let params = json!({"cwd": turn.dir, "mcpServers": prompt::servers(turn.mcp.as_ref())});
         let answer = self.open(connection, "session/new", &params).await?;
         let answer = answer.map_err(|error| self.refused(&error))?;
         let Some(native) = answer["sessionId"].as_str() else {
             let text = format!("{} opened a conversation and gave it no id", self.name());
-            return Err(Failure::new(CRASHED, text));
+            return Err(AgentFailure::new(CRASHED, text));
         };
-        connection.learn(native);
-        voice.say(Said::Session(native.to_owned())).await?;
+        connection.mark_open(native);
+        voice.send(OutputItem::Session(native.to_owned())).await?;
         Ok(native.to_owned())
     }
 
     /// Resumes a conversation of an earlier process. Returns `false` if the agent cannot.
-    async fn take_up(&self, running: &Running, turn: &Turn, native: &str) -> Result<bool, Failure> {
-        let Abilities { resumes, loads, .. } = running.abilities;
+    async fn resume(
+        &self,
+        running: &RunningAgent,
+        turn: &Turn,
+        native: &str,
+    ) -> Result<bool, AgentFailure> {
+        let AcpCapabilities { resumes, loads, .. } = running.abilities;
         let method = match (resumes, loads) {
             (true, _) => "session/resume",
             (false, true) => "session/load",
@@ -199,50 +205,56 @@ impl Acp {
 
     async fn open(
         &self,
-        connection: &Connection,
+        connection: &AcpConnection,
         method: &str,
         params: &Value,
-    ) -> Result<Result<Value, RpcError>, Failure> {
+    ) -> Result<Result<Value, AcpError>, AgentFailure> {
         match timeout(OPENING, connection.request(method, params)).await {
             Ok(Ok(answer)) => Ok(Ok(answer)),
-            Ok(Err(Trouble::Refused(error))) => Ok(Err(error)),
-            Ok(Err(Trouble::Gone(failure))) => Err(failure),
+            Ok(Err(RequestError::Refused(error))) => Ok(Err(error)),
+            Ok(Err(RequestError::Gone(failure))) => Err(failure),
             Err(_) => {
                 let text = format!("{} did not open a conversation in time", self.name());
-                Err(Failure::new("timeout", text))
+                Err(AgentFailure::new("timeout", text))
             }
         }
     }
 
     /// Streams the agent's output until the prompt returns. Several permission requests may be open at once.
-    async fn converse(&self, mut prompting: Prompting, voice: &Voice) -> Result<Value, Failure> {
-        let mut hearing = Hearing::default();
+    async fn converse(
+        &self,
+        mut prompting: ActivePrompt,
+        voice: &DriverOutput,
+    ) -> Result<Value, AgentFailure> {
+        let mut hearing = UpdateReader::default();
         let mut deciding = FuturesUnordered::new();
         loop {
             let coming = tokio::select! {
                 coming = prompting.next() => coming,
                 Some((id, params, decided)) = deciding.next() => {
-                    let decision: crate::Decision = decided?;
+                    let decision: crate::OwnerDecision = decided?;
                     let answer = permission::answer(&params, decision.approved, self.is_trusted);
                     if let Some(note) = answer.note {
-                        voice.say(Said::Status(note.to_owned())).await?;
+                        voice.send(OutputItem::Status(note.to_owned())).await?;
                     }
                     prompting.permit(&id, &answer.result).await;
                     continue;
                 }
             };
             match coming {
-                Coming::Item(Item::Update(update)) => {
-                    for said in hearing.hear(&update) {
-                        voice.say(said).await?;
+                PromptEvent::Item(SessionItem::Update(update)) => {
+                    for said in hearing.read_update(&update) {
+                        voice.send(said).await?;
                     }
                 }
-                Coming::Item(Item::Permission { id, params }) => deciding.push(async move {
-                    let (tool, arguments) = permission::question(&params);
-                    let decided = voice.approve(&tool, arguments).await;
-                    (id, params, decided)
-                }),
-                Coming::End => break,
+                PromptEvent::Item(SessionItem::Permission { id, params }) => {
+                    deciding.push(async move {
+                        let (tool, arguments) = permission::question(&params);
+                        let decided = voice.approve(&tool, arguments).await;
+                        (id, params, decided)
+                    })
+                }
+                PromptEvent::End => break,
             }
         }
         if hearing.skipped > 0 {
@@ -255,14 +267,14 @@ impl Acp {
         answer.map_err(|trouble| self.failure(trouble))
     }
 
-    fn failure(&self, trouble: Trouble) -> Failure {
+    fn failure(&self, trouble: RequestError) -> AgentFailure {
         match trouble {
-            Trouble::Refused(error) => self.refused(&error),
-            Trouble::Gone(failure) => failure,
+            RequestError::Refused(error) => self.refused(&error),
+            RequestError::Gone(failure) => failure,
         }
     }
 
-    fn refused(&self, error: &RpcError) -> Failure {
+    fn refused(&self, error: &AcpError) -> AgentFailure {
         if error.wants_sign_in() {
             let text = format!(
                 "the agent wants somebody to sign in ({}); run {} by itself once and sign in, \
@@ -270,9 +282,9 @@ impl Acp {
                 error.text(),
                 self.name()
             );
-            return Failure::new("agent_sign_in", text);
+            return AgentFailure::new("agent_sign_in", text);
         }
-        Failure::new("agent_error", error.text())
+        AgentFailure::new("agent_error", error.text())
     }
 }
 
@@ -281,26 +293,26 @@ impl Driver for Acp {
         "acp"
     }
 
-    fn check(&self) -> Working<'_> {
+    fn check(&self) -> DriverFuture<'_> {
         Box::pin(async { self.running().await.map(drop) })
     }
 
-    fn introduction(&self) -> Introduction {
+    fn self_description(&self) -> SelfDescription {
         self.introduction.lock().clone()
     }
 
-    fn work(&self, turn: Turn, voice: Voice) -> Working<'_> {
+    fn work(&self, turn: Turn, voice: DriverOutput) -> DriverFuture<'_> {
         Box::pin(async move { self.turn(turn, &voice).await })
     }
 }
 
-fn introduction(answer: &Value) -> Introduction {
+fn introduction(answer: &Value) -> SelfDescription {
     let info = &answer["agentInfo"];
     let names = [&info["title"], &info["name"]];
     let name = names.into_iter().find_map(Value::as_str);
-    Introduction {
+    SelfDescription {
         name: name.map(str::to_owned),
         version: info["version"].as_str().map(str::to_owned),
-        ..Introduction::default()
+        ..SelfDescription::default()
     }
 }

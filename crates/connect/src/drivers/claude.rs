@@ -8,16 +8,17 @@ mod mcp;
 use std::{future::pending, pin::Pin, time::Duration};
 
 use futures_util::{FutureExt as _, StreamExt as _, stream::FuturesUnordered};
-use jackfield_sdk::Failure;
+use jackfield_sdk::AgentFailure;
 use serde_json::{Value, json};
 use tokio::{process::ChildStdout, time};
 use tokio_util::sync::CancellationToken;
 
-use self::lines::{Heard, Permission, Reader};
+use self::lines::{ClaudeEvent, ClaudeReader, PermissionRequest};
 use crate::{
-    Driver, Line, Lines, Output, Process, Reaper, Said, Spec, Turn, Voice, Working,
-    inlet::Inlet,
+    ChildProcess, CommandSpec, Driver, DriverFuture, DriverOutput, LineReader, OutputItem,
+    OutputLine, ProcessOutput, Reaper, Turn,
     process::{CRASHED, too_long},
+    stdin_writer::StdinWriter,
 };
 
 /// Fixed arguments. The last four make the program read messages from standard input and send permission
@@ -44,7 +45,7 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct Claude {
     /// The command, with the operator's further arguments; each turn sets the working folder.
-    spec: Spec,
+    spec: CommandSpec,
     is_trusted: bool,
     reaper: Reaper,
 }
@@ -57,12 +58,13 @@ enum Attempt {
 }
 
 /// Future of a response to a permission request; `None` if the request was withdrawn.
-type Deciding<'a> = Pin<Box<dyn Future<Output = Result<Option<Value>, Failure>> + Send + 'a>>;
+type PermissionFuture<'a> =
+    Pin<Box<dyn Future<Output = Result<Option<Value>, AgentFailure>> + Send + 'a>>;
 
 impl Claude {
     /// Creates a driver for a command, with the operator's further arguments. Only a trusted agent runs
     /// without permission requests.
-    pub fn new(spec: Spec, is_trusted: bool, reaper: Reaper) -> Self {
+    pub fn new(spec: CommandSpec, is_trusted: bool, reaper: Reaper) -> Self {
         Self {
             spec,
             is_trusted,
@@ -77,7 +79,12 @@ impl Claude {
         })
     }
 
-    fn spec_for(&self, turn: &Turn, resume: Option<&str>, mcp: Option<&mcp::Config>) -> Spec {
+    fn spec_for(
+        &self,
+        turn: &Turn,
+        resume: Option<&str>,
+        mcp: Option<&mcp::McpConfigFile>,
+    ) -> CommandSpec {
         let mut args: Vec<String> = FLAGS.iter().map(|flag| (*flag).to_owned()).collect();
         if self.is_trusted {
             args.push(SKIP.to_owned());
@@ -90,7 +97,7 @@ impl Claude {
             args.extend(mcp.flags());
         }
         args.extend(self.spec.args.iter().cloned());
-        Spec {
+        CommandSpec {
             args,
             dir: turn.dir.clone(),
             env: turn.env.clone(),
@@ -98,8 +105,12 @@ impl Claude {
         }
     }
 
-    async fn run(&self, turn: Turn, voice: Voice) -> Result<(), Failure> {
-        let mcp = turn.mcp.as_ref().map(mcp::Config::write).transpose()?;
+    async fn run(&self, turn: Turn, voice: DriverOutput) -> Result<(), AgentFailure> {
+        let mcp = turn
+            .mcp
+            .as_ref()
+            .map(mcp::McpConfigFile::write)
+            .transpose()?;
         if let Some(native) = turn.native_session.as_deref() {
             match self
                 .attempt(&turn, Some(native), mcp.as_ref(), &voice)
@@ -109,13 +120,16 @@ impl Claude {
                 Attempt::Forgotten => {
                     let text =
                         "claude does not know the conversation any more; this begins a new one";
-                    voice.say(Said::Status(text.to_owned())).await?;
+                    voice.send(OutputItem::Status(text.to_owned())).await?;
                 }
             }
         }
         match self.attempt(&turn, None, mcp.as_ref(), &voice).await? {
             Attempt::Done => Ok(()),
-            Attempt::Forgotten => Err(Failure::new(CRASHED, "claude cannot begin a conversation")),
+            Attempt::Forgotten => Err(AgentFailure::new(
+                CRASHED,
+                "claude cannot begin a conversation",
+            )),
         }
     }
 
@@ -123,17 +137,17 @@ impl Claude {
         &self,
         turn: &Turn,
         resume: Option<&str>,
-        mcp: Option<&mcp::Config>,
-        voice: &Voice,
-    ) -> Result<Attempt, Failure> {
-        let mut process = Process::start(&self.spec_for(turn, resume, mcp), &self.reaper)?;
+        mcp: Option<&mcp::McpConfigFile>,
+        voice: &DriverOutput,
+    ) -> Result<Attempt, AgentFailure> {
+        let mut process = ChildProcess::start(&self.spec_for(turn, resume, mcp), &self.reaper)?;
         let (Some(stdin), Some(stdout)) = (process.stdin.take(), process.stdout.take()) else {
-            return Err(Failure::new(CRASHED, "claude cannot be spoken to"));
+            return Err(AgentFailure::new(CRASHED, "claude cannot be spoken to"));
         };
-        let mut talk = Talk {
-            inlet: Inlet::new(stdin),
-            stdout: Lines::new(stdout),
-            reader: Reader::default(),
+        let mut talk = ClaudeExchange {
+            inlet: StdinWriter::new(stdin),
+            stdout: LineReader::new(stdout),
+            reader: ClaudeReader::default(),
             deciding: FuturesUnordered::new(),
             open: Vec::new(),
             voice,
@@ -162,7 +176,7 @@ impl Claude {
                     return Ok(Attempt::Forgotten);
                 }
                 let text = format!("{}; it did not say that it was done", failure.message);
-                Err(Failure::new(failure.code, text))
+                Err(AgentFailure::new(failure.code, text))
             }
         }
     }
@@ -173,40 +187,40 @@ impl Driver for Claude {
         "claude"
     }
 
-    fn check(&self) -> Working<'_> {
+    fn check(&self) -> DriverFuture<'_> {
         Box::pin(async { self.spec.find().map(drop) })
     }
 
-    fn work(&self, turn: Turn, voice: Voice) -> Working<'_> {
+    fn work(&self, turn: Turn, voice: DriverOutput) -> DriverFuture<'_> {
         Box::pin(self.run(turn, voice))
     }
 }
 
 /// Exchange of lines with the process.
-struct Talk<'a> {
-    inlet: Inlet,
-    stdout: Lines<Output<ChildStdout>>,
-    reader: Reader,
+struct ClaudeExchange<'a> {
+    inlet: StdinWriter,
+    stdout: LineReader<ProcessOutput<ChildStdout>>,
+    reader: ClaudeReader,
     /// Undecided permission requests.
-    deciding: FuturesUnordered<Deciding<'a>>,
+    deciding: FuturesUnordered<PermissionFuture<'a>>,
     /// Cancellation token of each open request, by id.
     open: Vec<(String, CancellationToken)>,
-    voice: &'a Voice,
+    voice: &'a DriverOutput,
 }
 
-impl Talk<'_> {
+impl ClaudeExchange<'_> {
     /// Handles output until the process reports its end, or exits without a report.
-    async fn listen(&mut self) -> Result<Option<Result<(), Failure>>, Failure> {
+    async fn listen(&mut self) -> Result<Option<Result<(), AgentFailure>>, AgentFailure> {
         loop {
             tokio::select! {
                 line = self.stdout.next() => {
                     let heard = match line.map_err(|error| unreadable(&error))? {
                         None => return Ok(None),
-                        Some(Line::Text(line)) => self.reader.read(&line),
-                        Some(Line::TooLong { bytes }) => vec![Heard::Said(Said::Status(too_long(bytes)))],
+                        Some(OutputLine::Text(line)) => self.reader.read(&line),
+                        Some(OutputLine::TooLong { bytes }) => vec![ClaudeEvent::Said(OutputItem::Status(too_long(bytes)))],
                     };
                     for heard in heard {
-                        if let Some(end) = self.hear(heard).await? {
+                        if let Some(end) = self.handle_event(heard).await? {
                             return Ok(Some(end));
                         }
                     }
@@ -221,11 +235,14 @@ impl Talk<'_> {
         }
     }
 
-    async fn hear(&mut self, heard: Heard) -> Result<Option<Result<(), Failure>>, Failure> {
+    async fn handle_event(
+        &mut self,
+        heard: ClaudeEvent,
+    ) -> Result<Option<Result<(), AgentFailure>>, AgentFailure> {
         match heard {
-            Heard::Said(said) => self.voice.say(said).await?,
-            Heard::Permission(permission) => self.decide(permission),
-            Heard::Withdrawn(request) => {
+            ClaudeEvent::Said(said) => self.voice.send(said).await?,
+            ClaudeEvent::Permission(permission) => self.decide(permission),
+            ClaudeEvent::Withdrawn(request) => {
                 self.open.retain(|(open, withdrawn)| {
                     if *open == request {
                         withdrawn.cancel();
@@ -233,16 +250,16 @@ impl Talk<'_> {
                     *open != request
                 });
             }
-            Heard::Unknown { request, what } => {
+            ClaudeEvent::Unknown { request, what } => {
                 self.inlet.put(&lines::unsupported(&request, &what));
             }
-            Heard::End(end) => return Ok(Some(end)),
+            ClaudeEvent::End(end) => return Ok(Some(end)),
         }
         Ok(None)
     }
 
     /// Starts a decision while the process continues.
-    fn decide(&mut self, permission: Permission) {
+    fn decide(&mut self, permission: PermissionRequest) {
         let withdrawn = CancellationToken::new();
         self.open
             .push((permission.request.clone(), withdrawn.clone()));
@@ -258,7 +275,9 @@ impl Talk<'_> {
 }
 
 /// Waits for the next decision; forever if none is open.
-async fn decided(deciding: &mut FuturesUnordered<Deciding<'_>>) -> Result<Option<Value>, Failure> {
+async fn decided(
+    deciding: &mut FuturesUnordered<PermissionFuture<'_>>,
+) -> Result<Option<Value>, AgentFailure> {
     match deciding.next().await {
         Some(answer) => answer,
         None => pending().await,
@@ -266,7 +285,10 @@ async fn decided(deciding: &mut FuturesUnordered<Deciding<'_>>) -> Result<Option
 }
 
 /// Builds the response to a permission request.
-async fn answer(permission: Permission, voice: &Voice) -> Result<Value, Failure> {
+async fn answer(
+    permission: PermissionRequest,
+    voice: &DriverOutput,
+) -> Result<Value, AgentFailure> {
     if permission.tool == QUESTION {
         let input = ask_caller(permission.input, voice).await?;
         return Ok(lines::allow(&permission.request, &input));
@@ -283,7 +305,7 @@ async fn answer(permission: Permission, voice: &Voice) -> Result<Value, Failure>
 }
 
 /// Asks the caller the tool's questions; the answers go into the tool's input.
-async fn ask_caller(mut input: Value, voice: &Voice) -> Result<Value, Failure> {
+async fn ask_caller(mut input: Value, voice: &DriverOutput) -> Result<Value, AgentFailure> {
     let questions = input["questions"].as_array().cloned().unwrap_or_default();
     let mut answers = serde_json::Map::new();
     for question in &questions {
@@ -297,8 +319,8 @@ async fn ask_caller(mut input: Value, voice: &Voice) -> Result<Value, Failure> {
     Ok(input)
 }
 
-fn unreadable(error: &std::io::Error) -> Failure {
-    Failure::new(CRASHED, format!("claude's output cannot be read: {error}"))
+fn unreadable(error: &std::io::Error) -> AgentFailure {
+    AgentFailure::new(CRASHED, format!("claude's output cannot be read: {error}"))
 }
 
 #[cfg(test)]

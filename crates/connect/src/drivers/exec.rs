@@ -7,18 +7,19 @@
 
 pub mod lines;
 
-use jackfield_sdk::Failure;
+use jackfield_sdk::AgentFailure;
 use serde_json::Value;
 use tokio::{
     io::AsyncWriteExt as _,
     process::{ChildStdin, ChildStdout},
 };
 
-use self::lines::Spoken;
+use self::lines::CommandOutput;
 use crate::{
-    Driver, Exit, Line, Lines, Output, Pieces, Process, Reaper, Said, Spec, Turn, Voice, Working,
-    inlet::Inlet,
+    ChildProcess, CommandSpec, Driver, DriverFuture, DriverOutput, LineReader, OutputItem,
+    OutputLine, ProcessExit, ProcessOutput, Reaper, TextReader, Turn,
     process::{CRASHED, too_long},
+    stdin_writer::StdinWriter,
 };
 
 /// Placeholder for the prompt in an argument.
@@ -41,16 +42,16 @@ pub enum Format {
 #[derive(Debug)]
 pub struct Exec {
     /// The command; each turn sets the working folder.
-    spec: Spec,
+    spec: CommandSpec,
     format: Format,
     reaper: Reaper,
 }
 
 impl Exec {
     /// Creates a driver for a command.
-    pub fn new(spec: Spec, format: Format, reaper: Reaper) -> Self {
+    pub fn new(spec: CommandSpec, format: Format, reaper: Reaper) -> Self {
         Self {
-            spec: Spec {
+            spec: CommandSpec {
                 complaints: true,
                 ..spec
             },
@@ -68,10 +69,10 @@ impl Exec {
     }
 
     /// Returns the command for a turn.
-    fn spec_for(&self, turn: &Turn) -> Spec {
+    fn spec_for(&self, turn: &Turn) -> CommandSpec {
         let prompt = turn.prompt();
         let args = self.spec.args.iter();
-        Spec {
+        CommandSpec {
             args: args.map(|arg| arg.replace(PROMPT, &prompt)).collect(),
             dir: turn.dir.clone(),
             env: turn.env.clone(),
@@ -80,7 +81,7 @@ impl Exec {
     }
 
     /// Returns the standard input, which is empty if the prompt is an argument.
-    fn first_words(&self, turn: &Turn) -> String {
+    fn stdin_text(&self, turn: &Turn) -> String {
         let is_argument = self.spec.args.iter().any(|arg| arg.contains(PROMPT));
         match is_argument {
             true => String::new(),
@@ -88,32 +89,36 @@ impl Exec {
         }
     }
 
-    async fn run(&self, turn: Turn, voice: Voice) -> Result<(), Failure> {
+    async fn run(&self, turn: Turn, voice: DriverOutput) -> Result<(), AgentFailure> {
         if self.takes_options() && turn.prompt().starts_with('-') {
             let why = "a message that begins with \"-\" would be an option of the command; begin it with another character, or \
                        have the agent's owner put -- before {prompt}";
-            return Err(Failure::new("invalid_message", why));
+            return Err(AgentFailure::new("invalid_message", why));
         }
-        let mut process = Process::start(&self.spec_for(&turn), &self.reaper)?;
+        let mut process = ChildProcess::start(&self.spec_for(&turn), &self.reaper)?;
         let (Some(stdin), Some(stdout)) = (process.stdin.take(), process.stdout.take()) else {
-            return Err(Failure::new(CRASHED, "the command cannot be spoken to"));
+            return Err(AgentFailure::new(
+                CRASHED,
+                "the command cannot be spoken to",
+            ));
         };
         let exited = process.exited();
         let answer = async {
             match self.format {
                 Format::Text => {
-                    let words = self.first_words(&turn);
-                    let ((), said) = tokio::join!(tell(stdin, &words), text(stdout, &voice));
+                    let words = self.stdin_text(&turn);
+                    let ((), said) =
+                        tokio::join!(write_prompt(stdin, &words), text(stdout, &voice));
                     said
                 }
                 Format::Jsonl => {
-                    let mut inlet = Inlet::new(stdin);
+                    let mut inlet = StdinWriter::new(stdin);
                     inlet.put(&lines::message(&turn));
                     converse(inlet, stdout, exited, &voice).await
                 }
             }
         };
-        tokio::try_join!(answer, complaints(&mut process, &voice))?;
+        tokio::try_join!(answer, forward_stderr(&mut process, &voice))?;
         if process.exit().await.is_success() {
             return Ok(());
         }
@@ -154,32 +159,38 @@ impl Driver for Exec {
         "exec"
     }
 
-    fn check(&self) -> Working<'_> {
+    fn check(&self) -> DriverFuture<'_> {
         Box::pin(async { self.spec.find().map(drop) })
     }
 
-    fn work(&self, turn: Turn, voice: Voice) -> Working<'_> {
+    fn work(&self, turn: Turn, voice: DriverOutput) -> DriverFuture<'_> {
         Box::pin(self.run(turn, voice))
     }
 }
 
 /// Writes the prompt and closes the input. The command need not read all of it.
-async fn tell(mut stdin: ChildStdin, words: &str) {
+async fn write_prompt(mut stdin: ChildStdin, words: &str) {
     stdin.write_all(words.as_bytes()).await.ok();
 }
 
-async fn text(stdout: Output<ChildStdout>, voice: &Voice) -> Result<(), Failure> {
-    let mut pieces = Pieces::new(stdout);
+async fn text(
+    stdout: ProcessOutput<ChildStdout>,
+    voice: &DriverOutput,
+) -> Result<(), AgentFailure> {
+    let mut pieces = TextReader::new(stdout);
     while let Some(piece) = pieces.next().await.map_err(|error| unreadable(&error))? {
-        voice.say(Said::Text(piece)).await?;
+        voice.send(OutputItem::Text(piece)).await?;
     }
     Ok(())
 }
 
-async fn complaints(process: &mut Process, voice: &Voice) -> Result<(), Failure> {
-    while let Some(line) = process.complaint().await {
+async fn forward_stderr(
+    process: &mut ChildProcess,
+    voice: &DriverOutput,
+) -> Result<(), AgentFailure> {
+    while let Some(line) = process.next_stderr_line().await {
         if !line.trim().is_empty() {
-            voice.say(Said::Status(line)).await?;
+            voice.send(OutputItem::Status(line)).await?;
         }
     }
     Ok(())
@@ -187,12 +198,12 @@ async fn complaints(process: &mut Process, voice: &Voice) -> Result<(), Failure>
 
 /// Reads lines of JSON and writes the answers to questions in them.
 async fn converse(
-    mut inlet: Inlet,
-    stdout: Output<ChildStdout>,
-    exited: impl Future<Output = Exit>,
-    voice: &Voice,
-) -> Result<(), Failure> {
-    let mut source = Lines::new(stdout);
+    mut inlet: StdinWriter,
+    stdout: ProcessOutput<ChildStdout>,
+    exited: impl Future<Output = ProcessExit>,
+    voice: &DriverOutput,
+) -> Result<(), AgentFailure> {
+    let mut source = LineReader::new(stdout);
     let mut failed = None;
     tokio::pin!(exited);
     loop {
@@ -202,16 +213,18 @@ async fn converse(
         };
         let spoken = match line {
             None => return failed.map_or(Ok(()), Err),
-            Some(Line::Text(line)) => lines::read(&line),
-            Some(Line::TooLong { bytes }) => Spoken::Said(Said::Status(too_long(bytes))),
+            Some(OutputLine::Text(line)) => lines::read(&line),
+            Some(OutputLine::TooLong { bytes }) => {
+                CommandOutput::Said(OutputItem::Status(too_long(bytes)))
+            }
         };
         let asked = match spoken {
-            Spoken::Nothing => continue,
-            Spoken::Said(said) => {
-                voice.say(said).await?;
+            CommandOutput::Nothing => continue,
+            CommandOutput::Said(said) => {
+                voice.send(said).await?;
                 continue;
             }
-            Spoken::Failed(failure) => {
+            CommandOutput::Failed(failure) => {
                 failed.get_or_insert(failure);
                 continue;
             }
@@ -226,19 +239,21 @@ async fn converse(
 }
 
 /// Asks a command's question and returns the answer as a line.
-async fn answer(asked: Spoken, voice: &Voice) -> Result<Value, Failure> {
+async fn answer(asked: CommandOutput, voice: &DriverOutput) -> Result<Value, AgentFailure> {
     match asked {
-        Spoken::Approval { tool, arguments } => {
+        CommandOutput::Approval { tool, arguments } => {
             let decision = voice.approve(&tool, arguments).await?;
             Ok(lines::decision(&decision))
         }
-        Spoken::Ask(question) => Ok(lines::answer(&voice.ask(question).await?)),
-        Spoken::Said(_) | Spoken::Failed(_) | Spoken::Nothing => Ok(Value::Null),
+        CommandOutput::Ask(question) => Ok(lines::answer(&voice.ask(question).await?)),
+        CommandOutput::Said(_) | CommandOutput::Failed(_) | CommandOutput::Nothing => {
+            Ok(Value::Null)
+        }
     }
 }
 
-fn unreadable(error: &std::io::Error) -> Failure {
-    Failure::new(
+fn unreadable(error: &std::io::Error) -> AgentFailure {
+    AgentFailure::new(
         CRASHED,
         format!("the command's output cannot be read: {error}"),
     )

@@ -14,15 +14,17 @@
 mod answer;
 mod skill;
 
-use jackfield_sdk::{Failure, File, Skill};
-use jackfield_wire::p2p::{self, Card};
+use jackfield_sdk::{AgentFailure, File, Skill};
+use jackfield_wire::p2p::{self, PeerCard};
 use parking_lot::Mutex;
 use reqwest::{Method, StatusCode, Url, header::ACCEPT};
 use serde_json::{Value, json};
 
-use self::answer::Meaning;
-use super::web::{self, Body, Events, Key, Web};
-use crate::{Driver, Introduction, Said, Turn, Voice, Working, process::CRASHED};
+use self::answer::AnswerPart;
+use super::web::{self, BearerKey, ServerClient, ServerResponse, SseParser};
+use crate::{
+    Driver, DriverFuture, DriverOutput, OutputItem, SelfDescription, Turn, process::CRASHED,
+};
 
 /// `Accept` header, streaming types first.
 const UNDERSTOOD: &str =
@@ -45,23 +47,23 @@ pub struct HttpSettings {
 /// [`Driver`] for an agent behind HTTP.
 #[derive(Debug)]
 pub struct Http {
-    web: Web,
+    web: ServerClient,
     url: Url,
     key_env: Option<String>,
     /// The agent's card: outer `None` before the lookup, inner `None` if the agent has no card.
-    card: Mutex<Option<Option<Card>>>,
+    card: Mutex<Option<Option<PeerCard>>>,
 }
 
 impl Http {
     /// Creates a driver. Sends no request yet.
-    pub fn new(settings: HttpSettings) -> Result<Self, Failure> {
-        let url = web::typed(&settings.url)?;
-        let key = settings.key_env.as_deref().map(Key::from_env);
+    pub fn new(settings: HttpSettings) -> Result<Self, AgentFailure> {
+        let url = web::parse_url(&settings.url)?;
+        let key = settings.key_env.as_deref().map(BearerKey::from_env);
         // Users may type the URL of the card.
         let path = url.path().trim_end_matches('/');
         let path = path.strip_suffix("/card").unwrap_or(url.path());
         Ok(Self {
-            web: Web::new(&url, key.unwrap_or_default())?,
+            web: ServerClient::new(&url, key.unwrap_or_default())?,
             url: web::at(&url, path),
             key_env: settings.key_env,
             card: Mutex::default(),
@@ -69,15 +71,15 @@ impl Http {
     }
 
     /// Returns the agent's card, if any; looks it up on first use.
-    async fn card(&self) -> Result<Option<Card>, Failure> {
+    async fn card(&self) -> Result<Option<PeerCard>, AgentFailure> {
         let known = self.card.lock().clone();
         match known {
             Some(card) => Ok(card),
-            None => self.look().await,
+            None => self.fetch_card().await,
         }
     }
 
-    async fn look(&self) -> Result<Option<Card>, Failure> {
+    async fn fetch_card(&self) -> Result<Option<PeerCard>, AgentFailure> {
         let request = self.web.request(Method::GET, self.below("/card"));
         let body = self.web.send(request.timeout(web::LOOKING)).await?;
         let status = body.status();
@@ -113,14 +115,14 @@ impl Http {
         url
     }
 
-    async fn turn(&self, turn: Turn, voice: &Voice) -> Result<(), Failure> {
+    async fn turn(&self, turn: Turn, voice: &DriverOutput) -> Result<(), AgentFailure> {
         let request = match self.card().await? {
             Some(card) => {
                 let call = skill::call(&card, &turn.message)?;
                 let method = Method::from_bytes(call.method.as_bytes());
                 let method = method.map_err(|_| {
                     let text = format!("the card names a method that is none: {}", call.method);
-                    Failure::new(CRASHED, text)
+                    AgentFailure::new(CRASHED, text)
                 })?;
                 let request = self.web.request(method, self.below(&call.path));
                 match call.body {
@@ -142,7 +144,7 @@ impl Http {
         self.listen(body, voice).await
     }
 
-    async fn listen(&self, body: Body, voice: &Voice) -> Result<(), Failure> {
+    async fn listen(&self, body: ServerResponse, voice: &DriverOutput) -> Result<(), AgentFailure> {
         let media = body.media().to_owned();
         match media.as_str() {
             "text/event-stream" => self.events(body, voice).await,
@@ -156,14 +158,14 @@ impl Http {
                         "{} says that it answers in JSON, and does not",
                         self.web.origin()
                     );
-                    Failure::new(CRASHED, text)
+                    AgentFailure::new(CRASHED, text)
                 })?;
                 self.say(answer::whole(&value), voice).await
             }
             media if media.is_empty() || media.starts_with("text/") => {
                 let mut pieces = body.pieces();
                 while let Some(piece) = pieces.next().await? {
-                    voice.say(Said::Text(piece)).await?;
+                    voice.send(OutputItem::Text(piece)).await?;
                 }
                 Ok(())
             }
@@ -174,14 +176,14 @@ impl Http {
                     media.rsplit('/').next().unwrap_or("bin")
                 ));
                 let attached = voice.reply().attach(file).await;
-                attached.map_err(|error| Failure::new("internal_error", error.to_string()))
+                attached.map_err(|error| AgentFailure::new("internal_error", error.to_string()))
             }
         }
     }
 
-    async fn events(&self, body: Body, voice: &Voice) -> Result<(), Failure> {
+    async fn events(&self, body: ServerResponse, voice: &DriverOutput) -> Result<(), AgentFailure> {
         let mut lines = body.lines();
-        let mut events = Events::default();
+        let mut events = SseParser::default();
         while let Some(line) = lines.next().await? {
             if let Some(event) = events.line(&line) {
                 if event.data.trim() == "[DONE]" {
@@ -200,7 +202,11 @@ impl Http {
         }
     }
 
-    async fn json_lines(&self, body: Body, voice: &Voice) -> Result<(), Failure> {
+    async fn json_lines(
+        &self,
+        body: ServerResponse,
+        voice: &DriverOutput,
+    ) -> Result<(), AgentFailure> {
         let mut lines = body.lines();
         while let Some(line) = lines.next().await? {
             if !line.trim().is_empty() {
@@ -210,18 +216,18 @@ impl Http {
         Ok(())
     }
 
-    async fn say(&self, meaning: Meaning, voice: &Voice) -> Result<(), Failure> {
+    async fn say(&self, meaning: AnswerPart, voice: &DriverOutput) -> Result<(), AgentFailure> {
         match meaning {
-            Meaning::Said(said) => voice.say(said).await,
-            Meaning::Nothing => Ok(()),
-            Meaning::Failed(failure) => {
+            AnswerPart::Said(said) => voice.send(said).await,
+            AnswerPart::Nothing => Ok(()),
+            AnswerPart::Failed(failure) => {
                 let text = self.web.complaint(&failure.message);
-                Err(Failure::new(failure.code, text))
+                Err(AgentFailure::new(failure.code, text))
             }
         }
     }
 
-    fn refused(&self, status: StatusCode, text: &str) -> Failure {
+    fn refused(&self, status: StatusCode, text: &str) -> AgentFailure {
         let origin = self.web.origin();
         let said = self.web.complaint(&answer::complaint(text));
         let shown = web::status_text(status);
@@ -232,28 +238,28 @@ impl Http {
                     None => "name the variable with its token by --key-env".to_owned(),
                 };
                 let text = format!("{origin} does not let us in ({shown}); {next}");
-                Failure::new("agent_unauthorized", text)
+                AgentFailure::new("agent_unauthorized", text)
             }
             StatusCode::TOO_MANY_REQUESTS => {
                 let text = format!("{origin} has too much to do: {said}; try again later");
-                Failure::new("agent_busy", text)
+                AgentFailure::new("agent_busy", text)
             }
             StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => {
                 let text = format!(
                     "{origin} answers {shown}; give the URL that takes messages by POST, or one with a card below it"
                 );
-                Failure::new(CRASHED, text)
+                AgentFailure::new(CRASHED, text)
             }
             StatusCode::GATEWAY_TIMEOUT => {
-                Failure::new("timeout", format!("{origin} answers {shown}: {said}"))
+                AgentFailure::new("timeout", format!("{origin} answers {shown}: {said}"))
             }
             status if status.is_redirection() => {
                 let text = format!(
                     "{origin} answers {shown} and leads elsewhere, which is not followed; give the URL where the agent is"
                 );
-                Failure::new(CRASHED, text)
+                AgentFailure::new(CRASHED, text)
             }
-            _ => Failure::new("agent_error", format!("{origin} answers {shown}: {said}")),
+            _ => AgentFailure::new("agent_error", format!("{origin} answers {shown}: {said}")),
         }
     }
 }
@@ -278,16 +284,16 @@ fn message(turn: &Turn) -> Value {
     body
 }
 
-fn introduction(card: &Card) -> Introduction {
+fn introduction(card: &PeerCard) -> SelfDescription {
     let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-    let skill = |skill: &p2p::Skill| {
+    let skill = |skill: &p2p::PeerSkill| {
         let announced = Skill::new(&skill.id).name(&skill.name);
         match text(&skill.description) {
             Some(description) => announced.description(description),
             None => announced,
         }
     };
-    Introduction {
+    SelfDescription {
         name: text(&card.name),
         description: text(&card.description),
         version: text(&card.version),
@@ -300,16 +306,16 @@ impl Driver for Http {
         "http"
     }
 
-    fn check(&self) -> Working<'_> {
-        Box::pin(async { self.look().await.map(drop) })
+    fn check(&self) -> DriverFuture<'_> {
+        Box::pin(async { self.fetch_card().await.map(drop) })
     }
 
-    fn introduction(&self) -> Introduction {
+    fn self_description(&self) -> SelfDescription {
         let card = self.card.lock().clone().flatten();
         card.as_ref().map(introduction).unwrap_or_default()
     }
 
-    fn work(&self, turn: Turn, voice: Voice) -> Working<'_> {
+    fn work(&self, turn: Turn, voice: DriverOutput) -> DriverFuture<'_> {
         Box::pin(async move { self.turn(turn, &voice).await })
     }
 }

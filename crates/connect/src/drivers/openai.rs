@@ -6,24 +6,26 @@
 //! - `stream.rs` parses responses, `request.rs` builds requests, `history.rs` stores conversations
 //! - `place.rs` finds the API below the URL that was typed
 
+mod base_url;
 mod history;
-mod place;
 mod request;
 mod stream;
 
 use std::path::PathBuf;
 
-use jackfield_sdk::Failure;
+use jackfield_sdk::AgentFailure;
 use parking_lot::Mutex;
 use reqwest::{Method, StatusCode};
 
 use self::{
-    history::{Histories, Saying},
-    place::Place,
-    stream::Hearing,
+    base_url::BaseUrlCandidates,
+    history::{Histories, HistoryMessage},
+    stream::CompletionReader,
 };
-use super::web::{self, Body, Events, Key, Web};
-use crate::{Driver, Introduction, Said, Turn, Voice, Working, process::CRASHED};
+use super::web::{self, BearerKey, ServerClient, ServerResponse, SseParser};
+use crate::{
+    Driver, DriverFuture, DriverOutput, OutputItem, SelfDescription, Turn, process::CRASHED,
+};
 
 /// Longest list of models, and longest error body, in bytes.
 const LONGEST_LIST: usize = 4 << 20;
@@ -50,30 +52,30 @@ pub struct OpenAiSettings {
 /// [`Driver`] for a server with chat completions.
 #[derive(Debug)]
 pub struct OpenAi {
-    web: Web,
-    place: Place,
+    web: ServerClient,
+    place: BaseUrlCandidates,
     key_env: String,
     system: Option<String>,
     histories: Histories,
     wanted: Option<String>,
     /// Base URL and model, once looked up.
-    found: Mutex<Option<Found>>,
+    found: Mutex<Option<ModelEndpoint>>,
 }
 
 #[derive(Debug, Clone)]
-struct Found {
+struct ModelEndpoint {
     base: reqwest::Url,
     model: String,
 }
 
 impl OpenAi {
     /// Creates a driver. Sends no request yet.
-    pub fn new(settings: OpenAiSettings) -> Result<Self, Failure> {
-        let url = web::typed(&settings.url)?;
+    pub fn new(settings: OpenAiSettings) -> Result<Self, AgentFailure> {
+        let url = web::parse_url(&settings.url)?;
         let key_env = settings.key_env.unwrap_or_else(|| KEY.to_owned());
         Ok(Self {
-            web: Web::new(&url, Key::from_env(&key_env))?,
-            place: Place::new(&url),
+            web: ServerClient::new(&url, BearerKey::from_env(&key_env))?,
+            place: BaseUrlCandidates::new(&url),
             key_env,
             system: settings.system.filter(|system| !system.trim().is_empty()),
             histories: Histories::new(settings.histories),
@@ -83,19 +85,21 @@ impl OpenAi {
     }
 
     /// Returns base URL and model; looks them up on first use.
-    async fn found(&self) -> Result<Found, Failure> {
+    async fn endpoint(&self) -> Result<ModelEndpoint, AgentFailure> {
         let found = self.found.lock().clone();
         match found {
             Some(found) => Ok(found),
-            None => self.look().await,
+            None => self.discover().await,
         }
     }
 
     /// Finds the list of models, and thereby the base URL.
-    async fn look(&self) -> Result<Found, Failure> {
+    async fn discover(&self) -> Result<ModelEndpoint, AgentFailure> {
         let mut complaint = None;
         for base in self.place.bases() {
-            let request = self.web.request(Method::GET, place::below(base, "models"));
+            let request = self
+                .web
+                .request(Method::GET, base_url::below(base, "models"));
             let body = self.web.send(request.timeout(web::LOOKING)).await?;
             let status = body.status();
             let bytes = body.whole(LONGEST_LIST).await?;
@@ -111,7 +115,7 @@ impl OpenAi {
                 complaint = Some("what is there is no list of models");
                 continue;
             };
-            let found = Found {
+            let found = ModelEndpoint {
                 base: base.clone(),
                 model: self.choose(&models)?,
             };
@@ -122,7 +126,7 @@ impl OpenAi {
         if let (None, Some(model), Some(base)) =
             (complaint, &self.wanted, self.place.bases().first())
         {
-            return Ok(Found {
+            return Ok(ModelEndpoint {
                 base: base.clone(),
                 model: model.clone(),
             });
@@ -132,17 +136,17 @@ impl OpenAi {
             self.web.origin(),
             complaint.unwrap_or("404 Not Found")
         );
-        Err(Failure::new(CRASHED, text))
+        Err(AgentFailure::new(CRASHED, text))
     }
 
-    fn choose(&self, models: &[String]) -> Result<String, Failure> {
+    fn choose(&self, models: &[String]) -> Result<String, AgentFailure> {
         let Some(wanted) = &self.wanted else {
             return models.first().cloned().ok_or_else(|| {
                 let text = format!(
                     "{} has no model; load one there, or name it with --model",
                     self.web.origin()
                 );
-                Failure::new("model_not_found", text)
+                AgentFailure::new("model_not_found", text)
             });
         };
         // Ollama accepts a model's name without the tag `latest`.
@@ -151,8 +155,8 @@ impl OpenAi {
         Ok(models.iter().find(is_it).unwrap_or(wanted).clone())
     }
 
-    async fn turn(&self, turn: Turn, voice: &Voice) -> Result<(), Failure> {
-        let found = self.found().await?;
+    async fn turn(&self, turn: Turn, voice: &DriverOutput) -> Result<(), AgentFailure> {
+        let found = self.endpoint().await?;
         let id = match turn.native_session.clone() {
             Some(id) if Histories::is_id(&id) => id,
             _ => Histories::new_id(),
@@ -160,7 +164,7 @@ impl OpenAi {
         let mut history = self.histories.load(&id).await;
         let prompt = request::prompt(&turn).await;
         let body = request::body(&found.model, self.system.as_deref(), &history, &prompt);
-        let url = place::below(&found.base, "chat/completions");
+        let url = base_url::below(&found.base, "chat/completions");
         let request = self.web.request(Method::POST, url).json(&body);
         let answer = self.web.send(request).await?;
         if !answer.status().is_success() {
@@ -170,16 +174,16 @@ impl OpenAi {
         }
         let (said, words) = self.listen(answer, voice).await?;
         for said in said {
-            voice.say(said).await?;
+            voice.send(said).await?;
         }
         if !words.is_empty() {
-            history.push(Saying::user(request::words(&turn)));
-            history.push(Saying::assistant(words));
+            history.push(HistoryMessage::user(request::words(&turn)));
+            history.push(HistoryMessage::assistant(words));
             match self.histories.save(&id, history).await {
-                Ok(()) => voice.say(Said::Session(id)).await?,
+                Ok(()) => voice.send(OutputItem::Session(id)).await?,
                 Err(error) => {
                     let text = format!("the conversation cannot be kept: {error}");
-                    voice.say(Said::Status(text)).await?;
+                    voice.send(OutputItem::Status(text)).await?;
                 }
             }
         }
@@ -187,46 +191,54 @@ impl OpenAi {
     }
 
     /// Streams the response to the caller. Returns the final items and the whole text.
-    async fn listen(&self, body: Body, voice: &Voice) -> Result<(Vec<Said>, String), Failure> {
-        let mut hearing = Hearing::default();
+    async fn listen(
+        &self,
+        body: ServerResponse,
+        voice: &DriverOutput,
+    ) -> Result<(Vec<OutputItem>, String), AgentFailure> {
+        let mut hearing = CompletionReader::default();
         if body.media() == "application/json" {
             // The server does not stream, although requested.
             let bytes = body.whole(LONGEST_WHOLE).await?;
-            for said in self.hear(&mut hearing, &String::from_utf8_lossy(&bytes))? {
-                voice.say(said).await?;
+            for said in self.read_event(&mut hearing, &String::from_utf8_lossy(&bytes))? {
+                voice.send(said).await?;
             }
             return hearing.end(self.web.origin());
         }
         let mut lines = body.lines();
-        let mut events = Events::default();
+        let mut events = SseParser::default();
         while let Some(line) = lines.next().await? {
             let Some(event) = events.line(&line) else {
                 continue;
             };
-            for said in self.hear(&mut hearing, &event.data)? {
-                voice.say(said).await?;
+            for said in self.read_event(&mut hearing, &event.data)? {
+                voice.send(said).await?;
             }
             if hearing.is_over() {
                 return hearing.end(self.web.origin());
             }
         }
         if let Some(event) = events.last() {
-            for said in self.hear(&mut hearing, &event.data)? {
-                voice.say(said).await?;
+            for said in self.read_event(&mut hearing, &event.data)? {
+                voice.send(said).await?;
             }
         }
         hearing.end(self.web.origin())
     }
 
-    fn hear(&self, hearing: &mut Hearing, data: &str) -> Result<Vec<Said>, Failure> {
-        hearing.hear(data).map_err(|failure| {
+    fn read_event(
+        &self,
+        hearing: &mut CompletionReader,
+        data: &str,
+    ) -> Result<Vec<OutputItem>, AgentFailure> {
+        hearing.read_event(data).map_err(|failure| {
             let text = self.web.complaint(&failure.message);
-            Failure::new(failure.code, text)
+            AgentFailure::new(failure.code, text)
         })
     }
 
     /// Converts an error response into a failure.
-    fn refused(&self, status: StatusCode, text: &str) -> Failure {
+    fn refused(&self, status: StatusCode, text: &str) -> AgentFailure {
         let origin = self.web.origin();
         let said = self.web.complaint(&stream::complaint(text));
         match status {
@@ -237,28 +249,28 @@ impl OpenAi {
                     self.key_env,
                     web::status_text(status)
                 );
-                Failure::new("model_unauthorized", text)
+                AgentFailure::new("model_unauthorized", text)
             }
             StatusCode::NOT_FOUND => {
                 let text = format!(
                     "{origin} answers 404: {said}; name another model with --model, or mend the URL"
                 );
-                Failure::new("model_not_found", text)
+                AgentFailure::new("model_not_found", text)
             }
             StatusCode::TOO_MANY_REQUESTS => {
                 let text = format!("{origin} has too much to do: {said}; try again later");
-                Failure::new("agent_busy", text)
+                AgentFailure::new("agent_busy", text)
             }
             status if status.is_redirection() => {
                 let text = format!(
                     "{origin} answers {} and leads elsewhere, which is not followed; give the URL where the API is",
                     web::status_text(status)
                 );
-                Failure::new(CRASHED, text)
+                AgentFailure::new(CRASHED, text)
             }
             status => {
                 let text = format!("{origin} answers {}: {said}", web::status_text(status));
-                Failure::new("agent_error", text)
+                AgentFailure::new("agent_error", text)
             }
         }
     }
@@ -276,18 +288,18 @@ impl Driver for OpenAi {
         "openai"
     }
 
-    fn check(&self) -> Working<'_> {
-        Box::pin(async { self.look().await.map(drop) })
+    fn check(&self) -> DriverFuture<'_> {
+        Box::pin(async { self.discover().await.map(drop) })
     }
 
-    fn introduction(&self) -> Introduction {
-        Introduction {
+    fn self_description(&self) -> SelfDescription {
+        SelfDescription {
             description: self.described(),
-            ..Introduction::default()
+            ..SelfDescription::default()
         }
     }
 
-    fn work(&self, turn: Turn, voice: Voice) -> Working<'_> {
+    fn work(&self, turn: Turn, voice: DriverOutput) -> DriverFuture<'_> {
         Box::pin(async move { self.turn(turn, &voice).await })
     }
 }

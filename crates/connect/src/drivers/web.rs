@@ -8,10 +8,10 @@ mod events;
 
 use std::{error::Error, fmt, time::Duration};
 
-use jackfield_sdk::Failure;
+use jackfield_sdk::AgentFailure;
 use reqwest::{Client, RequestBuilder, StatusCode, Url, redirect};
 
-pub(super) use self::{body::Body, events::Events};
+pub(super) use self::{body::ServerResponse, events::SseParser};
 use crate::process::CRASHED;
 
 /// Time limit for connecting.
@@ -23,15 +23,15 @@ const COMPLAINT: usize = 2 << 10;
 
 /// An API key, shown to the configured server only.
 #[derive(Clone, Default)]
-pub(super) struct Key(Option<String>);
+pub(super) struct BearerKey(Option<String>);
 
-impl fmt::Debug for Key {
+impl fmt::Debug for BearerKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.0.is_some() { "Key(…)" } else { "Key" })
     }
 }
 
-impl Key {
+impl BearerKey {
     /// Reads the key from an environment variable.
     pub(super) fn from_env(name: &str) -> Self {
         Self::new(std::env::var(name).ok())
@@ -43,7 +43,7 @@ impl Key {
     }
 
     /// Returns the text with the key masked, in case a server repeats it.
-    pub(super) fn hidden(&self, text: &str) -> String {
+    pub(super) fn mask_key(&self, text: &str) -> String {
         match &self.0 {
             Some(key) => text.replace(key.as_str(), "***"),
             None => text.to_owned(),
@@ -53,26 +53,26 @@ impl Key {
 
 /// HTTP client for one server.
 #[derive(Debug, Clone)]
-pub(super) struct Web {
+pub(super) struct ServerClient {
     client: Client,
-    key: Key,
+    key: BearerKey,
     /// Origin of the server, for messages.
     origin: String,
 }
 
-impl Web {
+impl ServerClient {
     /// Creates a client for the server of `url`.
-    pub(super) fn new(url: &Url, key: Key) -> Result<Self, Failure> {
+    pub(super) fn new(url: &Url, key: BearerKey) -> Result<Self, AgentFailure> {
         let mut client = Client::builder()
             .redirect(redirect::Policy::none())
             .connect_timeout(CONNECTING);
         // A proxy cannot reach servers on this machine.
-        if is_here(url) {
+        if is_local(url) {
             client = client.no_proxy();
         }
         let client = client.build().map_err(|error| {
-            let text = format!("cannot make an HTTP client: {}", why(error));
-            Failure::new("internal_error", text)
+            let text = format!("cannot make an HTTP client: {}", innermost_cause(error));
+            AgentFailure::new("internal_error", text)
         })?;
         Ok(Self {
             client,
@@ -96,26 +96,29 @@ impl Web {
     }
 
     /// Sends a request. The response may be an error of the server.
-    pub(super) async fn send(&self, request: RequestBuilder) -> Result<Body, Failure> {
-        let sent = tokio::time::timeout(body::QUIET, request.send()).await;
+    pub(super) async fn send(
+        &self,
+        request: RequestBuilder,
+    ) -> Result<ServerResponse, AgentFailure> {
+        let sent = tokio::time::timeout(body::MAX_SILENCE, request.send()).await;
         let response = match sent {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => {
                 let text = format!(
                     "cannot reach {}: {}; start the server, or mend the URL",
                     self.origin,
-                    self.key.hidden(&why(error))
+                    self.key.mask_key(&innermost_cause(error))
                 );
-                return Err(Failure::new(CRASHED, text));
+                return Err(AgentFailure::new(CRASHED, text));
             }
-            Err(_) => return Err(body::quiet(&self.origin)),
+            Err(_) => return Err(body::silence_failure(&self.origin)),
         };
-        Ok(Body::new(response, self.origin.clone()))
+        Ok(ServerResponse::new(response, self.origin.clone()))
     }
 
     /// Shortens a server's error message and masks the key.
     pub(super) fn complaint(&self, text: &str) -> String {
-        let text = self.key.hidden(text.trim());
+        let text = self.key.mask_key(text.trim());
         text[..text.floor_char_boundary(COMPLAINT)].to_owned()
     }
 }
@@ -129,12 +132,12 @@ pub(super) fn status_text(status: StatusCode) -> String {
 }
 
 /// Parses a URL that the operator typed.
-pub(super) fn typed(url: &str) -> Result<Url, Failure> {
+pub(super) fn parse_url(url: &str) -> Result<Url, AgentFailure> {
     let read = Url::parse(url.trim()).ok();
     read.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
         .ok_or_else(|| {
             let text = "the URL of the agent must be http://HOST… or https://HOST…";
-            Failure::new("invalid_message", text)
+            AgentFailure::new("invalid_message", text)
         })
 }
 
@@ -146,7 +149,7 @@ pub(super) fn at(url: &Url, path: &str) -> Url {
     url
 }
 
-fn is_here(url: &Url) -> bool {
+fn is_local(url: &Url) -> bool {
     let Some(host) = url.host_str() else {
         return false;
     };
@@ -158,7 +161,7 @@ fn is_here(url: &Url) -> bool {
 }
 
 /// Returns the innermost cause of a failed request, without the URL, which may contain a secret.
-pub(super) fn why(error: reqwest::Error) -> String {
+pub(super) fn innermost_cause(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut cause: &dyn Error = &error;
     while let Some(deeper) = cause.source() {
@@ -173,32 +176,32 @@ mod tests {
 
     #[test]
     fn a_key_is_shown_to_nobody() {
-        let key = Key::new(Some(" sk-secret\n".to_owned()));
+        let key = BearerKey::new(Some(" sk-secret\n".to_owned()));
         assert!(!format!("{key:?}").contains("sk-"));
-        assert_eq!(key.hidden("bad key sk-secret!"), "bad key ***!");
-        let empty = Key::new(Some("  ".to_owned()));
-        assert_eq!(empty.hidden("as it is"), "as it is");
+        assert_eq!(key.mask_key("bad key sk-secret!"), "bad key ***!");
+        let empty = BearerKey::new(Some("  ".to_owned()));
+        assert_eq!(empty.mask_key("as it is"), "as it is");
     }
 
     #[test]
     fn only_urls_of_servers_are_taken() {
         for bad in ["", "localhost:11434", "ftp://x/", "/chat"] {
-            assert!(typed(bad).is_err(), "{bad}");
+            assert!(parse_url(bad).is_err(), "{bad}");
         }
-        let url = typed(" http://h:1/v1 ").unwrap();
+        let url = parse_url(" http://h:1/v1 ").unwrap();
         assert_eq!(at(&url, "/v1/models").as_str(), "http://h:1/v1/models");
     }
 
     #[test]
     fn this_machine_is_known_by_its_names() {
-        for (url, is_local) in [
+        for (url, expected) in [
             ("http://localhost:1", true),
             ("http://127.0.0.1", true),
             ("http://[::1]:8", true),
             ("http://10.0.0.1", false),
             ("https://localhost.example", false),
         ] {
-            assert_eq!(is_here(&Url::parse(url).unwrap()), is_local, "{url}");
+            assert_eq!(is_local(&Url::parse(url).unwrap()), expected, "{url}");
         }
     }
 }

@@ -14,9 +14,9 @@ const MOST_BYTES: u64 = 1 << 30;
 
 /// Offered archives with their expiry, oldest first.
 #[derive(Debug, Default)]
-pub(super) struct Bundles(VecDeque<(Instant, Bundle)>);
+pub(super) struct OfferedBundles(VecDeque<(Instant, Bundle)>);
 
-impl Bundles {
+impl OfferedBundles {
     pub(super) fn keep(&mut self, bundle: Bundle) {
         self.0.push_back((Instant::now() + KEPT, bundle));
         // The newest archive stays, regardless of its size.
@@ -46,7 +46,7 @@ impl Bundles {
 
 #[cfg(test)]
 mod tests {
-    use jackfield_files::{Limits, pack};
+    use jackfield_files::{ArchiveLimits, pack};
 
     use super::*;
 
@@ -54,10 +54,10 @@ mod tests {
     async fn the_oldest_make_room_and_none_is_kept_for_ever() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("a"), "a").unwrap();
-        let mut bundles = Bundles::default();
+        let mut bundles = OfferedBundles::default();
         let mut ids = Vec::new();
         for _ in 0..=MOST {
-            let packed = pack(folder.path(), Limits::default(), &[]).await;
+            let packed = pack(folder.path(), ArchiveLimits::default(), &[]).await;
             let bundle = packed.unwrap().bundle.unwrap();
             ids.push(bundle.offer().transfer_id.clone());
             bundles.keep(bundle);

@@ -1,63 +1,64 @@
 //! Transfers an archive: over a data channel that the peer opens, or through the hub with a ticket.
 
 use jackfield_files::{
-    Archive, Bundle, ChannelError, Clash, Part, PartError, TransferError, UnpackError, receive,
-    rtc::{self, Options, ice_server_urls},
+    Archive, ArchivePart, Bundle, ChannelError, ConflictPolicy, PartError, TransferError,
+    UnpackError, receive,
+    rtc::{self, RtcOptions, ice_server_urls},
     send, unpack,
 };
-use jackfield_sdk::{Error, Signal};
+use jackfield_sdk::{CallerSignal, Error};
 use serde::Deserialize;
 use serde_json::json;
 use tracing::{debug, warn};
 
 use super::{
-    Shared,
-    line::Line,
+    TransferState,
+    signalling::TransferSignalling,
     through_hub::{self, RelayError},
-    uploads::Upload,
+    uploads::ExpectedUpload,
 };
 use crate::workspace::WorkspaceError;
 
 /// What to transfer.
-pub(super) enum Job {
+pub(super) enum TransferJob {
     Send(Bundle),
-    Receive(Upload),
+    Receive(ExpectedUpload),
 }
 
-/// Route of a transfer ([`Job`]).
-pub(super) enum Way {
+/// Route of a transfer ([`TransferJob`]).
+pub(super) enum TransferRoute {
     /// Over a data channel, offered by this session description.
-    Direct { sdp: String, options: Options },
+    Direct { sdp: String, options: RtcOptions },
     /// Through the hub.
-    Hub(Ticket),
+    Hub(RelayTicket),
 }
 
 /// Payload of the signal `relay`.
 #[derive(Deserialize)]
-pub(super) struct Ticket {
+pub(super) struct RelayTicket {
     ticket: String,
     offset: u64,
-    direction: Direction,
+    direction: RelayDirection,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Direction {
+enum RelayDirection {
     Send,
     Receive,
 }
 
-impl Way {
+impl TransferRoute {
     /// Parses the route that a signal asks for.
-    pub(super) fn of(signal: Signal) -> Option<Self> {
+    pub(super) fn of(signal: CallerSignal) -> Option<Self> {
         let payload = signal.payload?;
         if signal.signal_type == "relay" {
             return serde_json::from_str(&payload).ok().map(Self::Hub);
         }
         let servers = signal.ice_servers.unwrap_or_default();
-        let options = Options {
+        let options = RtcOptions {
             ice_servers: ice_server_urls(&servers),
-            ..Options::default()
+            ..RtcOptions::default()
         };
         Some(Self::Direct {
             sdp: payload,
@@ -96,7 +97,7 @@ impl From<RelayError> for MoveError {
 
 impl MoveError {
     /// Returns whether a new attempt can continue the transfer.
-    fn is_passing(&self) -> bool {
+    fn is_retryable(&self) -> bool {
         match self {
             Self::Channel(_) | Self::Hub(_) | Self::Direction => true,
             Self::Transfer(error) => {
@@ -108,87 +109,102 @@ impl MoveError {
     }
 }
 
-impl Shared {
+impl TransferState {
     /// Transfers an archive once a permit is free.
-    pub(super) async fn carry(&self, job: Job, way: Way, mut line: Line) {
+    pub(super) async fn run_transfer(
+        &self,
+        job: TransferJob,
+        way: TransferRoute,
+        mut line: TransferSignalling,
+    ) {
         let Ok(_room) = self.room.acquire().await else {
             return;
         };
         match job {
-            Job::Send(bundle) => {
+            TransferJob::Send(bundle) => {
                 if let Err(error) = self.send(&bundle, way, &mut line).await {
                     // The peer notices, and asks again if it wants.
                     warn!(%error, transfer = line.transfer(), "files did not go out");
                 }
             }
-            Job::Receive(upload) => {
+            TransferJob::Receive(upload) => {
                 let received = self.receive(&upload, way, &mut line).await;
                 self.answer(&upload, received, &line).await;
             }
         }
     }
 
-    async fn send(&self, bundle: &Bundle, way: Way, line: &mut Line) -> Result<(), MoveError> {
+    async fn send(
+        &self,
+        bundle: &Bundle,
+        way: TransferRoute,
+        line: &mut TransferSignalling,
+    ) -> Result<(), MoveError> {
         match way {
-            Way::Direct { sdp, options } => {
+            TransferRoute::Direct { sdp, options } => {
                 let mut channel = rtc::answer(line, &sdp, &options).await?;
                 let offset = rtc::offset_of(&sdp).unwrap_or(0);
                 Ok(send(&mut channel, bundle, offset, |_, _| {}).await?)
             }
-            Way::Hub(ticket) if ticket.direction == Direction::Send => {
+            TransferRoute::Hub(ticket) if ticket.direction == RelayDirection::Send => {
                 let body = through_hub::body(bundle, ticket.offset, |_, _| {});
                 Ok(self.hub.send_by_ticket(&ticket.ticket, body).await?)
             }
-            Way::Hub(_) => Err(MoveError::Direction),
+            TransferRoute::Hub(_) => Err(MoveError::Direction),
         }
     }
 
     /// Receives and unpacks an archive. Returns the number of files.
     async fn receive(
         &self,
-        upload: &Upload,
-        way: Way,
-        line: &mut Line,
+        upload: &ExpectedUpload,
+        way: TransferRoute,
+        line: &mut TransferSignalling,
     ) -> Result<usize, MoveError> {
         let archive = self.fetch(upload, way, line).await?;
         let folder = self.workspaces.folder(Some(&upload.client_id)).await?;
-        let unpacked = unpack(&archive, &folder, Clash::Replace, self.limits).await?;
+        let unpacked = unpack(&archive, &folder, ConflictPolicy::Replace, self.limits).await?;
         Ok(unpacked.files.len())
     }
 
     async fn fetch(
         &self,
-        upload: &Upload,
-        way: Way,
-        line: &mut Line,
+        upload: &ExpectedUpload,
+        way: TransferRoute,
+        line: &mut TransferSignalling,
     ) -> Result<Archive, MoveError> {
         match way {
-            Way::Direct { sdp, options } => {
+            TransferRoute::Direct { sdp, options } => {
                 let mut channel = rtc::answer(line, &sdp, &options).await?;
-                let part = Part::open(&self.parts, &upload.offer, self.limits).await?;
+                let part = ArchivePart::open(&self.parts, &upload.offer, self.limits).await?;
                 Ok(receive(&mut channel, part, |_, _| {}).await?)
             }
-            Way::Hub(ticket) if ticket.direction == Direction::Receive => {
-                let part = Part::open(&self.parts, &upload.offer, self.limits).await?;
+            TransferRoute::Hub(ticket) if ticket.direction == RelayDirection::Receive => {
+                let part = ArchivePart::open(&self.parts, &upload.offer, self.limits).await?;
                 let content = self.hub.receive_by_ticket(&ticket.ticket).await?;
                 Ok(through_hub::receive(content, ticket.offset, part, |_, _| {}).await?)
             }
-            Way::Hub(_) => Err(MoveError::Direction),
+            TransferRoute::Hub(_) => Err(MoveError::Direction),
         }
     }
 
     /// Reports the result of an upload to the peer.
-    async fn answer(&self, upload: &Upload, received: Result<usize, MoveError>, line: &Line) {
+    async fn answer(
+        &self,
+        upload: &ExpectedUpload,
+        received: Result<usize, MoveError>,
+        line: &TransferSignalling,
+    ) {
         let id = &upload.offer.transfer_id;
         match received {
             Ok(files) => {
                 self.expected.lock().remove(id);
-                line.say("received", &json!({ "files": files }));
+                line.send_signal("received", &json!({ "files": files }));
             }
-            Err(error) if error.is_passing() => {
+            Err(error) if error.is_retryable() => {
                 warn!(%error, transfer = id, "files did not come in");
                 // The peer may believe that all bytes arrived, because it sees only the hub.
-                line.say("interrupted", &json!({ "reason": error.to_string() }));
+                line.send_signal("interrupted", &json!({ "reason": error.to_string() }));
             }
             Err(error) => {
                 warn!(%error, transfer = id, "files are refused");
@@ -202,8 +218,8 @@ impl Shared {
     }
 
     /// Removes the received bytes of a refused archive.
-    async fn discard(&self, upload: &Upload) -> Result<(), PartError> {
-        let part = Part::open(&self.parts, &upload.offer, self.limits).await?;
+    async fn discard(&self, upload: &ExpectedUpload) -> Result<(), PartError> {
+        let part = ArchivePart::open(&self.parts, &upload.offer, self.limits).await?;
         part.discard().await
     }
 }

@@ -3,7 +3,7 @@
 
 use std::fmt::Display;
 
-use jackfield_files::{Names, Omitted};
+use jackfield_files::{NameList, OmittedEntries};
 
 /// Prefix of a status that explains why no archive is offered although the caller asked for one.
 const NO_OFFER: &str = "no files are offered: ";
@@ -24,12 +24,12 @@ pub(super) fn no_offer(why: impl Display) -> String {
     format!("{NO_OFFER}{why}")
 }
 
-pub(super) fn omitted(omitted: &Omitted) -> String {
+pub(super) fn omitted(omitted: &OmittedEntries) -> String {
     format!("{NOT_SENT}{omitted}")
 }
 
 /// Lists files that the agent wrote through links into its project.
-pub(super) fn behind_links(names: &Names) -> String {
+pub(super) fn behind_links(names: &NameList) -> String {
     let (what, are) = match names.count() {
         1 => ("a file", "it is"),
         _ => ("files", "they are"),

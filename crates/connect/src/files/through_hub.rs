@@ -1,8 +1,8 @@
 //! Transfers an archive through the hub as an HTTP body. Used by both ends of a transfer.
 
 use futures_util::stream::try_unfold;
-use jackfield_files::{Archive, Bundle, Part, PartError};
-use jackfield_sdk::{Content, Error};
+use jackfield_files::{Archive, ArchivePart, Bundle, PartError};
+use jackfield_sdk::{ArchiveStream, Error};
 use reqwest::Body;
 
 /// Why an archive could not be received through the hub.
@@ -34,12 +34,12 @@ pub fn body(bundle: &Bundle, from: u64, progress: impl Fn(u64, u64) + Send + 'st
     ))
 }
 
-/// Receives an archive into a [`Part`], from offset `begins` on. `progress` receives the bytes stored and the
+/// Receives an archive into a [`ArchivePart`], from offset `begins` on. `progress` receives the bytes stored and the
 /// total. Received bytes stay for the next attempt if the connection breaks.
 pub async fn receive(
-    mut content: Content,
+    mut content: ArchiveStream,
     begins: u64,
-    mut part: Part,
+    mut part: ArchivePart,
     progress: impl Fn(u64, u64) + Send,
 ) -> Result<Archive, RelayError> {
     if begins == 0 && part.received() > 0 {

@@ -3,23 +3,23 @@
 use tokio::io::AsyncWriteExt as _;
 
 use super::*;
-use crate::lines::Pieces;
+use crate::lines::TextReader;
 
-fn shell(script: &str) -> Spec {
-    Spec {
+fn shell(script: &str) -> CommandSpec {
+    CommandSpec {
         program: "sh".to_owned(),
         args: vec!["-c".to_owned(), script.to_owned()],
         dir: env::temp_dir(),
-        ..Spec::default()
+        ..CommandSpec::default()
     }
 }
 
-fn start(script: &str, reaper: &Reaper) -> Process {
-    Process::start(&shell(script), reaper).unwrap()
+fn start(script: &str, reaper: &Reaper) -> ChildProcess {
+    ChildProcess::start(&shell(script), reaper).unwrap()
 }
 
-async fn printed(process: &mut Process) -> String {
-    let mut pieces = Pieces::new(process.stdout.take().unwrap());
+async fn printed(process: &mut ChildProcess) -> String {
+    let mut pieces = TextReader::new(process.stdout.take().unwrap());
     let mut all = String::new();
     while let Some(piece) = pieces.next().await.unwrap() {
         all += &piece;
@@ -68,14 +68,14 @@ async fn a_crash_is_told_with_what_it_complained_about() {
 #[tokio::test]
 async fn complaints_are_read_as_they_come_if_somebody_wants_them() {
     let reaper = Reaper::new();
-    let spec = Spec {
+    let spec = CommandSpec {
         complaints: true,
         ..shell("echo one >&2; echo two >&2")
     };
-    let mut process = Process::start(&spec, &reaper).unwrap();
-    assert_eq!(process.complaint().await.as_deref(), Some("one"));
-    assert_eq!(process.complaint().await.as_deref(), Some("two"));
-    assert_eq!(process.complaint().await, None);
+    let mut process = ChildProcess::start(&spec, &reaper).unwrap();
+    assert_eq!(process.next_stderr_line().await.as_deref(), Some("one"));
+    assert_eq!(process.next_stderr_line().await.as_deref(), Some("two"));
+    assert_eq!(process.next_stderr_line().await, None);
 }
 
 #[tokio::test]
@@ -92,11 +92,11 @@ async fn a_program_that_complains_a_lot_does_not_wait_for_anybody() {
 async fn dropping_it_ends_its_children_too() {
     let reaper = Reaper::new();
     let mut process = start("sleep 1000 & echo $!; echo $$; wait", &reaper);
-    let mut lines = Lines::new(process.stdout.take().unwrap());
+    let mut lines = LineReader::new(process.stdout.take().unwrap());
     let mut pids = Vec::new();
     for _ in 0..2 {
         match lines.next().await.unwrap() {
-            Some(Line::Text(pid)) => pids.push(pid),
+            Some(OutputLine::Text(pid)) => pids.push(pid),
             other => panic!("{other:?}"),
         }
     }
@@ -110,8 +110,8 @@ async fn dropping_it_ends_its_children_too() {
 async fn who_does_not_want_to_end_is_killed() {
     let reaper = Reaper::new();
     let mut process = start("trap '' TERM; echo $$; while :; do sleep 1; done", &reaper);
-    let mut lines = Lines::new(process.stdout.take().unwrap());
-    let Some(Line::Text(pid)) = lines.next().await.unwrap() else {
+    let mut lines = LineReader::new(process.stdout.take().unwrap());
+    let Some(OutputLine::Text(pid)) = lines.next().await.unwrap() else {
         panic!("no pid")
     };
     drop(process);
@@ -143,28 +143,28 @@ async fn who_left_the_group_does_not_hold_the_output_open_for_ever() {
 #[tokio::test]
 async fn it_finds_what_is_passed_on_and_nothing_else() {
     let reaper = Reaper::new();
-    let spec = Spec {
+    let spec = CommandSpec {
         env: vec![("JACKFIELD_CALL".to_owned(), "c1".to_owned())],
         ..shell("echo \"$JACKFIELD_CALL|$CARGO_PKG_NAME|$PATH\"")
     };
-    let mut process = Process::start(&spec, &reaper).unwrap();
+    let mut process = ChildProcess::start(&spec, &reaper).unwrap();
     let path = env::var("PATH").unwrap();
     assert_eq!(printed(&mut process).await, format!("c1||{path}\n"));
-    let spec = Spec {
+    let spec = CommandSpec {
         pass: vec!["CARGO_PKG_NAME".to_owned()],
         ..shell("echo $CARGO_PKG_NAME")
     };
-    let mut process = Process::start(&spec, &reaper).unwrap();
+    let mut process = ChildProcess::start(&spec, &reaper).unwrap();
     assert_eq!(printed(&mut process).await, "jackfield-connect\n");
 }
 
 #[tokio::test]
 async fn what_cannot_be_started_is_told() {
-    let spec = Spec {
+    let spec = CommandSpec {
         program: "/nowhere/agent".to_owned(),
         ..shell("")
     };
-    let failure = Process::start(&spec, &Reaper::new()).unwrap_err();
+    let failure = ChildProcess::start(&spec, &Reaper::new()).unwrap_err();
     assert_eq!(failure.code, "adapter_crash");
     assert!(
         failure.message.contains("no program \"/nowhere/agent\""),
@@ -183,7 +183,7 @@ fn programs_are_found_by_the_search_path_or_their_own() {
 
 #[test]
 fn only_the_end_of_complaints_is_kept() {
-    let mut tail = Tail::default();
+    let mut tail = StderrTail::default();
     for number in 0..10_000 {
         tail.push(&format!("\u{e4} {number}"));
     }

@@ -7,18 +7,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::line::Line;
+use super::numbers::WaitingNumbers;
 
 /// Extension of a member's file with waiting numbers.
 const LINE: &str = "line";
 
 /// The queue's folder.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub(super) struct QueueFolder {
     dir: PathBuf,
 }
 
-impl Folder {
+impl QueueFolder {
     pub(super) fn open(dir: PathBuf) -> io::Result<Self> {
         for part in ["members", "places"] {
             let mut builder = DirBuilder::new();
@@ -28,9 +28,9 @@ impl Folder {
     }
 
     /// Locks the folder; returns `None` if a different process holds the lock.
-    pub(super) fn try_lock(&self) -> io::Result<Option<Locked<'_>>> {
+    pub(super) fn try_lock(&self) -> io::Result<Option<LockedFolder<'_>>> {
         let lock = try_lock(&self.dir.join("lock"))?;
-        Ok(lock.map(|lock| Locked {
+        Ok(lock.map(|lock| LockedFolder {
             dir: &self.dir,
             _lock: lock,
         }))
@@ -39,14 +39,14 @@ impl Folder {
 
 /// The locked folder.
 #[derive(Debug)]
-pub(super) struct Locked<'a> {
+pub(super) struct LockedFolder<'a> {
     dir: &'a Path,
     _lock: File,
 }
 
-impl Locked<'_> {
+impl LockedFolder<'_> {
     /// Registers this process as a member, once.
-    pub(super) fn join(&self, line: &mut Line) -> io::Result<()> {
+    pub(super) fn join(&self, line: &mut WaitingNumbers) -> io::Result<()> {
         if line.member().is_some() {
             return Ok(());
         }
@@ -55,7 +55,7 @@ impl Locked<'_> {
             .join("members")
             .join(self.next_number()?.to_string());
         let lock = try_lock(&path)?.ok_or_else(|| io::Error::other("a new file is locked"))?;
-        line.become_member(Member { path, _lock: lock });
+        line.set_member(QueueMember { path, _lock: lock });
         Ok(())
     }
 
@@ -77,18 +77,18 @@ impl Locked<'_> {
     }
 
     /// Returns how many messages wait in other processes.
-    pub(super) fn others_waiting(&self, own: &Line) -> io::Result<usize> {
+    pub(super) fn others_waiting(&self, own: &WaitingNumbers) -> io::Result<usize> {
         Ok(self.others(own)?.len())
     }
 
     /// Returns whether a message in a different process has a lower number.
-    pub(super) fn is_anyone_before(&self, number: u64, own: &Line) -> io::Result<bool> {
+    pub(super) fn has_lower_number(&self, number: u64, own: &WaitingNumbers) -> io::Result<bool> {
         let others = self.others(own)?;
         Ok(others.into_iter().any(|other| other < number))
     }
 
     /// Returns the numbers waiting in other processes. Removes the files of dead processes.
-    fn others(&self, own: &Line) -> io::Result<Vec<u64>> {
+    fn others(&self, own: &WaitingNumbers) -> io::Result<Vec<u64>> {
         let mut numbers = Vec::new();
         for entry in fs::read_dir(self.dir.join("members"))? {
             let path = entry?.path();
@@ -113,7 +113,7 @@ impl Locked<'_> {
     }
 
     /// Returns a locked slot, if fewer than `active` slots are taken.
-    pub(super) fn free_place(&self, active: usize) -> io::Result<Option<File>> {
+    pub(super) fn free_slot(&self, active: usize) -> io::Result<Option<File>> {
         let (mut known, mut taken, mut free) = (0, 0, None);
         let places = self.dir.join("places");
         for entry in fs::read_dir(&places)? {
@@ -141,12 +141,12 @@ impl Locked<'_> {
 
 /// This process's membership in the queue, removed on drop.
 #[derive(Debug)]
-pub(super) struct Member {
+pub(super) struct QueueMember {
     path: PathBuf,
     _lock: File,
 }
 
-impl Member {
+impl QueueMember {
     /// Path of the file with the waiting numbers.
     pub(super) fn line(&self) -> PathBuf {
         self.path.with_extension(LINE)
@@ -162,7 +162,7 @@ fn draft(path: &Path) -> PathBuf {
     path.with_extension("new")
 }
 
-impl Drop for Member {
+impl Drop for QueueMember {
     fn drop(&mut self) {
         // Files that remain are removed by the next process that looks.
         for left in [self.line(), self.draft(), self.path.clone()] {

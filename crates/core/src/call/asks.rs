@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::Call;
 use jackfield_model::{
     Answer, Ask, AskKind, Chunk, Event, Failure, Input, Owner, Reason,
-    id::{BadPeerId, check_peer_id},
+    id::{InvalidPeerId, check_peer_id},
 };
 
 use crate::{limits::Limits, pipe::Pushed, principal::Principal};
@@ -143,7 +143,7 @@ impl Call {
         }
         // People type the id, and the hub remembers it after the answer.
         if check_peer_id(&ask.id).is_err() {
-            let text = format!("the agent asked under an id that cannot be one: {BadPeerId}");
+            let text = format!("the agent asked under an id that cannot be one: {InvalidPeerId}");
             let reason = Reason::Agent("internal_error".to_owned());
             return Opened::Refused(Failure::new(reason, text));
         }

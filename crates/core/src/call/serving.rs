@@ -230,7 +230,7 @@ impl Serving {
     /// Returns the failure of an undelivered call.
     pub(crate) fn undelivered(&self) -> Failure {
         if self.is_turned_away {
-            Failure::agent_full()
+            Failure::agent_queue_full()
         } else {
             self.call.left()
         }

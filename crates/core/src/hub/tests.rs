@@ -99,7 +99,7 @@ impl Line {
         self.mail
             .lock()
             .iter()
-            .map(|serving| serving.call().message.words())
+            .map(|serving| serving.call().message.joined_text())
             .collect()
     }
 

@@ -116,14 +116,14 @@ mod tests {
 
     /// Any code that an agent may fail with: our names, and whatever else.
     fn code() -> impl Strategy<Value = String> {
-        let ours = prop::sample::select(Reason::OURS.to_vec());
+        let ours = prop::sample::select(Reason::HUB_REASONS.to_vec());
         prop_oneof![ours.prop_map(|ours| ours.name().to_owned()), ".{0,12}"]
     }
 
     /// Any reason that a failure can have.
     fn reason() -> impl Strategy<Value = Reason> {
-        let ours = prop::sample::select(Reason::OURS.to_vec());
-        prop_oneof![ours, code().prop_map(|code| Reason::of_agent(&code))]
+        let ours = prop::sample::select(Reason::HUB_REASONS.to_vec());
+        prop_oneof![ours, code().prop_map(|code| Reason::from_agent_code(&code))]
     }
 
     proptest! {

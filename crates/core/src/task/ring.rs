@@ -68,7 +68,7 @@ impl Ring {
     fn keep(&mut self, row: LogRow) {
         if let (Some(last), LogItem::Event(Event::Chunk(next))) = (self.rows.back_mut(), &row.item)
             && let LogItem::Event(Event::Chunk(chunk)) = &mut last.item
-            && chunk.joins(next)
+            && chunk.can_merge(next)
             && !chunk.text.is_empty()
             && !next.text.is_empty()
             && chunk.text.len() + next.text.len() <= MERGED_MAX
@@ -197,7 +197,7 @@ mod tests {
             let (from, _) = &model[usize::try_from(seed % model.len() as u64).unwrap()];
             let want: String = model.iter().filter(|(pos, _)| pos >= from).map(|(_, text)| text.as_str()).collect();
             let got: String = ring.read(*from, usize::MAX).into_iter().map(|row| match row.item {
-                LogItem::Event(Event::Chunk(chunk)) if chunk.joins(&chunk) && !chunk.text.is_empty() => chunk.text,
+                LogItem::Event(Event::Chunk(chunk)) if chunk.can_merge(&chunk) && !chunk.text.is_empty() => chunk.text,
                 LogItem::Event(Event::Chunk(chunk)) => format!("<{}>", chunk.text),
                 other => panic!("{other:?}"),
             }).collect();

@@ -5,35 +5,35 @@
 //! - [`key`]: the key that signs cards, [`shelf`]: the cache of issued cards
 //! - [`serve`]: the routes
 
-mod besides;
+mod cache;
 mod compose;
+mod extra_fields;
 mod key;
 mod serve;
-mod shelf;
 
 use std::sync::Arc;
 
 use http::Uri;
 use jackfield_core::{agent::Share, hub::Wanted, principal::Principal};
-use jackfield_kit::auth::Came;
+use jackfield_kit::auth::Ingress;
 use jackfield_model::{AgentId, Failure, Reason};
 
+use self::cache::{CardCache, CardSubject, IssuedCard};
 pub use self::key::{BadCardKey, CardKey};
-use self::shelf::{Issued, Shelf, Subject};
 pub(crate) use self::{
-    besides::Besides,
     compose::is_of_hub,
+    extra_fields::ExtraCardFields,
     serve::{root_routes, routes},
 };
-use crate::A2a;
+use crate::A2aDoor;
 use crate::wire::{
-    card::{Card, KEYS_PATH, Reader},
-    official::Version,
+    card::{A2aCard, CardAudience, KEYS_PATH},
+    official::A2aVersion,
 };
 
 /// Public address of the door. Never taken from a request.
 #[derive(Debug)]
-struct Site {
+struct DoorSite {
     /// Public URL, without a trailing slash.
     url: String,
     /// Path of the door below the URL.
@@ -42,7 +42,7 @@ struct Site {
     grpc: Option<String>,
 }
 
-impl Site {
+impl DoorSite {
     /// Returns the URL of the door.
     fn base(&self) -> String {
         format!("{}{}", self.url, self.prefix)
@@ -51,7 +51,7 @@ impl Site {
 
 /// Conditions of the door that hold for every agent.
 #[derive(Debug, Clone, Copy)]
-struct Terms {
+struct DoorTerms {
     /// True if callers must send a token.
     needs_token: bool,
     /// True if callers can receive push notifications.
@@ -62,15 +62,15 @@ struct Terms {
 /// cards.
 #[derive(Debug, Default)]
 pub struct Cards {
-    site: Option<Site>,
+    site: Option<DoorSite>,
     key: Option<CardKey>,
-    shelf: Shelf,
+    shelf: CardCache,
 }
 
 impl Cards {
     /// Creates the cards of a door whose routes are below `/a2a` of `public_url`.
     pub fn at(public_url: &str) -> Self {
-        let site = Site {
+        let site = DoorSite {
             url: public_url.trim_end_matches('/').to_owned(),
             prefix: "/a2a".to_owned(),
             grpc: None,
@@ -102,22 +102,28 @@ impl Cards {
         self.with(|site| site.grpc = grpc_target(&site.url))
     }
 
-    fn with(mut self, change: impl FnOnce(&mut Site)) -> Self {
+    fn with(mut self, change: impl FnOnce(&mut DoorSite)) -> Self {
         if let Some(site) = &mut self.site {
             change(site);
         }
         self
     }
 
-    fn site(&self) -> Result<&Site, Failure> {
+    fn site(&self) -> Result<&DoorSite, Failure> {
         self.site.as_ref().ok_or_else(|| {
             let text = "there are no cards here, since this server was not told its public URL";
             Failure::new(Reason::NotFound, text)
         })
     }
 
-    /// Returns the [`Issued`] card to send: signed, or the cached card with its earlier signature.
-    fn issue(&self, site: &Site, subject: Subject, reader: Reader, card: Card) -> Arc<Issued> {
+    /// Returns the [`IssuedCard`] card to send: signed, or the cached card with its earlier signature.
+    fn issue(
+        &self,
+        site: &DoorSite,
+        subject: CardSubject,
+        reader: CardAudience,
+        card: A2aCard,
+    ) -> Arc<IssuedCard> {
         self.shelf.issue(subject, reader, card, |card| {
             if let Some(key) = &self.key {
                 key.sign(card, reader, &format!("{}{KEYS_PATH}", site.url));
@@ -140,26 +146,31 @@ fn grpc_target(url: &str) -> Option<String> {
     ))
 }
 
-impl A2a {
+impl A2aDoor {
     /// Returns the card of an agent that the principal may call. Agents of other owners and unknown agents
     /// give the same error.
     fn card_of(
         &self,
         principal: &Principal,
         agent: &str,
-        reader: Reader,
-        came: &Came,
-    ) -> Result<Arc<Issued>, Failure> {
+        reader: CardAudience,
+        came: &Ingress,
+    ) -> Result<Arc<IssuedCard>, Failure> {
         let id = AgentId::parse(agent).map_err(|_| Failure::no_such_agent(agent))?;
         let view = self.hub.agents().find(principal, id.as_str())?.view();
         let site = self.cards.site()?;
         let card = compose::agent_card(site, &view, self.terms(came));
-        Ok(self.cards.issue(site, Subject::Agent(id), reader, card))
+        Ok(self.cards.issue(site, CardSubject::Agent(id), reader, card))
     }
 
     /// Returns the card of an agent that is shared with everyone, for unauthenticated readers. Other agents
     /// and unknown agents both give `None`.
-    fn public_card_of(&self, agent: &str, reader: Reader, came: &Came) -> Option<Arc<Issued>> {
+    fn public_card_of(
+        &self,
+        agent: &str,
+        reader: CardAudience,
+        came: &Ingress,
+    ) -> Option<Arc<IssuedCard>> {
         let principal = Principal::local();
         let id = AgentId::parse(agent).ok()?;
         let entry = self.hub.agents().find(&principal, id.as_str()).ok()?;
@@ -173,14 +184,14 @@ impl A2a {
     fn hub_card(
         &self,
         principal: &Principal,
-        reader: Reader,
-        came: &Came,
-    ) -> Result<Arc<Issued>, Failure> {
+        reader: CardAudience,
+        came: &Ingress,
+    ) -> Result<Arc<IssuedCard>, Failure> {
         let site = self.cards.site()?;
         let mut agents = self.hub.agents().discover(principal, &Wanted::default());
         agents.retain(|view| self.hub.agents().find(principal, view.id.as_str()).is_ok());
         let card = compose::hub_card(site, &agents, self.terms(came));
-        let subject = Subject::hub(principal);
+        let subject = CardSubject::hub(principal);
         Ok(self.cards.issue(site, subject, reader, card))
     }
 
@@ -190,21 +201,23 @@ impl A2a {
         &self,
         principal: &Principal,
         agent: &AgentId,
-        version: Version,
-        came: &Came,
+        version: A2aVersion,
+        came: &Ingress,
     ) -> Result<String, Failure> {
         let view = self.hub.agents().find(principal, agent.as_str())?.view();
         let site = self.cards.site()?;
         let card = compose::extended_card(site, &view, self.terms(came));
-        let subject = Subject::Extended(agent.clone());
-        let issued = self.cards.issue(site, subject, Reader::Of(version), card);
+        let subject = CardSubject::Extended(agent.clone());
+        let issued = self
+            .cards
+            .issue(site, subject, CardAudience::Of(version), card);
         Ok(issued.body.to_string())
     }
 
     /// Returns the conditions for callers that arrive by the same route as the reader. A reader behind a
     /// proxy needs a token, whereas the hub's own user may need none.
-    fn terms(&self, came: &Came) -> Terms {
-        Terms {
+    fn terms(&self, came: &Ingress) -> DoorTerms {
+        DoorTerms {
             needs_token: !self.gatekeeper.trusts(came),
             pushes: self.outbound.is_some(),
         }

@@ -4,12 +4,12 @@ mod remote;
 
 use std::sync::Arc;
 
-use jackfield_kit::door::{Context, Open, OpenError, Opened};
+use jackfield_kit::door::{DoorConfig, DoorContext, DoorOpenError, OpenedDoor};
 use jackfield_model::AgentId;
 use serde::{Deserialize, Serialize};
 
 pub use self::remote::RemoteConfig;
-use crate::{A2a, CardKey, Cards, Remotes, remotes_router, router};
+use crate::{A2aDoor, CardKey, Cards, Remotes, remotes_router, router};
 
 /// Name of the secret with the key that signs cards. The public key is at `/.well-known/jwks.json`.
 pub const CARD_KEY: &str = "card-key";
@@ -27,11 +27,11 @@ pub struct Config {
     pub remotes: Vec<RemoteConfig>,
 }
 
-impl Open for Config {
+impl DoorConfig for Config {
     type Handle = ();
 
-    async fn open(self, context: &Context) -> Result<Opened, OpenError> {
-        let Context {
+    async fn open(self, context: &DoorContext) -> Result<OpenedDoor, DoorOpenError> {
+        let DoorContext {
             hub,
             gatekeeper,
             tasks,
@@ -39,18 +39,18 @@ impl Open for Config {
             store,
             ..
         } = context.clone();
-        let a2a = A2a::new(hub.clone(), gatekeeper.clone())
+        let a2a = A2aDoor::new(hub.clone(), gatekeeper.clone())
             .with_cards(cards(context)?)
             .with_default_agent(self.default_agent)
             .with_outbound(outbound.clone());
         let configured = self.remotes.iter().map(RemoteConfig::remote).collect();
         let remotes = Remotes::start(hub.clone(), store, outbound, tasks, configured)
             .await
-            .map_err(|error| OpenError::new("cannot start the remote agents", error))?;
-        remotes.belong_to(&a2a);
+            .map_err(|error| DoorOpenError::new("cannot start the remote agents", error))?;
+        remotes.set_own_door(&a2a);
         let a2a = Arc::new(a2a);
-        let opened = Opened::new(()).with_routes(remotes_router(hub, gatekeeper, remotes));
-        Ok(Opened {
+        let opened = OpenedDoor::new(()).with_routes(remotes_router(hub, gatekeeper, remotes));
+        Ok(OpenedDoor {
             routes: opened.routes.merge(router(a2a.clone())),
             composer: Some(a2a),
             ..opened
@@ -59,10 +59,10 @@ impl Open for Config {
 }
 
 /// Builds the cards of a hub. A hub without a known address has no cards.
-fn cards(context: &Context) -> Result<Cards, OpenError> {
+fn cards(context: &DoorContext) -> Result<Cards, DoorOpenError> {
     let key = context.secrets.load_or_create(CARD_KEY).map_err(|error| {
         let text = format!("cannot read or make the secret {CARD_KEY}");
-        OpenError::new(text, error)
+        DoorOpenError::new(text, error)
     })?;
     let Some(base) = &context.address.base_url else {
         tracing::warn!(
@@ -76,7 +76,7 @@ fn cards(context: &Context) -> Result<Cards, OpenError> {
             "cannot use {}; remove it, and a new one is made",
             file.display()
         );
-        OpenError::new(text, error)
+        DoorOpenError::new(text, error)
     })?;
     let cards = Cards::at(base).signed_by(key);
     Ok(if cfg!(feature = "grpc") {

@@ -12,15 +12,16 @@
 //! - [`serve`]: routes for adding, listing and removing remotes, [`switchboard`]: refusal of another hub as a
 //!   remote
 
+mod card_access;
 mod choose;
+mod client;
 mod contexts;
 mod credentials;
+mod endpoint;
 mod find;
-mod hear;
-mod line;
-mod place;
 mod profile;
 mod remote;
+mod remote_call;
 mod remotes;
 #[cfg(test)]
 mod scripted;
@@ -29,13 +30,12 @@ mod spec;
 #[cfg(test)]
 mod static_site;
 mod switchboard;
+mod translator;
 mod verify;
-mod way;
-mod work;
 
-pub(crate) use self::place::{Dialect, Place};
+pub(crate) use self::endpoint::{Dialect, RemoteEndpoint};
 pub use self::{
-    remotes::{Remotes, StartError},
+    remotes::{Remotes, RemotesStartError},
     serve::remotes_router,
-    spec::{Auth, OAuth, RemoteSpec, Source},
+    spec::{Auth, OAuth, RemoteSpec, SecretLocation},
 };

@@ -11,13 +11,13 @@ use jackfield_model::AgentId;
 use crate::{
     DOOR,
     card::{self, Cards},
-    official::{self, Refused},
-    seed::{self, Problem},
+    official::{self, RefusalMarker},
+    seed::{self, SeedProblem},
 };
 
 /// Shared state of the door's handlers.
 #[derive(Debug)]
-pub struct A2a {
+pub struct A2aDoor {
     pub(crate) hub: Hub,
     pub(crate) gatekeeper: Gatekeeper,
     pub(crate) cards: Cards,
@@ -27,7 +27,7 @@ pub struct A2a {
     pub(crate) outbound: Option<Outbound>,
 }
 
-impl A2a {
+impl A2aDoor {
     /// Creates the door of a hub, without cards and without push notifications.
     pub fn new(hub: Hub, gatekeeper: Gatekeeper) -> Self {
         Self {
@@ -59,7 +59,7 @@ impl A2a {
 }
 
 /// Returns the routes of the door: below `/a2a`, and at the root the hub's own cards and keys.
-pub fn router(a2a: impl Into<Arc<A2a>>) -> Router {
+pub fn router(a2a: impl Into<Arc<A2aDoor>>) -> Router {
     let a2a = a2a.into();
     let root = card::root_routes().merge(official::root_routes());
     router_at("/a2a", a2a.clone()).merge(root.with_state(a2a))
@@ -67,7 +67,7 @@ pub fn router(a2a: impl Into<Arc<A2a>>) -> Router {
 
 /// Returns the routes of the door below `prefix`, which has no trailing slash. The door answers every path
 /// below the prefix. With an empty prefix, the door answers only its own paths.
-pub fn router_at(prefix: &str, a2a: impl Into<Arc<A2a>>) -> Router {
+pub fn router_at(prefix: &str, a2a: impl Into<Arc<A2aDoor>>) -> Router {
     let a2a = a2a.into();
     let routes = seed::routes(prefix)
         .merge(card::routes(prefix))
@@ -81,11 +81,11 @@ pub fn router_at(prefix: &str, a2a: impl Into<Arc<A2a>>) -> Router {
         .with_state(a2a)
 }
 
-async fn wrong_method(method: Method, uri: Uri) -> Problem {
-    Problem::wrong_method(&method, uri.path())
+async fn wrong_method(method: Method, uri: Uri) -> SeedProblem {
+    SeedProblem::wrong_method(&method, uri.path())
 }
 
-async fn count_refused(State(a2a): State<Arc<A2a>>, response: Response) -> Response {
+async fn count_refused(State(a2a): State<Arc<A2aDoor>>, response: Response) -> Response {
     let by_status = matches!(
         response.status(),
         StatusCode::BAD_REQUEST
@@ -93,7 +93,7 @@ async fn count_refused(State(a2a): State<Arc<A2a>>, response: Response) -> Respo
             | StatusCode::UNSUPPORTED_MEDIA_TYPE
     );
     // In JSON-RPC the HTTP status does not tell.
-    let said = response.extensions().get::<Refused>();
+    let said = response.extensions().get::<RefusalMarker>();
     if said.map_or(by_status, |refused| refused.counts) {
         a2a.hub.metrics().refused(DOOR);
     }

@@ -9,7 +9,7 @@
 //! The modules:
 //! - `config`: the configuration ([`Config`]), which opens the door, `matrix`: the supported features
 //!   ([`MATRIX`])
-//! - `door`: the routes and the shared state of their handlers ([`A2a`])
+//! - `door`: the routes and the shared state of their handlers ([`A2aDoor`])
 //! - `card`: the cards of agents ([`Cards`])
 //! - `dial`: remote servers that the hub calls ([`Remotes`])
 //! - `official`: the official versions, in all bindings
@@ -27,10 +27,12 @@ mod wire;
 
 pub use self::card::{BadCardKey, CardKey, Cards};
 pub use self::config::{CARD_KEY, Config, RemoteConfig};
-pub use self::dial::{Auth, OAuth, RemoteSpec, Remotes, Source, StartError, remotes_router};
-pub use self::door::{A2a, router, router_at};
+pub use self::dial::{
+    Auth, OAuth, RemoteSpec, Remotes, RemotesStartError, SecretLocation, remotes_router,
+};
+pub use self::door::{A2aDoor, router, router_at};
 pub use self::matrix::MATRIX;
-pub use self::wire::official::Version;
+pub use self::wire::official::A2aVersion;
 
 /// Name of the door, for display and metrics.
 pub const DOOR: &str = "a2a";

@@ -16,42 +16,42 @@
 //! - [`ask`]: operations with params and results, [`shape`]: JSON forms, [`reply`]: HTTP responses
 
 mod agno;
-mod ask;
 mod failure;
-mod follow;
 #[cfg(feature = "grpc")]
 mod grpc;
+mod inbound;
 mod jsonrpc;
 mod negotiate;
-mod place;
+mod operation;
 mod push;
+mod renderer;
 mod reply;
 mod rest;
+mod rest_path;
 mod rules;
 mod send;
 mod serve;
 mod shape;
-mod story;
+mod snapshot;
+mod subscribe;
 mod tasks;
-mod teller;
 pub(crate) mod translate;
 mod updates;
-mod visit;
 
 use std::sync::Arc;
 
 use axum::Router;
 
-use crate::A2a;
+use crate::A2aDoor;
 
 pub(crate) use self::{
-    reply::Refused,
-    updates::{Update, Updates},
-    visit::Visit,
+    inbound::InboundRequest,
+    reply::RefusalMarker,
+    updates::{StreamUpdate, UpdateStream},
 };
 
 /// Returns the routes of all bindings below `prefix`.
-pub(crate) fn routes(prefix: &str) -> Router<Arc<A2a>> {
+pub(crate) fn routes(prefix: &str) -> Router<Arc<A2aDoor>> {
     let routes = serve::routes(prefix);
     #[cfg(feature = "grpc")]
     let routes = routes.merge(grpc::routes(prefix));
@@ -59,7 +59,7 @@ pub(crate) fn routes(prefix: &str) -> Router<Arc<A2a>> {
 }
 
 /// Returns the routes that clients request at the root, independent of the prefix.
-pub(crate) fn root_routes() -> Router<Arc<A2a>> {
+pub(crate) fn root_routes() -> Router<Arc<A2aDoor>> {
     let routes = serve::root_routes();
     #[cfg(feature = "grpc")]
     let routes = routes.merge(grpc::root_routes());

@@ -6,10 +6,10 @@
 //! - [`translate`]: pure functions between wire and core, [`failure`]: the error codes
 
 mod failure;
-mod listen;
+mod reply_reader;
 mod send;
 mod serve;
 mod stream;
 mod translate;
 
-pub(crate) use self::{failure::Problem, serve::routes, translate::is_json};
+pub(crate) use self::{failure::SeedProblem, serve::routes, translate::is_json};

@@ -16,24 +16,24 @@ use tokio::{
 };
 
 use crate::{
-    link::{AgoraLink, Mail},
-    translate::Thread,
+    link::{AgoraLink, AgoraMail},
+    translate::ReplyFrameWriter,
 };
 
 /// Maximum number of awaited answers per connection. Each holds the tail of its task, up to 256 KiB, until
 /// the peer has read the answer.
 const MAX_AWAITED: usize = 256;
 
-/// The answers that one connection waits for. Dropping [`Awaited`] stops the waiting.
+/// The answers that one connection waits for. Dropping [`AwaitedAnswers`] stops the waiting.
 #[derive(Debug)]
-pub(crate) struct Awaited {
+pub(crate) struct AwaitedAnswers {
     waiting: JoinSet<()>,
     /// Permit for building an answer: one at a time, and the next after the socket has taken the previous
     /// one. A peer that does not read fills no memory.
     turn: Arc<Semaphore>,
 }
 
-impl Default for Awaited {
+impl Default for AwaitedAnswers {
     fn default() -> Self {
         Self {
             waiting: JoinSet::new(),
@@ -42,7 +42,7 @@ impl Default for Awaited {
     }
 }
 
-impl Awaited {
+impl AwaitedAnswers {
     /// Refuses a further message if too many answers are awaited.
     pub(crate) fn check(&mut self) -> Result<(), Failure> {
         while self.waiting.try_join_next().is_some() {}
@@ -57,7 +57,7 @@ impl Awaited {
     pub(crate) fn wait(
         &mut self,
         task: oneshot::Receiver<Arc<Task>>,
-        thread: Thread,
+        thread: ReplyFrameWriter,
         hub: Hub,
         link: Arc<AgoraLink>,
     ) {
@@ -69,9 +69,9 @@ impl Awaited {
             let Ok(turn) = turn.acquire_owned().await else {
                 return;
             };
-            if let Some(frame) = frame_of(&task, &thread, &hub).await {
+            if let Some(frame) = answer_frame(&task, &thread, &hub).await {
                 // The answer of a closed connection is dropped.
-                drop(link.mailbox.post(Mail::Answer(frame, turn)));
+                drop(link.mailbox.post(AgoraMail::Answer(frame, turn)));
             }
         });
     }
@@ -79,14 +79,14 @@ impl Awaited {
 
 /// Returns the frame for the sender, or `None` if the task has not answered because the hub stops; the task
 /// continues after the restart.
-async fn frame_of(task: &Arc<Task>, thread: &Thread, hub: &Hub) -> Option<String> {
+async fn answer_frame(task: &Arc<Task>, thread: &ReplyFrameWriter, hub: &Hub) -> Option<String> {
     let max = hub.limits().message.0;
     let turn = match LastTurn::read(task, max).await {
         Ok(turn) => turn,
         Err(error) => return Some(thread.failed(&broken(task, &error))),
     };
     Some(match turn.end? {
-        _ if turn.transcript.is_truncated() => thread.failed(&lost(max)),
+        _ if turn.transcript.is_truncated() => thread.failed(&too_large(max)),
         End::Done(done) => {
             let files = hub.files_of(&task.record());
             let transcript = &turn.transcript;
@@ -101,7 +101,7 @@ async fn frame_of(task: &Arc<Task>, thread: &Thread, hub: &Hub) -> Option<String
     })
 }
 
-fn lost(max: usize) -> Failure {
+fn too_large(max: usize) -> Failure {
     let text = format!(
         "the answer has more than {max} bytes, or some of it is no longer stored; name a request_id to get it as it comes"
     );

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use http::Uri;
 use jackfield_kit::{
-    door::{Context, Open, OpenError, Opened, Socket},
-    line::{Line, Step},
+    door::{DoorConfig, DoorContext, DoorOpenError, OpenedDoor, SocketProtocol},
+    ws_connection::{WsConnection, WsConnectionEvent},
 };
 use jackfield_model::Failure;
 
@@ -16,24 +16,24 @@ use crate::{Agora, DOOR};
 #[derive(Debug, Clone, Default)]
 pub struct Config;
 
-impl Open for Config {
+impl DoorConfig for Config {
     type Handle = ();
 
-    async fn open(self, context: &Context) -> Result<Opened, OpenError> {
-        let Context {
+    async fn open(self, context: &DoorContext) -> Result<OpenedDoor, DoorOpenError> {
+        let DoorContext {
             hub,
             gatekeeper,
             tasks,
             ..
         } = context.clone();
-        Ok(Opened {
+        Ok(OpenedDoor {
             socket: Some(Agora::new(hub, gatekeeper, tasks)),
-            ..Opened::new(())
+            ..OpenedDoor::new(())
         })
     }
 }
 
-impl Socket for Agora {
+impl SocketProtocol for Agora {
     fn door(&self) -> &'static str {
         DOOR
     }
@@ -44,11 +44,11 @@ impl Socket for Agora {
 
     /// Claims every connection that no other protocol claims, because Agora defines an answer to invalid
     /// frames.
-    fn claims_first(&self, _: &Step) -> bool {
+    fn claims_first(&self, _: &WsConnectionEvent) -> bool {
         true
     }
 
-    fn run(self: Arc<Self>, line: Line, _: &Uri) -> BoxFuture<'static, ()> {
+    fn run(self: Arc<Self>, line: WsConnection, _: &Uri) -> BoxFuture<'static, ()> {
         Box::pin(Self::run(&self, line))
     }
 }

@@ -16,12 +16,12 @@
 
 mod awaited;
 mod config;
-mod lane;
+mod inbound_call;
 mod link;
 mod matrix;
-mod outgoing;
+mod outbound_call;
+mod route;
 mod serve;
-mod served;
 mod session;
 mod translate;
 pub mod wire;

@@ -10,21 +10,21 @@ use jackfield_core::{
     bell::Rope,
     call::{Call, Serving},
 };
-use jackfield_kit::{line::Signs, mailbox::Mailbox};
+use jackfield_kit::{mailbox::Mailbox, ws_connection::PeerLiveness};
 use jackfield_model::AgentId;
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::{DOOR, lane::Lane};
+use crate::{DOOR, route::RelayRoute};
 
 /// One item in the mailbox of a connection.
 #[derive(Debug)]
-pub(crate) enum Mail {
+pub(crate) enum AgoraMail {
     /// A call from a different door for the agent.
     Call(Serving),
     /// A call was cancelled or failed.
     Cancel(Arc<Call>),
     /// A new route of frames from a different Agora agent to this one.
-    Lane(Arc<Lane>),
+    Lane(Arc<RelayRoute>),
     /// A frame of the hub for the agent: the result of an earlier frame.
     Frame(String),
     /// The answer to a message without an id. The permit delays the next answer until this one is taken.
@@ -35,13 +35,13 @@ pub(crate) enum Mail {
 #[derive(Debug)]
 pub(crate) struct AgoraLink {
     pub(crate) id: AgentId,
-    pub(crate) mailbox: Mailbox<Mail>,
+    pub(crate) mailbox: Mailbox<AgoraMail>,
     me: Weak<Self>,
-    signs: Arc<Signs>,
+    signs: Arc<PeerLiveness>,
 }
 
 impl AgoraLink {
-    pub(crate) fn new(id: AgentId, rope: Rope, signs: Arc<Signs>) -> Arc<Self> {
+    pub(crate) fn new(id: AgentId, rope: Rope, signs: Arc<PeerLiveness>) -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
             id,
             mailbox: Mailbox::new(rope),
@@ -60,10 +60,13 @@ impl AgoraLink {
 impl Link for AgoraLink {
     fn deliver(&self, call: Serving) -> Result<(), Serving> {
         self.mailbox
-            .post(Mail::Call(call))
+            .post(AgoraMail::Call(call))
             .map_err(|mail| match mail {
-                Mail::Call(call) => call,
-                Mail::Cancel(_) | Mail::Lane(_) | Mail::Frame(_) | Mail::Answer(..) => {
+                AgoraMail::Call(call) => call,
+                AgoraMail::Cancel(_)
+                | AgoraMail::Lane(_)
+                | AgoraMail::Frame(_)
+                | AgoraMail::Answer(..) => {
                     unreachable!("post gives back what it was given")
                 }
             })
@@ -72,10 +75,10 @@ impl Link for AgoraLink {
     fn cancel(&self, call: &Arc<Call>) {
         // A call that the agent never saw needs no cancel. Leaving it in the mailbox would let impatient
         // callers fill the mailbox.
-        let is_it = |mail: &Mail| matches!(mail, Mail::Call(unseen) if unseen.call().id == call.id);
+        let is_it = |mail: &AgoraMail| matches!(mail, AgoraMail::Call(unseen) if unseen.call().id == call.id);
         if self.mailbox.take_back(is_it).is_none() {
             // Neither does a session that is gone.
-            drop(self.mailbox.post(Mail::Cancel(call.clone())));
+            drop(self.mailbox.post(AgoraMail::Cancel(call.clone())));
         }
     }
 
@@ -84,7 +87,7 @@ impl Link for AgoraLink {
     }
 
     fn alive(&self, _: &Call) -> bool {
-        self.signs.are_fresh()
+        self.signs.is_recent()
     }
 
     fn is_silent(&self) -> bool {

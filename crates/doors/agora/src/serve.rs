@@ -1,11 +1,11 @@
-//! The entry point for connections: starts a session for each [`Line`].
+//! The entry point for connections: starts a session for each [`WsConnection`].
 
 use std::sync::Arc;
 
 use jackfield_core::hub::Hub;
-use jackfield_kit::{auth::Gatekeeper, line::Line, tasks::Tasks};
+use jackfield_kit::{auth::Gatekeeper, tasks::Tasks, ws_connection::WsConnection};
 
-use crate::{DOOR, session::Session, wire};
+use crate::{DOOR, session::AgoraSession, wire};
 
 /// State shared by the sessions of the door.
 #[derive(Debug)]
@@ -13,14 +13,14 @@ pub struct Agora {
     pub(crate) hub: Hub,
     pub(crate) gatekeeper: Gatekeeper,
     pub(crate) tasks: Tasks,
-    pub(crate) wire_limits: wire::Limits,
+    pub(crate) wire_limits: wire::FrameLimits,
 }
 
 impl Agora {
     /// Creates the door of a hub. Work that outlives a session runs as part of `tasks`.
     pub fn new(hub: Hub, gatekeeper: Gatekeeper, tasks: Tasks) -> Arc<Self> {
         let limits = hub.limits();
-        let wire_limits = wire::Limits {
+        let wire_limits = wire::FrameLimits {
             max_depth: limits.json_depth,
             max_chunk: limits.chunk.0,
         };
@@ -33,9 +33,12 @@ impl Agora {
     }
 
     /// Runs a connection with the Agora protocol until its end.
-    pub fn run(self: &Arc<Self>, mut line: Line) -> impl Future<Output = ()> + Send + use<> {
-        line.belongs_to(DOOR);
-        let mut session = Session::new(self.clone(), line);
+    pub fn run(
+        self: &Arc<Self>,
+        mut line: WsConnection,
+    ) -> impl Future<Output = ()> + Send + use<> {
+        line.count_for_door(DOOR);
+        let mut session = AgoraSession::new(self.clone(), line);
         async move { session.run().await }
     }
 }

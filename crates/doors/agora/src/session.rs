@@ -1,5 +1,5 @@
 //! The loop of one connection, both ways: frames in, frames out, the mailbox, and the pipes that the
-//! connection reads. The [`Line`] below owns the socket and its clocks.
+//! connection reads. The [`WsConnection`] below owns the socket and its clocks.
 
 mod calls;
 mod frames;
@@ -13,9 +13,9 @@ use jackfield_core::{
     budget::Budget, entry::Entry, hub::Attached, principal::Principal, tap::Direction,
 };
 use jackfield_kit::{
-    line::{Leave, Line, Step},
     mailbox::MAILBOX,
     ws::WsError,
+    ws_connection::{WsConnection, WsConnectionEnd, WsConnectionEvent},
 };
 use jackfield_model::{AgentId, End};
 use jackfield_wire::observers::without_tokens;
@@ -23,13 +23,13 @@ use rustc_hash::FxHashMap;
 
 use crate::{
     DOOR,
-    awaited::Awaited,
-    lane::{Lane, RawFrame},
-    link::{AgoraLink, Mail},
-    outgoing::Outgoing,
+    awaited::AwaitedAnswers,
+    inbound_call::{InboundCall, cancel_frame},
+    link::{AgoraLink, AgoraMail},
+    outbound_call::OutboundCall,
+    route::{RawFrame, RelayRoute},
     serve::Agora,
-    served::{Served, cancel_frame},
-    translate::failure_from_goodbye,
+    translate::failure_from_close,
 };
 
 /// Bytes that one flow may write before the next one is served.
@@ -37,18 +37,18 @@ const FLOW_BATCH: usize = 16 << 10;
 
 /// A source whose data the connection writes to its peer.
 #[derive(Debug)]
-enum Flow {
+enum PeerFeed {
     /// Frames of a different Agora connection.
-    Lane(Arc<Lane>),
+    Lane(Arc<RelayRoute>),
     /// Further input of a call that the agent works on, by the address of the call.
     Input(String),
     /// The reply to a call that the agent made.
-    Reply(Box<Outgoing>),
+    Reply(Box<OutboundCall>),
 }
 
 /// The state of a registered connection.
 #[derive(Debug)]
-struct Registered {
+struct AgoraRegistration {
     attached: Attached,
     link: Arc<AgoraLink>,
     /// [`Principal`] of the connection, acting as its agent.
@@ -57,32 +57,32 @@ struct Registered {
     account: Arc<Budget>,
 }
 
-impl Registered {
+impl AgoraRegistration {
     fn entry(&self) -> &Arc<Entry> {
         self.attached.entry()
     }
 }
 
 /// One Agora connection.
-pub(crate) struct Session {
+pub(crate) struct AgoraSession {
     agora: Arc<Agora>,
-    line: Line,
-    registered: Option<Box<Registered>>,
-    flows: FxHashMap<u32, Flow>,
-    /// Routes ([`Lane`]) to other Agora agents, by agent id.
-    lanes: HashMap<Box<str>, Arc<Lane>>,
+    line: WsConnection,
+    registered: Option<Box<AgoraRegistration>>,
+    flows: FxHashMap<u32, PeerFeed>,
+    /// Routes ([`RelayRoute`]) to other Agora agents, by agent id.
+    lanes: HashMap<Box<str>, Arc<RelayRoute>>,
     /// Calls that the agent works on, by address, with the key of their input.
-    served: HashMap<String, (Served, u32)>,
+    served: HashMap<String, (InboundCall, u32)>,
     /// Open calls of the agent to other doors: the key of the flow, by agent and id of the stream or request.
     outgoing: HashMap<(AgentId, Box<str>), u32>,
-    /// Answers to messages of the agent without an id, see [`Awaited`].
-    awaited: Option<Box<Awaited>>,
+    /// Answers to messages of the agent without an id, see [`AwaitedAnswers`].
+    awaited: Option<Box<AwaitedAnswers>>,
     /// Bytes of the messages being joined for agents of other doors.
     joining: usize,
 }
 
-impl Session {
-    pub(crate) fn new(agora: Arc<Agora>, line: Line) -> Self {
+impl AgoraSession {
+    pub(crate) fn new(agora: Arc<Agora>, line: WsConnection) -> Self {
         Self {
             agora,
             line,
@@ -99,12 +99,12 @@ impl Session {
     /// Runs the connection until its end. By reference, because a task that takes a session by value holds it
     /// twice.
     pub(crate) async fn run(&mut self) {
-        let leave = self.turn_until_over().await;
-        self.part();
-        self.line.part(leave).await;
+        let leave = self.run_until_end().await;
+        self.leave();
+        self.line.close(leave).await;
     }
 
-    async fn turn_until_over(&mut self) -> Leave {
+    async fn run_until_end(&mut self) -> WsConnectionEnd {
         loop {
             // Most frames of a batch need no waiting, and skip its cost.
             let step = match self.line.try_next() {
@@ -112,27 +112,27 @@ impl Session {
                 None => self.line.next().await,
             };
             let left = match step {
-                Step::Text(text) => {
+                WsConnectionEvent::Text(text) => {
                     if let Some(registering) = self.on_text(&text) {
                         registering.await;
                     }
                     None
                 }
-                Step::Binary => {
+                WsConnectionEvent::Binary => {
                     self.refuse_binary();
                     None
                 }
-                Step::Rang(MAILBOX) => self.take_mail(),
-                Step::Rang(key) => {
-                    self.pump(key);
+                WsConnectionEvent::Rang(MAILBOX) => self.take_mail(),
+                WsConnectionEvent::Rang(key) => {
+                    self.write_feed(key);
                     None
                 }
-                Step::Look => {
-                    self.look_at_lanes();
+                WsConnectionEvent::Look => {
+                    self.check_stalled_routes();
                     None
                 }
-                Step::Broken(error) => Some(self.on_error(&error)),
-                Step::Over(leave) => Some(leave),
+                WsConnectionEvent::Broken(error) => Some(self.on_error(&error)),
+                WsConnectionEvent::Over(leave) => Some(leave),
             };
             if let Some(leave) = left {
                 return leave;
@@ -140,10 +140,10 @@ impl Session {
         }
     }
 
-    fn on_error(&mut self, error: &WsError) -> Leave {
+    fn on_error(&mut self, error: &WsError) -> WsConnectionEnd {
         self.agora.hub.metrics().refused(DOOR);
         if matches!(error, WsError::TooLarge { .. }) {
-            self.say_error("too_large", &format!("{error}; the connection is closed"));
+            self.send_error("too_large", &format!("{error}; the connection is closed"));
         }
         error.into()
     }
@@ -166,12 +166,12 @@ impl Session {
     }
 
     /// Writes the data of a flow, up to its share.
-    fn pump(&mut self, key: u32) {
+    fn write_feed(&mut self, key: u32) {
         let mut frames = Vec::new();
         let over = match self.flows.get_mut(&key) {
             // The flow ended before its notification was handled.
             None => return,
-            Some(Flow::Lane(lane)) => {
+            Some(PeerFeed::Lane(lane)) => {
                 let mut raw = Vec::new();
                 let told = lane.pipe.take(&mut raw, FLOW_BATCH);
                 for RawFrame(frame) in raw {
@@ -181,13 +181,13 @@ impl Session {
                 frames.extend(told.into_iter().flatten());
                 over
             }
-            Some(Flow::Input(address)) => {
+            Some(PeerFeed::Input(address)) => {
                 if let Some((served, _)) = self.served.get(address) {
                     served.input_frames(&mut frames);
                 }
                 false
             }
-            Some(Flow::Reply(outgoing)) => outgoing.reply_frames(&mut frames),
+            Some(PeerFeed::Reply(outgoing)) => outgoing.reply_frames(&mut frames),
         };
         for frame in frames {
             self.queue(&frame);
@@ -198,14 +198,14 @@ impl Session {
     }
 
     fn drop_flow(&mut self, key: u32) {
-        if let Some(Flow::Reply(outgoing)) = self.flows.remove(&key) {
+        if let Some(PeerFeed::Reply(outgoing)) = self.flows.remove(&key) {
             self.joining -= outgoing.joining_weight();
             self.outgoing.retain(|_, flow| *flow != key);
         }
     }
 
     /// Takes mail while the socket accepts frames: the rest stays in the mailbox, where it is counted.
-    fn take_mail(&mut self) -> Option<Leave> {
+    fn take_mail(&mut self) -> Option<WsConnectionEnd> {
         loop {
             let mailbox = &self.registered.as_ref()?.link.mailbox;
             if let Some(why) = mailbox.closing() {
@@ -215,23 +215,23 @@ impl Session {
                 return None;
             }
             let mail = mailbox.take()?;
-            self.open_mail(mail);
+            self.handle_mail(mail);
         }
     }
 
-    fn open_mail(&mut self, mail: Mail) {
+    fn handle_mail(&mut self, mail: AgoraMail) {
         match mail {
-            Mail::Call(serving) => {
-                let (served, frame) = Served::new(serving);
+            AgoraMail::Call(serving) => {
+                let (served, frame) = InboundCall::new(serving);
                 served.serving().gated(self.line.gate().clone());
                 let key = self.line.new_key();
                 let address = served.address().to_owned();
-                served.serving().input().listen(self.line.rope(key));
-                self.flows.insert(key, Flow::Input(address.clone()));
+                served.serving().input().listen(self.line.ready_handle(key));
+                self.flows.insert(key, PeerFeed::Input(address.clone()));
                 self.served.insert(address, (served, key));
                 self.queue(&frame);
             }
-            Mail::Cancel(call) => {
+            AgoraMail::Cancel(call) => {
                 // An agent that has answered meanwhile has nothing to stop.
                 let address = crate::translate::call_address(call.id);
                 if let Some((_, key)) = self.served.remove(&address) {
@@ -239,13 +239,13 @@ impl Session {
                     self.queue(&cancel_frame(&call));
                 }
             }
-            Mail::Lane(lane) => {
+            AgoraMail::Lane(lane) => {
                 let key = self.line.new_key();
-                lane.pipe.listen(self.line.rope(key));
-                self.flows.insert(key, Flow::Lane(lane));
+                lane.pipe.listen(self.line.ready_handle(key));
+                self.flows.insert(key, PeerFeed::Lane(lane));
             }
-            Mail::Frame(frame) => self.queue(&frame),
-            Mail::Answer(frame, turn) => {
+            AgoraMail::Frame(frame) => self.queue(&frame),
+            AgoraMail::Answer(frame, turn) => {
                 self.queue(&frame);
                 drop(turn);
             }
@@ -253,15 +253,15 @@ impl Session {
     }
 
     /// Leaves the hub, and notifies all callers and agents with open calls or streams to this connection.
-    fn part(&mut self) {
+    fn leave(&mut self) {
         let Some(registered) = self.registered.take() else {
             return;
         };
         tracing::info!(agent = %registered.link.id, "agent left");
         // Waiting callers get the reason of the close frame, if it has one.
-        if let Some(goodbye) = self.line.goodbye().filter(|it| it.says_why()) {
+        if let Some(goodbye) = self.line.peer_close().filter(|it| it.has_reason()) {
             for (served, _) in std::mem::take(&mut self.served).into_values() {
-                let failure = failure_from_goodbye(goodbye, served.serving().call());
+                let failure = failure_from_close(goodbye, served.serving().call());
                 served.finish(End::Failed(failure));
             }
         }
@@ -272,12 +272,12 @@ impl Session {
             lane.sender_left();
         }
         for flow in std::mem::take(&mut self.flows).into_values() {
-            if let Flow::Lane(lane) = flow {
+            if let PeerFeed::Lane(lane) = flow {
                 lane.receiver_left();
             }
         }
         for mail in rest {
-            if let Mail::Lane(lane) = mail {
+            if let AgoraMail::Lane(lane) = mail {
                 lane.receiver_left();
             }
         }
@@ -288,18 +288,18 @@ impl Session {
     }
 }
 
-impl Drop for Session {
+impl Drop for AgoraSession {
     /// Notifies the other agents even if the session is dropped midway, as at the end of the shutdown
     /// timeout.
     fn drop(&mut self) {
-        self.part();
+        self.leave();
     }
 }
 
-impl Session {
+impl AgoraSession {
     /// Gives up routes whose receiver has taken no frame for too long. The receiver's own session closes a
     /// stuck socket; this check covers receivers that take a byte now and then.
-    fn look_at_lanes(&self) {
+    fn check_stalled_routes(&self) {
         let limits = self.agora.hub.limits();
         let looks = u32::try_from(limits.pipe_stalled.0.as_secs())
             .unwrap_or(u32::MAX)
@@ -310,13 +310,13 @@ impl Session {
 
     fn refuse_binary(&mut self) {
         self.agora.hub.metrics().refused(DOOR);
-        self.say_error(
+        self.send_error(
             "unsupported",
             "binary frames are not part of this protocol; send JSON in text frames",
         );
     }
 
-    fn say_error(&mut self, code: &str, message: &str) {
+    fn send_error(&mut self, code: &str, message: &str) {
         use crate::wire::{ErrorFrame, downlink};
         let frame = downlink::error(&ErrorFrame::new(code, message));
         self.queue(&frame);

@@ -1,26 +1,26 @@
 //! Pure functions between Agora's frames and the types of the core. No sockets, no hub.
 
 mod files;
-mod said;
-mod thread;
+mod reply;
+mod reply_writer;
 
 use jackfield_core::call::Call;
-use jackfield_kit::line::Goodbye;
+use jackfield_kit::ws_connection::PeerClose;
 use jackfield_model::{Answer, CallId, Chunk, ChunkKind, Failure, Json, Message, Part, Reason};
 use jackfield_wire::{
     echo,
-    json::{Members, Text},
+    json::{JsonText, RawMembers},
 };
 use serde_json::value::RawValue;
 
 use self::files::{files_from_raw, raw_from_files};
 pub(crate) use self::{
-    said::{Then, said_in, said_in_opening},
-    thread::Thread,
+    reply::{EndOrAsk, opening_content, reply_content},
+    reply_writer::ReplyFrameWriter,
 };
 use crate::wire::{
-    CALL_PREFIX, ErrorFrame, Fault, Malformed, Opening, Payload, Query, QueryBody, QueryPayload,
-    Relay, RelayKind, answer_of, downlink, opening_of, query_of,
+    CALL_PREFIX, ErrorFrame, FrameError, FrameFault, FramePayload, Opening, ParsedQuery,
+    QueryContent, QueryPayload, Relay, RelayKind, answer_of, downlink, opening_of, query_of,
 };
 
 /// Returns the address to which an agent replies for a call from a different door.
@@ -28,12 +28,12 @@ pub(crate) fn call_address(id: CallId) -> String {
     format!("{CALL_PREFIX}{id}")
 }
 
-/// Returns the `error` frame for a [`Malformed`] frame.
-pub(crate) fn malformed_frame(malformed: &Malformed) -> String {
+/// Returns the `error` frame for a [`FrameError`] frame.
+pub(crate) fn malformed_frame(malformed: &FrameError) -> String {
     let reason = match malformed.fault {
-        Fault::Syntax | Fault::Invalid => Reason::Invalid,
-        Fault::Unsupported => Reason::Unsupported,
-        Fault::TooLarge => Reason::TooLarge,
+        FrameFault::Syntax | FrameFault::Invalid => Reason::Invalid,
+        FrameFault::Unsupported => Reason::Unsupported,
+        FrameFault::TooLarge => Reason::TooLarge,
     };
     malformed.to_frame(reason.name())
 }
@@ -44,9 +44,9 @@ pub(crate) fn unreadable(why: &str) -> Failure {
     Failure::new(Reason::Agent("internal_error".to_owned()), text)
 }
 
-/// Returns the failure of a call whose agent closed its connection with a reason ([`Goodbye`]).
-pub(crate) fn failure_from_goodbye(goodbye: &Goodbye, call: &Call) -> Failure {
-    let Goodbye { code, reason } = goodbye;
+/// Returns the failure of a call whose agent closed its connection with a reason ([`PeerClose`]).
+pub(crate) fn failure_from_close(goodbye: &PeerClose, call: &Call) -> Failure {
+    let PeerClose { code, reason } = goodbye;
     let mut failure = call.left();
     let text = failure.text.to_mut();
     text.push_str(&format!(": it closed the connection with {code}"));
@@ -58,7 +58,7 @@ pub(crate) fn failure_from_goodbye(goodbye: &Goodbye, call: &Call) -> Failure {
 
 /// Returns the `error` frame that refuses a [`Relay`]: with its type, receiver, stream and request. Values of
 /// the peer are truncated to the length of an id, so that the error does not outgrow the frame.
-pub(crate) fn refusal(relay: &Relay<'_>, failure: &Failure, field: Option<&str>) -> String {
+pub(crate) fn refusal_frame(relay: &Relay<'_>, failure: &Failure, field: Option<&str>) -> String {
     let request_id = relay.any_request_id();
     downlink::error(&ErrorFrame {
         to: Some(echo(&relay.to).into()),
@@ -71,7 +71,7 @@ pub(crate) fn refusal(relay: &Relay<'_>, failure: &Failure, field: Option<&str>)
 }
 
 /// Returns the text of a relayed frame, for viewers.
-pub(crate) fn words_of(relay: &Relay<'_>) -> String {
+pub(crate) fn text_of(relay: &Relay<'_>) -> String {
     match relay.kind {
         RelayKind::SendChunk | RelayKind::ReplyChunk => {
             relay.chunk_text().map(String::from).unwrap_or_default()
@@ -91,7 +91,7 @@ pub(crate) fn words_of(relay: &Relay<'_>) -> String {
 }
 
 /// Converts a `send` into a [`Message`] for an agent of a different door.
-pub(crate) fn message_from_query(query: Query) -> Message {
+pub(crate) fn message_from_query(query: ParsedQuery) -> Message {
     let mut parts = Vec::new();
     if !query.text.is_empty() {
         parts.push(Part::Text(query.text));
@@ -137,7 +137,7 @@ fn raw_from<T: serde::Serialize>(items: &[T]) -> Option<Box<RawValue>> {
 
 /// Returns the `message` frame that delivers a [`Call`] from a different door to an Agora agent.
 pub(crate) fn frame_from_call(call: &Call, address: &str) -> String {
-    let words = call.message.words();
+    let words = call.message.joined_text();
     let rest: Vec<&Part> = call
         .message
         .parts
@@ -147,8 +147,8 @@ pub(crate) fn frame_from_call(call: &Call, address: &str) -> String {
     let parts = raw_from(&rest);
     let attachments = raw_from_files(call.message.files(), call.files());
     let payload = QueryPayload {
-        body: QueryBody {
-            question: Text::from(words.as_str()),
+        body: QueryContent {
+            question: JsonText::from(words.as_str()),
             parts: parts.as_deref(),
             attachments: attachments.as_deref(),
         },
@@ -160,7 +160,7 @@ pub(crate) fn frame_from_call(call: &Call, address: &str) -> String {
         &Opening {
             stream_id: call.streamed.then_some(address),
             stream: call.streamed,
-            payload: Some(Payload::Query(&payload)),
+            payload: Some(FramePayload::Query(&payload)),
             caller: Some(call.principal.label()),
             metadata: call.message.metadata.as_ref().map(Json::raw),
             ..Opening::default()
@@ -176,14 +176,14 @@ pub(crate) fn frame_from_answer(
     answer: &Answer,
 ) -> String {
     #[derive(serde::Serialize)]
-    struct Body<'a> {
+    struct AnswerFields<'a> {
         action: &'static str,
         ask_id: &'a str,
         request_id: &'a str,
         session_id: &'a str,
         body: &'a Answer,
     }
-    let body = Body {
+    let body = AnswerFields {
         action: "answer",
         ask_id,
         request_id: call.request.as_str(),
@@ -192,7 +192,7 @@ pub(crate) fn frame_from_answer(
     };
     let raw = serde_json::value::to_raw_value(&body).ok();
     let opening = Opening {
-        payload: raw.as_deref().map(Payload::Raw),
+        payload: raw.as_deref().map(FramePayload::Raw),
         caller: Some(call.principal.label()),
         ..Opening::default()
     };
@@ -201,11 +201,11 @@ pub(crate) fn frame_from_answer(
 
 /// Reads the answer to a question from a `send` whose payload has an `ask_id`.
 pub(crate) fn answer_from_payload(payload: &RawValue) -> Option<(String, Answer)> {
-    let members = Members::of(payload)?;
+    let members = RawMembers::of(payload)?;
     let ask_id = members.text("ask_id")?.into_owned();
     let body = members
         .get("body")
-        .and_then(Members::of)
+        .and_then(RawMembers::of)
         .unwrap_or_default();
     let flag = |name: &str| match body
         .get(name)

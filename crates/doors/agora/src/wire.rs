@@ -13,7 +13,7 @@
 
 use std::fmt;
 
-use jackfield_wire::{json::MAX_DEPTH, read::Misread};
+use jackfield_wire::{json::MAX_DEPTH, read::FieldError};
 
 pub mod downlink;
 mod fields;
@@ -23,13 +23,15 @@ pub mod payload;
 mod tests;
 pub mod uplink;
 
-pub use downlink::{AgentEntry, Delivery, DeliveryKind, Downlink, ErrorFrame, parse_downlink};
-pub use frame::{Chunk, Opening};
-pub use payload::{
-    Answer, AnswerBody, AnswerPayload, InputRequired, Payload, Query, QueryBody, QueryPayload,
-    answer_of, opening_of, query_of,
+pub use downlink::{
+    AgentListEntry, AgoraDownlink, DeliveredFrame, DeliveryKind, ErrorFrame, parse_downlink,
 };
-pub use uplink::{List, Register, Relay, RelayKind, Uplink, parse, parse_with};
+pub use frame::{FrameChunk, Opening};
+pub use payload::{
+    AnswerContent, AnswerPayload, FramePayload, InputRequired, ParsedAnswer, ParsedQuery,
+    QueryContent, QueryPayload, answer_of, opening_of, query_of,
+};
+pub use uplink::{AgoraUplink, ListFrame, RegisterFrame, Relay, RelayKind, parse, parse_with};
 
 /// Prefix of the address of a call, to which an agent replies when called through a different protocol. No
 /// agent id may begin with this prefix.
@@ -40,16 +42,16 @@ pub const MAX_CHUNK: usize = 1024 * 1024;
 
 /// Limits on a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct FrameLimits {
     /// Maximum nesting depth of a value.
     pub max_depth: usize,
     /// Maximum size of a chunk's text, in bytes of the frame.
     pub max_chunk: usize,
 }
 
-impl Default for Limits {
+impl Default for FrameLimits {
     fn default() -> Self {
-        Limits {
+        FrameLimits {
             max_depth: MAX_DEPTH,
             max_chunk: MAX_CHUNK,
         }
@@ -58,7 +60,7 @@ impl Default for Limits {
 
 /// The kind of error in a malformed frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Fault {
+pub enum FrameFault {
     /// The text is not a JSON object.
     Syntax,
     /// A field is missing, given twice, of the wrong type or nested too deeply.
@@ -73,11 +75,11 @@ pub enum Fault {
 ///
 /// Values copied from the frame are truncated to the length of an [`echo`](jackfield_wire::echo).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Malformed {
+pub struct FrameError {
     /// Kind of the error.
-    pub fault: Fault,
+    pub fault: FrameFault,
     /// Wrong field, and its error.
-    pub misread: Box<Misread>,
+    pub misread: Box<FieldError>,
     /// `type` of the frame, if readable.
     pub frame_type: Option<Box<str>>,
     /// `to` of the frame, if readable.
@@ -88,7 +90,7 @@ pub struct Malformed {
     pub request_id: Option<Box<str>>,
 }
 
-impl Malformed {
+impl FrameError {
     /// Returns the path of the wrong field, or `None` if the whole frame is wrong.
     pub fn field(&self) -> Option<&str> {
         self.misread.field()
@@ -108,10 +110,10 @@ impl Malformed {
     }
 }
 
-impl fmt::Display for Malformed {
+impl fmt::Display for FrameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.misread.fmt_frame(self.frame_type.as_deref(), f)
     }
 }
 
-impl std::error::Error for Malformed {}
+impl std::error::Error for FrameError {}

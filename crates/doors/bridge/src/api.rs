@@ -19,8 +19,8 @@ use jackfield_kit::body;
 use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use self::{describe::Description, problem::Problem};
-use crate::{DOOR, bridge::Bridge, files::platform, relay, secret, wire::response::Health};
+use self::{describe::RelayDescription, problem::RelayApiError};
+use crate::{DOOR, bridge::Bridge, files::platform, relay, secret, wire::response::HealthResponse};
 
 mod a2a;
 mod agents;
@@ -33,7 +33,7 @@ mod status;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use self::query::Query;
+pub(crate) use self::query::RelayQuery;
 
 /// Returns the routes of the relay's HTTP API, and their description.
 pub fn router(bridge: Arc<Bridge>) -> (Router, OpenApi) {
@@ -55,7 +55,7 @@ pub fn description() -> OpenApi {
 }
 
 fn described() -> OpenApiRouter<Arc<Bridge>> {
-    OpenApiRouter::with_openapi(Description::openapi())
+    OpenApiRouter::with_openapi(RelayDescription::openapi())
         .routes(routes!(relay::open))
         .routes(routes!(relay::resume))
         .routes(routes!(agents::status))
@@ -69,14 +69,14 @@ fn described() -> OpenApiRouter<Arc<Bridge>> {
 }
 
 /// Reads the body of a request.
-pub(crate) async fn read_body(bridge: &Bridge, request: Request) -> Result<Bytes, Problem> {
+pub(crate) async fn read_body(bridge: &Bridge, request: Request) -> Result<Bytes, RelayApiError> {
     let limits = bridge.hub.limits();
     let text = body::read(request.into_body(), limits.relay_body, limits.write_stuck).await?;
     Ok(text)
 }
 
-async fn unknown() -> Problem {
-    Problem::new(StatusCode::NOT_FOUND, "not_found", "Not found")
+async fn unknown() -> RelayApiError {
+    RelayApiError::new(StatusCode::NOT_FOUND, "not_found", "Not found")
 }
 
 /// Reports that the hub is alive, to any client and for any method.
@@ -85,13 +85,13 @@ async fn unknown() -> Problem {
     path = "/health",
     tag = "relay",
     security(()),
-    responses((status = 200, description = "It lives", body = Health)),
+    responses((status = 200, description = "It lives", body = HealthResponse)),
 )]
 async fn health(method: Method) -> Response {
     if method == Method::OPTIONS {
         return preflight();
     }
-    Json(Health::default()).into_response()
+    Json(HealthResponse::default()).into_response()
 }
 
 /// Checks the platform's secret before all other checks.
@@ -102,7 +102,7 @@ async fn admit(State(bridge): State<Arc<Bridge>>, request: Request, next: Next) 
     let shown = request.headers().get(secret::HEADER);
     if !shown.is_some_and(|shown| bridge.secrets.admit(shown.as_bytes())) {
         let text = "Invalid or missing X-Platform-Secret";
-        return Problem::new(StatusCode::UNAUTHORIZED, "auth_failed", text).into_response();
+        return RelayApiError::new(StatusCode::UNAUTHORIZED, "auth_failed", text).into_response();
     }
     let response = next.run(request).await;
     if matches!(

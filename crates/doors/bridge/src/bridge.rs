@@ -13,20 +13,20 @@ use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 
 use crate::{
-    callbacks::{CallbackRules, Callbacks},
-    files::{relays::Relays, rules::FileRules},
+    callbacks::{CallbackPolicy, CallbackRules},
+    files::{relays::ArchiveRelays, rules::FileRules},
     lineage::Lineages,
-    relay::open::Open,
-    secret::{Secret, Secrets},
-    signals::Signals,
+    relay::requests::PlatformRequests,
+    secret::{SharedSecret, SharedSecrets},
+    signals::PendingSignals,
 };
 
 /// The operator's settings for the platform that uses the HTTP API, and for file transfers.
 #[derive(Debug, Default)]
-pub struct Platform {
+pub struct PlatformSettings {
     /// Secrets that authenticate the platform, newest first. Two while one replaces the other; without any,
     /// the HTTP API refuses every request.
-    pub secrets: Vec<Secret>,
+    pub secrets: Vec<SharedSecret>,
     /// Rules for calling the platform back; `None` refuses async relays.
     pub callbacks: Option<CallbackRules>,
     /// Rules for file transfers of the platform and all other callers.
@@ -45,20 +45,20 @@ pub struct Bridge {
     pub(crate) max_chunk: usize,
     /// Principal of the platform.
     pub(crate) platform: Principal,
-    pub(crate) secrets: Secrets,
-    pub(crate) callbacks: Arc<Callbacks>,
-    /// Requests of the platform, see [`Open`].
-    pub(crate) open: Open,
+    pub(crate) secrets: SharedSecrets,
+    pub(crate) callbacks: Arc<CallbackPolicy>,
+    /// Requests of the platform, see [`PlatformRequests`].
+    pub(crate) requests: PlatformRequests,
     /// Signals from agents to HTTP callers about file transfers.
-    pub(crate) signals: Signals,
+    pub(crate) signals: PendingSignals,
     /// Rules for file transfers.
     pub(crate) files: FileRules,
     /// Archives relayed through the hub.
-    pub(crate) relays: Arc<Relays>,
+    pub(crate) relays: Arc<ArchiveRelays>,
     /// State handed on between connections that resume each other.
     pub(crate) lineages: Lineages,
     /// Last connection of each agent of the door, as long as the hub knows the agent.
-    pub(crate) attached: Mutex<HashMap<AgentId, Attachment>>,
+    pub(crate) connections: Mutex<HashMap<AgentId, ConnectionRecord>>,
 }
 
 /// Number of remembered connections above which those of forgotten agents are removed.
@@ -66,7 +66,7 @@ const REMEMBERED: usize = 64;
 
 /// Data about an agent's connection, available even after the connection ended.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Attachment {
+pub(crate) struct ConnectionRecord {
     /// [`Entry`] of the agent in the hub.
     pub(crate) place: Weak<Entry>,
     /// SHA-256 of the token used for registration, in hex: see [`token_hash`].
@@ -83,7 +83,7 @@ pub(crate) struct Attachment {
     pub(crate) active_sessions: u64,
 }
 
-impl Attachment {
+impl ConnectionRecord {
     /// Returns whether the hub still knows the agent.
     fn is_known(&self) -> bool {
         let place = self.place.upgrade();
@@ -101,21 +101,21 @@ impl Bridge {
     /// Creates the door of a hub without a platform: the HTTP API refuses every request. Sessions run as part
     /// of `tasks`.
     pub fn new(hub: Hub, gatekeeper: Gatekeeper, tasks: Tasks) -> Arc<Self> {
-        let platform = Platform::default();
-        Self::assemble(hub, gatekeeper, tasks, platform, Callbacks::none())
+        let platform = PlatformSettings::default();
+        Self::assemble(hub, gatekeeper, tasks, platform, CallbackPolicy::none())
     }
 
-    /// Creates the door of a hub with a [`Platform`]. Sessions run as part of `tasks`; the hub's courier
+    /// Creates the door of a hub with a [`PlatformSettings`]. Sessions run as part of `tasks`; the hub's courier
     /// delivers the callbacks.
     pub fn with_platform(
         hub: Hub,
         gatekeeper: Gatekeeper,
         tasks: Tasks,
-        platform: Platform,
+        platform: PlatformSettings,
     ) -> Result<Arc<Self>, OutboundError> {
         let callbacks = match &platform.callbacks {
-            Some(rules) => Callbacks::new(rules)?,
-            None => Callbacks::none(),
+            Some(rules) => CallbackPolicy::new(rules)?,
+            None => CallbackPolicy::none(),
         };
         Ok(Self::assemble(hub, gatekeeper, tasks, platform, callbacks))
     }
@@ -124,8 +124,8 @@ impl Bridge {
         hub: Hub,
         gatekeeper: Gatekeeper,
         tasks: Tasks,
-        platform: Platform,
-        callbacks: Callbacks,
+        platform: PlatformSettings,
+        callbacks: CallbackPolicy,
     ) -> Arc<Self> {
         let limits = hub.limits();
         let (max_depth, max_chunk) = (limits.json_depth, limits.chunk.0);
@@ -136,25 +136,25 @@ impl Bridge {
             max_depth,
             max_chunk,
             platform: Principal::platform(),
-            secrets: Secrets::new(platform.secrets),
+            secrets: SharedSecrets::new(platform.secrets),
             callbacks: Arc::new(callbacks),
-            open: Open::default(),
-            signals: Signals::default(),
-            relays: Arc::new(Relays::new(platform.files.max_relayed)),
+            requests: PlatformRequests::default(),
+            signals: PendingSignals::default(),
+            relays: Arc::new(ArchiveRelays::new(platform.files.max_relayed)),
             files: platform.files,
             lineages: Lineages::default(),
-            attached: Mutex::default(),
+            connections: Mutex::default(),
         })
     }
 
     /// Replaces the platform's secrets, as after a change by the operator.
-    pub fn set_secrets(&self, secrets: Vec<Secret>) {
+    pub fn set_secrets(&self, secrets: Vec<SharedSecret>) {
         self.secrets.set(secrets);
     }
 
-    /// Records the registration of an agent ([`Attachment`]).
-    pub(crate) fn note_attached(&self, id: &AgentId, attachment: Attachment) {
-        let mut attached = self.attached.lock();
+    /// Records the registration of an agent ([`ConnectionRecord`]).
+    pub(crate) fn note_attached(&self, id: &AgentId, attachment: ConnectionRecord) {
+        let mut attached = self.connections.lock();
         // Only before the map would double its size, so that the cost per agent stays low.
         if attached.len() >= REMEMBERED && attached.len() == attached.capacity() {
             attached.retain(|_, attachment| attachment.is_known());
@@ -164,13 +164,13 @@ impl Bridge {
 
     /// Records a heartbeat of an agent.
     pub(crate) fn note_heartbeat(&self, id: &AgentId, active_sessions: u64) {
-        if let Some(attachment) = self.attached.lock().get_mut(id) {
+        if let Some(attachment) = self.connections.lock().get_mut(id) {
             attachment.last_heartbeat = Some(Timestamp::now());
             attachment.active_sessions = active_sessions;
         }
     }
 
-    /// Records that an agent went offline (not: was replaced). Its signals are dropped, its [`Attachment`]
+    /// Records that an agent went offline (not: was replaced). Its signals are dropped, its [`ConnectionRecord`]
     /// stays.
     pub(crate) fn note_left(&self, id: &AgentId) {
         self.signals.clear(id);
@@ -204,9 +204,9 @@ mod tests {
             };
             let agent = Scripted::attach(&hub, &local, &id, Profile::default(), manner);
             let place = hub.agents().find(&local, &id).unwrap();
-            let attachment = Attachment {
+            let attachment = ConnectionRecord {
                 place: Arc::downgrade(&place),
-                ..Attachment::default()
+                ..ConnectionRecord::default()
             };
             bridge.note_attached(&place.id, attachment);
             // The first one stays.
@@ -222,7 +222,7 @@ mod tests {
             }
         }
         assert!(stays.is_some());
-        let attached = bridge.attached.lock();
+        let attached = bridge.connections.lock();
         assert!(attached.len() <= 2 * REMEMBERED, "{}", attached.len());
         assert!(attached.contains_key("a-0"));
     }

@@ -9,8 +9,8 @@ use jackfield_core::outbox::Callback;
 use jackfield_kit::outbound::{Outbound, OutboundError, Url, origin_of};
 use jackfield_model::Json;
 
-pub(crate) use self::body::Repeated;
-use crate::api::problem::Problem;
+pub(crate) use self::body::RepeatedFields;
+use crate::api::problem::RelayApiError;
 
 mod body;
 mod compose;
@@ -32,16 +32,16 @@ pub struct CallbackRules {
 
 /// The parsed [`CallbackRules`].
 #[derive(Debug)]
-pub(crate) struct Callbacks(Option<Way>);
+pub(crate) struct CallbackPolicy(Option<CallbackRoute>);
 
 #[derive(Debug)]
-struct Way {
+struct CallbackRoute {
     outbound: Outbound,
     base: Option<Url>,
     trusted: HashSet<String>,
 }
 
-impl Callbacks {
+impl CallbackPolicy {
     /// Creates rules that allow no callbacks.
     pub(crate) fn none() -> Self {
         Self(None)
@@ -52,7 +52,7 @@ impl Callbacks {
         let base = rules.base.as_deref().map(|base| outbound.check(base));
         let trusted = rules.trusted_origins.iter();
         let trusted = trusted.map(|origin| outbound.check(origin).map(|url| origin_of(&url)));
-        Ok(Self(Some(Way {
+        Ok(Self(Some(CallbackRoute {
             base: base.transpose()?,
             trusted: trusted.collect::<Result<_, _>>()?,
             outbound,
@@ -60,7 +60,11 @@ impl Callbacks {
     }
 
     /// Returns the [`Callback`] for a request, if the hub may call its address.
-    pub(crate) fn accept(&self, url: &str, repeated: &Repeated<'_>) -> Result<Callback, Problem> {
+    pub(crate) fn accept(
+        &self,
+        url: &str,
+        repeated: &RepeatedFields<'_>,
+    ) -> Result<Callback, RelayApiError> {
         let url = self.address(url).map_err(|why| refused(&why))?;
         Ok(Callback {
             url,
@@ -72,7 +76,7 @@ impl Callbacks {
 
     /// Looks up the host of a callback, so that a client with a private address gets the error at once. A
     /// host that cannot be looked up now is accepted: every delivery checks again.
-    pub(crate) async fn admit(&self, callback: &Callback) -> Result<(), Problem> {
+    pub(crate) async fn admit(&self, callback: &Callback) -> Result<(), RelayApiError> {
         let Some(way) = &self.0 else { return Ok(()) };
         match way.outbound.admit(&callback.url).await {
             Ok(_) => Ok(()),
@@ -99,6 +103,6 @@ impl Callbacks {
     }
 }
 
-fn refused(why: &impl fmt::Display) -> Problem {
-    Problem::invalid(format!("field \"callback_url\": {why}"))
+fn refused(why: &impl fmt::Display) -> RelayApiError {
+    RelayApiError::invalid(format!("field \"callback_url\": {why}"))
 }

@@ -4,7 +4,7 @@
 
 use jackfield_core::principal::{Principal, Who};
 use jackfield_model::AgentId;
-use jackfield_wire::bridge::CLIENT_OF_AGENT;
+use jackfield_wire::bridge::AGENT_CLIENT_PREFIX;
 use sha2::{Digest as _, Sha256};
 
 /// Longest agent id that is used verbatim in a client id.
@@ -25,12 +25,12 @@ pub(crate) fn of_agent(id: &AgentId) -> String {
     let is_plain =
         |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'.' | b'_' | b'-');
     if id.len() <= LONGEST && id.bytes().all(is_plain) {
-        return format!("{CLIENT_OF_AGENT}{id}");
+        return format!("{AGENT_CLIENT_PREFIX}{id}");
     }
     let digest = Sha256::digest(id);
     let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     // No agent id begins with a dot.
-    format!("{CLIENT_OF_AGENT}.{hex}")
+    format!("{AGENT_CLIENT_PREFIX}.{hex}")
 }
 
 #[cfg(test)]

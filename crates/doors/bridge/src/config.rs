@@ -9,14 +9,17 @@ use axum::extract::Query;
 use futures_util::future::BoxFuture;
 use http::Uri;
 use jackfield_kit::{
-    door::{Context, Open, OpenError, Opened, Reload, Secrets, Socket},
-    line::{Line, Step},
+    door::{
+        DoorConfig, DoorContext, DoorOpenError, OpenedDoor, ReloadSecrets, SecretStore,
+        SocketProtocol,
+    },
+    ws_connection::{WsConnection, WsConnectionEvent},
 };
 use jackfield_model::{Failure, Reason};
 use serde::{Deserialize, de::IgnoredAny};
 
 pub use self::files::{FilesConfig, IceServerConfig};
-use crate::{Bridge, CallbackRules, DOOR, Platform, Secret, files_router, router};
+use crate::{Bridge, CallbackRules, DOOR, PlatformSettings, SharedSecret, files_router, router};
 
 /// Name of the platform's current secret.
 pub const PLATFORM_SECRET: &str = "platform-secret";
@@ -27,7 +30,7 @@ pub const OLD_PLATFORM_SECRET: &str = "platform-secret-old";
 #[derive(Debug, Clone, Default)]
 pub struct Config {
     /// Secrets that authenticate the platform, newest first. They replace the stored secrets of the hub.
-    pub platform_secrets: Vec<Secret>,
+    pub platform_secrets: Vec<SharedSecret>,
     /// Base URL for a `callback_url` without a host.
     pub callback_base: Option<String>,
     /// Origins that receive the platform's secret with a callback.
@@ -36,11 +39,11 @@ pub struct Config {
     pub files: FilesConfig,
 }
 
-impl Open for Config {
+impl DoorConfig for Config {
     type Handle = ();
 
-    async fn open(self, context: &Context) -> Result<Opened, OpenError> {
-        let Context {
+    async fn open(self, context: &DoorContext) -> Result<OpenedDoor, DoorOpenError> {
+        let DoorContext {
             hub,
             gatekeeper,
             tasks,
@@ -52,7 +55,7 @@ impl Open for Config {
             given: self.platform_secrets,
             kept: secrets,
         };
-        let platform = Platform {
+        let platform = PlatformSettings {
             secrets: source.read()?,
             callbacks: Some(CallbackRules {
                 outbound,
@@ -62,14 +65,14 @@ impl Open for Config {
             files: self.files.rules(),
         };
         let bridge = Bridge::with_platform(hub, gatekeeper, tasks, platform)
-            .map_err(|error| OpenError::new("cannot call the platform back", error))?;
-        let opened = Opened::new(())
+            .map_err(|error| DoorOpenError::new("cannot call the platform back", error))?;
+        let opened = OpenedDoor::new(())
             .with_routes(router(bridge.clone()))
             .with_routes(files_router(bridge.clone()));
-        Ok(Opened {
+        Ok(OpenedDoor {
             socket: Some(bridge.clone()),
             composer: Some(bridge.clone()),
-            reload: Some(Arc::new(PlatformSecrets { bridge, source })),
+            reload: Some(Arc::new(SecretReload { bridge, source })),
             ..opened
         })
     }
@@ -78,39 +81,41 @@ impl Open for Config {
 /// Source of the platform's secrets.
 #[derive(Debug)]
 struct SecretSource {
-    given: Vec<Secret>,
-    kept: Arc<dyn Secrets>,
+    given: Vec<SharedSecret>,
+    kept: Arc<dyn SecretStore>,
 }
 
 impl SecretSource {
     /// Reads the secrets, newest first. Creates the first secret at the first start, so that it exists when a
     /// platform needs it.
-    fn read(&self) -> Result<Vec<Secret>, OpenError> {
+    fn read(&self) -> Result<Vec<SharedSecret>, DoorOpenError> {
         if !self.given.is_empty() {
             return Ok(self.given.clone());
         }
         let newest = self.kept.load_or_create(PLATFORM_SECRET).map_err(|error| {
             let text = format!("cannot read or make the secret {PLATFORM_SECRET}");
-            OpenError::new(text, error)
+            DoorOpenError::new(text, error)
         })?;
         let old = self.kept.load(OLD_PLATFORM_SECRET).map_err(|error| {
             let text = format!("cannot read the secret {OLD_PLATFORM_SECRET}");
-            OpenError::new(text, error)
+            DoorOpenError::new(text, error)
         })?;
         let secrets = [Some(newest), old].into_iter().flatten();
-        Ok(secrets.filter_map(|text| Secret::new(&text)).collect())
+        Ok(secrets
+            .filter_map(|text| SharedSecret::new(&text))
+            .collect())
     }
 }
 
 /// Reloads the platform's secrets.
 #[derive(Debug)]
-struct PlatformSecrets {
+struct SecretReload {
     bridge: Arc<Bridge>,
     source: SecretSource,
 }
 
-impl Reload for PlatformSecrets {
-    fn reload(&self) -> Result<(), OpenError> {
+impl ReloadSecrets for SecretReload {
+    fn reload(&self) -> Result<(), DoorOpenError> {
         self.bridge.set_secrets(self.source.read()?);
         Ok(())
     }
@@ -128,7 +133,7 @@ fn agent_id(url: &Uri) -> Result<Option<String>, Failure> {
     Ok(query.agent_id)
 }
 
-impl Socket for Bridge {
+impl SocketProtocol for Bridge {
     fn door(&self) -> &'static str {
         DOOR
     }
@@ -137,7 +142,7 @@ impl Socket for Bridge {
         agent_id(url).map(|id| id.is_some())
     }
 
-    fn claims_first(&self, first: &Step) -> bool {
+    fn claims_first(&self, first: &WsConnectionEvent) -> bool {
         /// The fields of a first frame that identify the protocol.
         #[derive(Deserialize)]
         struct First<'a> {
@@ -146,7 +151,7 @@ impl Socket for Bridge {
             agent_id: Option<IgnoredAny>,
             id: Option<IgnoredAny>,
         }
-        let Step::Text(text) = first else {
+        let WsConnectionEvent::Text(text) = first else {
             return false;
         };
         let first = serde_json::from_str::<First<'_>>(text);
@@ -155,7 +160,7 @@ impl Socket for Bridge {
         })
     }
 
-    fn run(self: Arc<Self>, line: Line, url: &Uri) -> BoxFuture<'static, ()> {
+    fn run(self: Arc<Self>, line: WsConnection, url: &Uri) -> BoxFuture<'static, ()> {
         // An unreadable URL was refused before the connection was opened.
         let agent_id = agent_id(url).unwrap_or_default();
         Box::pin(Self::run(&self, line, agent_id))

@@ -3,23 +3,23 @@
 
 use http::StatusCode;
 use jackfield_model::{Failure, Reason};
-use jackfield_wire::bridge::ErrorCode;
+use jackfield_wire::bridge::BridgeErrorCode;
 
-/// Returns the error code for agents and platforms of the bridge: an [`ErrorCode`] of the protocol, or the
+/// Returns the error code for agents and platforms of the bridge: an [`BridgeErrorCode`] of the protocol, or the
 /// agent's own.
 pub(crate) fn code(reason: &Reason) -> &str {
     let code = match reason {
         Reason::Invalid | Reason::Unsupported | Reason::TooLarge | Reason::Conflict => {
-            ErrorCode::InvalidMessage
+            BridgeErrorCode::InvalidMessage
         }
-        Reason::Unauthorized => ErrorCode::AuthFailed,
-        Reason::NotFound | Reason::Offline | Reason::Stopping => ErrorCode::AgentOffline,
-        Reason::Busy => ErrorCode::AgentBusy,
-        Reason::RateLimited | Reason::Loop => ErrorCode::RateLimited,
-        Reason::Timeout => ErrorCode::Timeout,
-        Reason::Cancelled | Reason::SessionUnknown => ErrorCode::SessionNotFound,
-        Reason::Crashed => ErrorCode::AdapterCrash,
-        Reason::SlowReader | Reason::Internal => ErrorCode::InternalError,
+        Reason::Unauthorized => BridgeErrorCode::AuthFailed,
+        Reason::NotFound | Reason::Offline | Reason::Stopping => BridgeErrorCode::AgentOffline,
+        Reason::Busy => BridgeErrorCode::AgentBusy,
+        Reason::RateLimited | Reason::Loop => BridgeErrorCode::RateLimited,
+        Reason::Timeout => BridgeErrorCode::Timeout,
+        Reason::Cancelled | Reason::SessionUnknown => BridgeErrorCode::SessionNotFound,
+        Reason::Crashed => BridgeErrorCode::AdapterCrash,
+        Reason::SlowReader | Reason::Internal => BridgeErrorCode::InternalError,
         Reason::Agent(code) => return code,
     };
     code.name()
@@ -45,11 +45,11 @@ pub(crate) fn status(reason: &Reason) -> StatusCode {
 /// Returns the [`Failure`] for an agent's `error` frame. The codes for a crash, a busy agent and a timeout
 /// become reasons of the core; other codes stay the agent's own.
 pub(crate) fn failure_of_agent(code: &str, text: &str) -> Failure {
-    let reason = match ErrorCode::from_name(code) {
-        Some(ErrorCode::AdapterCrash) => Reason::Crashed,
-        Some(ErrorCode::AgentBusy) => Reason::Busy,
-        Some(ErrorCode::Timeout) => Reason::Timeout,
-        _ => Reason::of_agent(code),
+    let reason = match BridgeErrorCode::from_name(code) {
+        Some(BridgeErrorCode::AdapterCrash) => Reason::Crashed,
+        Some(BridgeErrorCode::AgentBusy) => Reason::Busy,
+        Some(BridgeErrorCode::Timeout) => Reason::Timeout,
+        _ => Reason::from_agent_code(code),
     };
     Failure::new(reason, text.to_owned())
 }

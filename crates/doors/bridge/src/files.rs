@@ -5,11 +5,11 @@
 mod announce;
 mod content;
 mod exchange;
-mod meet;
 mod pipe;
 pub(crate) mod platform;
 pub(crate) mod relays;
 pub(crate) mod rules;
+mod tickets;
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use jackfield_core::{
     transfers::{Transfer, not_yours},
 };
 use jackfield_kit::{
-    api::{Api, ErrorView, Problem, count_refused, wrong_method},
+    api::{ApiError, ApiErrorBody, ApiState, count_refused, wrong_method},
     auth::Gatekeeper,
 };
 use jackfield_model::{AgentId, Failure};
@@ -37,7 +37,7 @@ use crate::{DOOR, bridge::Bridge};
 #[derive(Debug, Clone)]
 pub(crate) struct FilesApi(Arc<Bridge>);
 
-impl Api for FilesApi {
+impl ApiState for FilesApi {
     fn hub(&self) -> &Hub {
         &self.0.hub
     }
@@ -54,7 +54,7 @@ impl FilesApi {
         caller: &Principal,
         agent: &str,
         transfer: &str,
-    ) -> Result<Arc<Transfer>, Problem> {
+    ) -> Result<Arc<Transfer>, ApiError> {
         let agent = AgentId::parse(agent).map_err(|_| forbidden(not_yours()))?;
         let book = self.0.hub.transfers();
         let found = book.of_caller(caller, &agent, transfer, Instant::now());
@@ -70,22 +70,22 @@ fn payload_from(said: &impl Serialize) -> Option<Box<RawValue>> {
 
 /// Converts a failure into 403: the caller is authenticated but no party of the transfer, so a different
 /// token would not help.
-fn forbidden(failure: Failure) -> Problem {
-    Problem::from(failure).with_status(StatusCode::FORBIDDEN)
+fn forbidden(failure: Failure) -> ApiError {
+    ApiError::from(failure).with_status(StatusCode::FORBIDDEN)
 }
 
 #[derive(Debug, utoipa::OpenApi)]
-#[openapi(components(schemas(ErrorView)))]
-struct Description;
+#[openapi(components(schemas(ApiErrorBody)))]
+struct FilesDescription;
 
 /// Returns the routes for file transfers, and their description.
 pub fn files_router(bridge: Arc<Bridge>) -> (Router, OpenApi) {
     let hub = bridge.hub.clone();
-    let (router, api) = OpenApiRouter::with_openapi(Description::openapi())
+    let (router, api) = OpenApiRouter::with_openapi(FilesDescription::openapi())
         .routes(routes!(announce::announce))
         .routes(routes!(exchange::exchange))
         .routes(routes!(content::download, content::upload))
-        .routes(routes!(meet::receive, meet::send))
+        .routes(routes!(tickets::receive, tickets::send))
         .split_for_parts();
     let router = router
         .method_not_allowed_fallback(wrong_method)

@@ -12,11 +12,11 @@
 //! - `api.rs` holds the routes of the HTTP API, `relay.rs` the relay itself, `callbacks.rs` the callbacks of
 //!   async relays
 
+mod agent_call;
 mod api;
 mod attachment;
 mod bridge;
 mod callbacks;
-mod calling;
 mod client;
 mod config;
 mod failure;
@@ -28,7 +28,7 @@ mod parties;
 mod relay;
 mod secret;
 mod serve;
-mod served;
+mod served_request;
 mod session;
 mod signals;
 mod translate;
@@ -36,7 +36,7 @@ mod wire;
 
 pub use self::{
     api::{description, router},
-    bridge::{Bridge, Platform},
+    bridge::{Bridge, PlatformSettings},
     callbacks::CallbackRules,
     config::{Config, FilesConfig, IceServerConfig, OLD_PLATFORM_SECRET, PLATFORM_SECRET},
     files::{
@@ -44,7 +44,7 @@ pub use self::{
         rules::{FileRules, IceServer},
     },
     matrix::MATRIX,
-    secret::Secret,
+    secret::SharedSecret,
 };
 
 /// Name of the door, for display and metrics.

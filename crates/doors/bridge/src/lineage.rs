@@ -23,14 +23,14 @@ use jackfield_core::{
     hub::Attached,
 };
 use jackfield_model::{AgentId, Failure, Reason};
-use jackfield_wire::bridge::uplink::Got;
+use jackfield_wire::bridge::uplink::CallProgress;
 use parking_lot::Mutex;
 use tokio::{sync::Notify, time::Instant};
 
-pub(crate) use self::answered::Answered;
-use self::{answered::Ring, tail::Tail};
+pub(crate) use self::answered::AnsweredRequest;
+use self::{answered::AnsweredHistory, tail::ReplyTail};
 use crate::{
-    calling::{Calling, error_frame},
+    agent_call::{AgentCall, error_frame},
     link::BridgeLink,
 };
 
@@ -39,26 +39,26 @@ use crate::{
 pub(crate) struct Lineage {
     /// Hash of the resume token; `None` if the connections cannot be resumed.
     token: Option<String>,
-    state: Mutex<State>,
+    state: Mutex<LineageState>,
     /// Notified when a new connection takes over, or none will.
     moved: Notify,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct LineageState {
     /// Number of the current connection. Operations of older connections are ignored.
     reader: u64,
     /// Calls that the agent made.
-    calls: HashMap<Arc<str>, Calling>,
-    tail: Tail,
-    answered: Ring,
+    calls: HashMap<Arc<str>, AgentCall>,
+    tail: ReplyTail,
+    answered: AnsweredHistory,
     /// Calls that the agent worked on when its connection was lost.
     parked: Vec<Arc<Call>>,
 }
 
 /// The state that a new connection takes over.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct Takeover {
     /// Number of the connection.
     pub(crate) reader: u64,
     /// Calls whose replies the connection reads from now on.
@@ -80,11 +80,11 @@ impl Lineage {
 
     /// Hands the state to a new connection. `listed` holds the agent's frame counts for its calls, if the
     /// agent counts.
-    fn take_over(&self, listed: Option<&[Got<'_>]>) -> Found {
+    fn take_over(&self, listed: Option<&[CallProgress<'_>]>) -> Takeover {
         let mut state = self.state.lock();
         state.reader += 1;
         let (frames, unwanted) = listed.map_or_else(Default::default, |listed| state.sort(listed));
-        let found = Found {
+        let found = Takeover {
             reader: state.reader,
             calls: state.calls.keys().cloned().collect(),
             frames,
@@ -98,7 +98,7 @@ impl Lineage {
     }
 
     /// Waits until a new connection has taken over from `reader`, or none will.
-    pub(crate) async fn moved_on(&self, reader: u64) {
+    pub(crate) async fn superseded(&self, reader: u64) {
         loop {
             let moved = self.moved.notified();
             tokio::pin!(moved);
@@ -111,14 +111,14 @@ impl Lineage {
     }
 
     /// Ends the lineage: the calls that the agent made are cancelled.
-    fn cut_off(&self) {
+    fn close(&self) {
         let mut state = self.state.lock();
         let reader = state.reader + 1;
         let over = std::mem::replace(
             &mut *state,
-            State {
+            LineageState {
                 reader,
-                ..State::default()
+                ..LineageState::default()
             },
         );
         drop(state);
@@ -128,12 +128,12 @@ impl Lineage {
 
     /// Stores the calls that the agent worked on when its connection was lost.
     pub(crate) fn park(&self, reader: u64, calls: Vec<Arc<Call>>) {
-        if let Some(mut state) = self.of(reader) {
+        if let Some(mut state) = self.as_reader(reader) {
             state.parked = calls;
         }
     }
 
-    fn of(&self, reader: u64) -> Option<parking_lot::MutexGuard<'_, State>> {
+    fn as_reader(&self, reader: u64) -> Option<parking_lot::MutexGuard<'_, LineageState>> {
         let state = self.state.lock();
         (state.reader == reader).then_some(state)
     }
@@ -149,9 +149,9 @@ impl Lineage {
     /// Adds a call ([`Asking`]) of the agent. A call on a connection that was taken over is dropped, and so
     /// cancelled.
     pub(crate) fn add(&self, reader: u64, call_id: &Arc<str>, asking: Asking) {
-        if let Some(mut state) = self.of(reader) {
+        if let Some(mut state) = self.as_reader(reader) {
             state.tail.forget(call_id);
-            let calling = Calling::new(call_id.clone(), asking);
+            let calling = AgentCall::new(call_id.clone(), asking);
             state.calls.insert(call_id.clone(), calling);
         }
     }
@@ -159,7 +159,7 @@ impl Lineage {
     /// Sets the handle to notify about the reply of a call, and the gate to close when the call's input is
     /// full.
     pub(crate) fn listen(&self, reader: u64, call_id: &str, rope: Rope, gate: Arc<Gate>) {
-        if let Some(state) = self.of(reader)
+        if let Some(state) = self.as_reader(reader)
             && let Some(calling) = state.calls.get(call_id)
         {
             calling.listen(rope, gate);
@@ -173,10 +173,10 @@ impl Lineage {
         call_id: &Arc<str>,
         mut write: impl FnMut(&str),
     ) -> bool {
-        let Some(mut state) = self.of(reader) else {
+        let Some(mut state) = self.as_reader(reader) else {
             return true;
         };
-        let State { calls, tail, .. } = &mut *state;
+        let LineageState { calls, tail, .. } = &mut *state;
         let Some(calling) = calls.get_mut(call_id) else {
             return true;
         };
@@ -199,7 +199,7 @@ impl Lineage {
     /// Records the error frame of a call that was refused.
     pub(crate) fn refused(&self, reader: u64, call_id: &str, frame: String) {
         if self.token.is_some()
-            && let Some(mut state) = self.of(reader)
+            && let Some(mut state) = self.as_reader(reader)
             && !state.calls.contains_key(call_id)
         {
             state.tail.forget(call_id);
@@ -209,18 +209,18 @@ impl Lineage {
 
     /// Drops frames old enough to have arrived.
     pub(crate) fn trim(&self, reader: u64) {
-        if let Some(mut state) = self.of(reader) {
+        if let Some(mut state) = self.as_reader(reader) {
             state.tail.trim(Instant::now());
         }
     }
 }
 
-impl State {
-    /// Returns the frames to write again, and each [`Calling`] that ends here: calls that the agent does not
+impl LineageState {
+    /// Returns the frames to write again, and each [`AgentCall`] that ends here: calls that the agent does not
     /// know (any more), and calls with lost frames.
-    fn sort(&mut self, listed: &[Got<'_>]) -> (Vec<String>, Vec<Calling>) {
+    fn sort(&mut self, listed: &[CallProgress<'_>]) -> (Vec<String>, Vec<AgentCall>) {
         let mut lost = HashSet::new();
-        for Got { call_id, got } in listed {
+        for CallProgress { call_id, got } in listed {
             let open = self.calls.get(&**call_id).map(|calling| calling.written);
             let written = open.or_else(|| self.tail.last_of(call_id));
             let is_whole = written == Some(*got) || self.tail.has(call_id, got.saturating_add(1));
@@ -247,17 +247,17 @@ impl State {
 
 /// Requests that the agent answered.
 impl Lineage {
-    /// Records an [`Answered`] request.
-    pub(crate) fn note_answered(&self, reader: u64, answered: Answered) {
+    /// Records an [`AnsweredRequest`] request.
+    pub(crate) fn note_answered(&self, reader: u64, answered: AnsweredRequest) {
         if self.token.is_some()
-            && let Some(mut state) = self.of(reader)
+            && let Some(mut state) = self.as_reader(reader)
         {
             state.answered.push(answered);
         }
     }
 
-    /// Returns the last [`Answered`] request with this id.
-    pub(crate) fn answered(&self, request: &str) -> Option<Answered> {
+    /// Returns the last [`AnsweredRequest`] request with this id.
+    pub(crate) fn answered(&self, request: &str) -> Option<AnsweredRequest> {
         self.state.lock().answered.find(request).cloned()
     }
 }
@@ -275,8 +275,8 @@ impl Lineages {
         attached: &Attached,
         link: &Arc<BridgeLink>,
         token: Option<String>,
-        listed: Option<&[Got<'_>]>,
-    ) -> Option<(Arc<Lineage>, Found)> {
+        listed: Option<&[CallProgress<'_>]>,
+    ) -> Option<(Arc<Lineage>, Takeover)> {
         let id = &link.id;
         let mut lineages = self.0.lock();
         // Under the lock, so that of two connections the newer one wins here too.
@@ -295,7 +295,7 @@ impl Lineages {
         let found = lineage.take_over(listed);
         drop(lineages);
         if let Some(ended) = ended {
-            ended.cut_off();
+            ended.close();
         }
         Some((lineage, found))
     }
@@ -304,7 +304,7 @@ impl Lineages {
     pub(crate) fn end(&self, id: &AgentId, lineage: &Arc<Lineage>, reader: u64) -> bool {
         let mut lineages = self.0.lock();
         // Under the lock: a connection that takes over now has found the lineage, or no longer finds it.
-        if lineage.of(reader).is_none() {
+        if lineage.as_reader(reader).is_none() {
             return false;
         }
         if lineages
@@ -314,7 +314,7 @@ impl Lineages {
             lineages.remove(id);
         }
         drop(lineages);
-        lineage.cut_off();
+        lineage.close();
         true
     }
 }

@@ -13,7 +13,7 @@ use jackfield_core::{
     bell::Rope,
     call::{Call, Serving},
 };
-use jackfield_kit::{line::Signs, mailbox::Mailbox};
+use jackfield_kit::{mailbox::Mailbox, ws_connection::PeerLiveness};
 use jackfield_model::{AgentId, Failure, Reason};
 
 use crate::DOOR;
@@ -24,7 +24,7 @@ const WAITING_MAX: usize = 1 << 20;
 
 /// One item in the [`Mailbox`] of a connection.
 #[derive(Debug)]
-pub(crate) enum Mail {
+pub(crate) enum BridgeMail {
     /// A call for the agent ([`Serving`]).
     Call(Serving),
     /// A call was cancelled or failed.
@@ -49,11 +49,11 @@ pub(crate) struct Extensions {
 pub(crate) struct BridgeLink {
     pub(crate) id: AgentId,
     pub(crate) extensions: Extensions,
-    pub(crate) mailbox: Mailbox<Mail>,
+    pub(crate) mailbox: Mailbox<BridgeMail>,
     /// Bytes of frames in the mailbox.
     waiting: AtomicUsize,
     me: Weak<Self>,
-    signs: Arc<Signs>,
+    signs: Arc<PeerLiveness>,
 }
 
 impl BridgeLink {
@@ -61,7 +61,7 @@ impl BridgeLink {
         id: AgentId,
         extensions: Extensions,
         rope: Rope,
-        signs: Arc<Signs>,
+        signs: Arc<PeerLiveness>,
     ) -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
             id,
@@ -88,14 +88,14 @@ impl BridgeLink {
             let text = "the agent does not read what it is sent; try again later";
             return Err(Failure::new(Reason::Busy, text));
         }
-        let posted = self.mailbox.post(Mail::Frame(frame));
+        let posted = self.mailbox.post(BridgeMail::Frame(frame));
         posted.map_err(|_| Failure::agent_left())
     }
 
     /// Removes and returns the oldest mail.
-    pub(crate) fn take(&self) -> Option<Mail> {
+    pub(crate) fn take(&self) -> Option<BridgeMail> {
         let mail = self.mailbox.take()?;
-        if let Mail::Frame(frame) = &mail {
+        if let BridgeMail::Frame(frame) = &mail {
             self.waiting.fetch_sub(frame.len(), Ordering::AcqRel);
         }
         Some(mail)
@@ -105,10 +105,10 @@ impl BridgeLink {
 impl Link for BridgeLink {
     fn deliver(&self, call: Serving) -> Result<(), Serving> {
         self.mailbox
-            .post(Mail::Call(call))
+            .post(BridgeMail::Call(call))
             .map_err(|mail| match mail {
-                Mail::Call(call) => call,
-                Mail::Cancel(_) | Mail::Ack(..) | Mail::Frame(_) => {
+                BridgeMail::Call(call) => call,
+                BridgeMail::Cancel(_) | BridgeMail::Ack(..) | BridgeMail::Frame(_) => {
                     unreachable!("post gives back what it was given")
                 }
             })
@@ -116,9 +116,9 @@ impl Link for BridgeLink {
 
     fn cancel(&self, call: &Arc<Call>) {
         // A call that the agent never saw needs no cancel, nor does a session that is gone.
-        let is_it = |mail: &Mail| matches!(mail, Mail::Call(unseen) if unseen.call().id == call.id);
+        let is_it = |mail: &BridgeMail| matches!(mail, BridgeMail::Call(unseen) if unseen.call().id == call.id);
         if self.mailbox.take_back(is_it).is_none() {
-            drop(self.mailbox.post(Mail::Cancel(call.clone())));
+            drop(self.mailbox.post(BridgeMail::Cancel(call.clone())));
         }
     }
 
@@ -129,14 +129,15 @@ impl Link for BridgeLink {
     fn acked(&self, call: &Arc<Call>, seq: u64) {
         // The newest acknowledgement replaces older ones, so that they do not pile up for an agent that does
         // not read.
-        let is_older = |mail: &Mail| matches!(mail, Mail::Ack(known, _) if known.id == call.id);
+        let is_older =
+            |mail: &BridgeMail| matches!(mail, BridgeMail::Ack(known, _) if known.id == call.id);
         drop(self.mailbox.take_back(is_older));
         // A session that is gone learns the number when the agent reconnects.
-        drop(self.mailbox.post(Mail::Ack(call.clone(), seq)));
+        drop(self.mailbox.post(BridgeMail::Ack(call.clone(), seq)));
     }
 
     fn alive(&self, _: &Call) -> bool {
-        self.signs.are_fresh()
+        self.signs.is_recent()
     }
 
     fn is_silent(&self) -> bool {

@@ -18,12 +18,12 @@ use crate::{
 
 /// A refused signal: the [`Failure`], and the wrong field.
 #[derive(Debug)]
-pub(crate) struct Refused {
+pub(crate) struct SignalRefusal {
     pub(crate) failure: Failure,
     pub(crate) field: &'static str,
 }
 
-impl Refused {
+impl SignalRefusal {
     fn by(field: &'static str) -> impl FnOnce(Failure) -> Self {
         move |failure| Self { failure, field }
     }
@@ -35,27 +35,27 @@ pub(crate) fn pass_on(
     principal: &Principal,
     from: &AgentId,
     signal: &RtcSignal<'_>,
-) -> Result<(), Refused> {
+) -> Result<(), SignalRefusal> {
     if let Err(why) = check_type(&signal.signal_type, true) {
         let failure = Failure::new(Reason::Invalid, why);
-        return Err(Refused::by("signal_type")(failure));
+        return Err(SignalRefusal::by("signal_type")(failure));
     }
     if signal.target_agent_id == HTTP_CALLER {
         // The owner of the transfer is checked when the signal is fetched.
         let is_in = bridge.signals.push(from, signal, Instant::now());
         let full = || Failure::new(Reason::Busy, "too many signals wait to be fetched");
         let pushed = is_in.then_some(()).ok_or_else(full);
-        return pushed.map_err(Refused::by("target_agent_id"));
+        return pushed.map_err(SignalRefusal::by("target_agent_id"));
     }
     // As everywhere, a UUID matches in either case.
     let to = AgentId::parse(&signal.target_agent_id);
     let to = to.map_err(|_| Failure::no_such_agent(&signal.target_agent_id));
-    let to = to.map_err(Refused::by("target_agent_id"))?;
+    let to = to.map_err(SignalRefusal::by("target_agent_id"))?;
     if signal.signal_type == PREPARE_UPLOAD {
         return announce(bridge, principal, from, &to, signal);
     }
     let to = other_party(bridge, principal, from, to, &signal.transfer_id);
-    let to = to.map_err(Refused::by("transfer_id"))?;
+    let to = to.map_err(SignalRefusal::by("transfer_id"))?;
     post(bridge, from, &to, signal, None)
 }
 
@@ -83,16 +83,19 @@ fn announce(
     from: &AgentId,
     to: &AgentId,
     signal: &RtcSignal<'_>,
-) -> Result<(), Refused> {
+) -> Result<(), SignalRefusal> {
     let called = bridge.hub.agents().find(principal, to.as_str());
-    called.map_err(Refused::by("target_agent_id"))?;
+    called.map_err(SignalRefusal::by("target_agent_id"))?;
     let Some(offer) = announced_offer(&signal.transfer_id, signal.payload) else {
         let text = "field \"payload\" must be the text of an offer of this transfer";
-        return Err(Refused::by("payload")(Failure::new(Reason::Invalid, text)));
+        return Err(SignalRefusal::by("payload")(Failure::new(
+            Reason::Invalid,
+            text,
+        )));
     };
     let book = bridge.hub.transfers();
     let announced = book.announced(to, principal, offer, Instant::now());
-    let transfer = announced.map_err(Refused::by("transfer_id"))?;
+    let transfer = announced.map_err(SignalRefusal::by("transfer_id"))?;
     let posted = post(bridge, from, to, signal, Some(client::of_agent(from)));
     if posted.is_err() {
         book.withdraw(&transfer);
@@ -106,7 +109,7 @@ fn post(
     to: &AgentId,
     signal: &RtcSignal<'_>,
     client_id: Option<String>,
-) -> Result<(), Refused> {
+) -> Result<(), SignalRefusal> {
     let frame = downlink::rtc_signal_relay(&RtcRelay {
         transfer_id: signal.transfer_id.clone(),
         from_agent_id: from.as_str().into(),
@@ -116,7 +119,7 @@ fn post(
         ice_servers: None,
         extra: signal.extra.clone(),
     });
-    signals::post(bridge, to, frame).map_err(Refused::by("target_agent_id"))
+    signals::post(bridge, to, frame).map_err(SignalRefusal::by("target_agent_id"))
 }
 
 /// Returns the agent that the platform signals about a transfer: one of a transfer of the platform, or of a

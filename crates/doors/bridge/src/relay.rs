@@ -2,7 +2,7 @@
 //! durable. With `mode: "async"` the request is accepted at once, and the answer follows as a callback. `GET
 //! /api/relay/events` resumes a durable stream.
 //!
-//! - `order.rs` reads the body ([`Order`]), checked in the order of the original hub
+//! - `order.rs` reads the body ([`RelayOrder`]), checked in the order of the original hub
 //! - `live.rs` and `kept.rs` are the two streams, `teller.rs` renders their events, `words.rs` holds the
 //!   sentences
 //! - `open.rs` maps requests to calls and tasks, `outcome.rs` reads their results
@@ -19,29 +19,29 @@ use jackfield_core::{call::Life, task::Cursor};
 use jackfield_kit::trace;
 use jackfield_model::{Failure, RequestId};
 
-use self::order::{Mode, Order};
+use self::order::{RelayMode, RelayOrder};
 use crate::{
     api::{
-        Query,
-        describe::{Refused, RelayAnswers, RelayFrame, bodies::RelayBody},
-        problem::{Problem, agent_id, peer_id},
+        RelayQuery,
+        describe::{QueryErrors, RelayFrame, RelayResponses, bodies::RelayBody},
+        problem::{RelayApiError, agent_id, peer_id},
         read_body,
     },
     bridge::Bridge,
     wire::{
         body::RelayRequest,
-        response::{Accepted, ErrorBody},
+        response::{RelayAccepted, RelayErrorBody},
     },
 };
 
-mod kept;
+mod durable;
+mod keepalive;
 mod live;
-pub(crate) mod open;
 mod order;
 pub(crate) mod outcome;
-mod silence;
-pub(crate) mod teller;
-pub(crate) mod words;
+pub(crate) mod renderer;
+pub(crate) mod requests;
+pub(crate) mod sentences;
 
 pub(crate) use self::live::respond as respond_live;
 
@@ -56,33 +56,33 @@ pub(crate) use self::live::respond as respond_live;
     security(("platform_secret" = [])),
     params(("Jackfield-Call" = Option<String>, Header, description = "The call for which this one is made", format = "uuid")),
     request_body = RelayBody,
-    responses(RelayAnswers),
+    responses(RelayResponses),
 )]
 pub(crate) async fn open(
     State(bridge): State<Arc<Bridge>>,
     request: Request,
-) -> Result<Response, Problem> {
+) -> Result<Response, RelayApiError> {
     let headers = request.headers().clone();
     let body = read_body(&bridge, request).await?;
     let parsed = RelayRequest::parse(&body, bridge.max_depth)?;
-    let Order { mut request, mode } = Order::read(&bridge, &parsed)?;
-    trace::follow(&mut request, &headers)?;
+    let RelayOrder { mut request, mode } = RelayOrder::read(&bridge, &parsed)?;
+    trace::set_origin(&mut request, &headers)?;
     let (agent, id) = (request.target.clone(), request.request.clone());
     let id = id.expect("an order has a request id");
-    if mode == Mode::Live {
+    if mode == RelayMode::Live {
         let asking = bridge.hub.calls().open(request)?;
-        bridge.open.add(&agent, &id, asking.call());
+        bridge.requests.add(&agent, &id, asking.call());
         return Ok(live::respond(&bridge, asking));
     }
     if let Some(callback) = &request.callback {
         bridge.callbacks.admit(callback).await?;
     }
     let task = bridge.hub.tasks().start(request).await?;
-    bridge.open.keep(&agent, &id, &task);
-    if mode == Mode::Kept {
-        return Ok(kept::respond(&bridge, task.subscribe(None), None));
+    bridge.requests.keep(&agent, &id, &task);
+    if mode == RelayMode::Kept {
+        return Ok(durable::respond(&bridge, task.subscribe(None), None));
     }
-    let accepted = Accepted {
+    let accepted = RelayAccepted {
         accepted: true,
         request_id: id.as_str(),
     };
@@ -102,16 +102,16 @@ pub(crate) async fn open(
     ),
     responses(
         (status = 200, description = "The events", content((RelayFrame = "text/event-stream"))),
-        Refused,
-        (status = 404, description = "No such request: not_found", body = ErrorBody<'static>),
-        (status = 500, description = "A fault of the hub: internal_error", body = ErrorBody<'static>),
+        QueryErrors,
+        (status = 404, description = "No such request: not_found", body = RelayErrorBody<'static>),
+        (status = 500, description = "A fault of the hub: internal_error", body = RelayErrorBody<'static>),
     ),
 )]
 pub(crate) async fn resume(
     State(bridge): State<Arc<Bridge>>,
-    query: Query,
+    query: RelayQuery,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
+) -> Result<Response, RelayApiError> {
     let agent = agent_id(query.required("agent_id")?)?;
     let id = peer_id(
         "request_id",
@@ -126,17 +126,17 @@ pub(crate) async fn resume(
                 .ok()
                 .and_then(|text| text.parse::<Cursor>().ok());
             Some(cursor.ok_or_else(|| {
-                Problem::bad_query("Last-Event-ID must be the id of an event, such as 0-42")
+                RelayApiError::bad_query("Last-Event-ID must be the id of an event, such as 0-42")
             })?)
         }
     };
-    let task = bridge.open.find(&bridge, &agent, &id).await?;
-    let task = task.ok_or_else(Problem::no_task)?;
-    Ok(kept::respond(&bridge, task.subscribe(after), after))
+    let task = bridge.requests.find(&bridge, &agent, &id).await?;
+    let task = task.ok_or_else(RelayApiError::no_task)?;
+    Ok(durable::respond(&bridge, task.subscribe(after), after))
 }
 
 /// Returns the code and the text of a failure at the end of a call.
-pub(crate) fn told(failure: &Failure, life: Life) -> (&str, String) {
+pub(crate) fn code_and_text(failure: &Failure, life: Life) -> (&str, String) {
     let code = crate::failure::code(&failure.reason);
-    (code, words::failure(failure, life).into_owned())
+    (code, sentences::failure(failure, life).into_owned())
 }

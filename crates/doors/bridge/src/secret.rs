@@ -1,4 +1,4 @@
-//! The secrets that the platform sends in `X-Platform-Secret`. Two may be valid while one replaces the other;
+//! The secrets that the platform sends in `X-Platform-SharedSecret`. Two may be valid while one replaces the other;
 //! without any, every request is refused.
 
 use std::{fmt, sync::Arc};
@@ -12,12 +12,12 @@ pub(crate) const HEADER: &str = "x-platform-secret";
 
 /// A secret shared with the platform. `Debug` hides the text.
 #[derive(Clone)]
-pub struct Secret {
+pub struct SharedSecret {
     text: Arc<str>,
     hash: [u8; 32],
 }
 
-impl Secret {
+impl SharedSecret {
     /// Creates a secret; returns `None` for an empty text, which would admit every client.
     pub fn new(text: &str) -> Option<Self> {
         (!text.is_empty()).then(|| Self {
@@ -32,7 +32,7 @@ impl Secret {
     }
 }
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for SharedSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(…)")
     }
@@ -44,20 +44,20 @@ fn hash(text: &[u8]) -> [u8; 32] {
 
 /// The valid secrets, newest first.
 #[derive(Debug, Default)]
-pub(crate) struct Secrets(RwLock<Vec<Secret>>);
+pub(crate) struct SharedSecrets(RwLock<Vec<SharedSecret>>);
 
-impl Secrets {
-    pub(crate) fn new(secrets: Vec<Secret>) -> Self {
+impl SharedSecrets {
+    pub(crate) fn new(secrets: Vec<SharedSecret>) -> Self {
         Self(RwLock::new(secrets))
     }
 
     /// Replaces the secrets.
-    pub(crate) fn set(&self, secrets: Vec<Secret>) {
+    pub(crate) fn set(&self, secrets: Vec<SharedSecret>) {
         *self.0.write() = secrets;
     }
 
-    /// Returns the [`Secret`] that the hub itself sends with callbacks.
-    pub(crate) fn newest(&self) -> Option<Secret> {
+    /// Returns the [`SharedSecret`] that the hub itself sends with callbacks.
+    pub(crate) fn newest(&self) -> Option<SharedSecret> {
         self.0.read().first().cloned()
     }
 
@@ -79,23 +79,28 @@ mod tests {
 
     #[test]
     fn both_secrets_count_until_one_is_taken_away() {
-        let secrets = Secrets::new(["new", "old"].into_iter().filter_map(Secret::new).collect());
+        let secrets = SharedSecrets::new(
+            ["new", "old"]
+                .into_iter()
+                .filter_map(SharedSecret::new)
+                .collect(),
+        );
         assert!(secrets.admit(b"new") && secrets.admit(b"old"));
         assert!(!secrets.admit(b"ne") && !secrets.admit(b"newer") && !secrets.admit(b""));
         assert_eq!(secrets.newest().unwrap().expose(), "new");
-        secrets.set(vec![Secret::new("new").unwrap()]);
+        secrets.set(vec![SharedSecret::new("new").unwrap()]);
         assert!(secrets.admit(b"new") && !secrets.admit(b"old"));
     }
 
     #[test]
     fn without_a_secret_nobody_is_let_in_and_an_empty_one_is_none() {
-        assert!(!Secrets::default().admit(b"") && !Secrets::default().admit(b"x"));
-        assert!(Secret::new("").is_none());
+        assert!(!SharedSecrets::default().admit(b"") && !SharedSecrets::default().admit(b"x"));
+        assert!(SharedSecret::new("").is_none());
     }
 
     #[test]
     fn a_secret_is_not_printed() {
-        let secrets = Secrets::new(vec![Secret::new("hunter2").unwrap()]);
+        let secrets = SharedSecrets::new(vec![SharedSecret::new("hunter2").unwrap()]);
         assert!(!format!("{secrets:?}").contains("hunter2"));
     }
 }

@@ -2,7 +2,7 @@
 
 mod acks;
 mod frames;
-mod left;
+mod lost;
 mod pauses;
 mod profile;
 mod register;
@@ -17,25 +17,25 @@ use jackfield_core::{
     call::Serving, entry::Entry, hub::Attached, principal::Principal, tap::Direction,
 };
 use jackfield_kit::{
-    line::{Leave, Line, Step},
     mailbox::MAILBOX,
     ws::WsError,
+    ws_connection::{WsConnection, WsConnectionEnd, WsConnectionEvent},
 };
 use jackfield_model::{Failure, Reason};
 use jackfield_wire::bridge::{
-    ErrorCode, Malformed,
+    BridgeErrorCode, MalformedFrame,
     downlink::{self, HubError},
 };
 use rustc_hash::FxHashMap;
 use tokio::time::{Instant, timeout_at};
 
-use self::{acks::Acks, left::Left, pauses::Pauses};
+use self::{acks::PendingAcks, lost::LostConnection, pauses::SessionPauses};
 use crate::{
     DOOR,
     bridge::Bridge,
     lineage::Lineage,
-    link::{BridgeLink, Mail},
-    served::{Served, cancel_frame},
+    link::{BridgeLink, BridgeMail},
+    served_request::{ServedRequest, cancel_frame},
     signals::for_observers,
 };
 
@@ -44,7 +44,7 @@ const BINARY: &str = "binary frame; send JSON as a text frame";
 
 /// A source whose data the connection writes to its agent.
 #[derive(Debug)]
-enum Flow {
+enum AgentFeed {
     /// Further input of a call that the agent works on, by request.
     Input(String),
     /// The reply to a call that the agent made, by its id.
@@ -53,7 +53,7 @@ enum Flow {
 
 /// The state of a registered connection.
 #[derive(Debug)]
-struct Registered {
+struct BridgeRegistration {
     attached: Attached,
     link: Arc<BridgeLink>,
     /// [`Principal`] of the connection, acting as its agent.
@@ -63,40 +63,40 @@ struct Registered {
     reader: u64,
 }
 
-impl Registered {
+impl BridgeRegistration {
     fn entry(&self) -> &Arc<Entry> {
         self.attached.entry()
     }
 }
 
-/// The session of one agent's connection, on top of a [`Line`].
+/// The session of one agent's connection, on top of a [`WsConnection`].
 #[derive(Debug)]
-pub(crate) struct Session {
+pub(crate) struct BridgeAgentSession {
     bridge: Arc<Bridge>,
-    line: Line,
+    line: WsConnection,
     /// Agent id in the URL, which `register` must repeat.
     url_id: Option<String>,
-    registered: Option<Box<Registered>>,
-    flows: FxHashMap<u32, Flow>,
+    registered: Option<Box<BridgeRegistration>>,
+    flows: FxHashMap<u32, AgentFeed>,
     /// Calls that the agent works on, by request.
-    served: HashMap<String, Served>,
+    served: HashMap<String, ServedRequest>,
     /// Whether the agent was told to stop a call: a frame without a request id may be about the stopped call.
     has_stopped: bool,
     /// Items that a resumed connection writes before its mail.
-    first: VecDeque<Mail>,
-    acks: Acks,
-    /// Requests delayed ([`Pauses`]) because the previous request of their session ended just now; only for
+    first: VecDeque<BridgeMail>,
+    acks: PendingAcks,
+    /// Requests delayed ([`SessionPauses`]) because the previous request of their session ended just now; only for
     /// agents without
     /// `meta`.
-    pauses: Pauses,
+    pauses: SessionPauses,
     /// Maximum size of a frame from the agent.
     frame_max: usize,
 }
 
-impl Session {
+impl BridgeAgentSession {
     /// Creates the session of an unregistered connection.
-    pub(crate) fn new(bridge: Arc<Bridge>, line: Line, url_id: Option<String>) -> Self {
-        let pauses = Pauses::new(line.limits().session_pause.0);
+    pub(crate) fn new(bridge: Arc<Bridge>, line: WsConnection, url_id: Option<String>) -> Self {
+        let pauses = SessionPauses::new(line.limits().session_pause.0);
         let frame_max = line.limits().frame.0;
         Self {
             bridge,
@@ -107,7 +107,7 @@ impl Session {
             served: HashMap::new(),
             has_stopped: false,
             first: VecDeque::new(),
-            acks: Acks::default(),
+            acks: PendingAcks::default(),
             pauses,
             frame_max,
         }
@@ -116,12 +116,12 @@ impl Session {
     /// Runs the connection until its end. By reference, because a task that takes a session by value holds it
     /// twice.
     pub(crate) async fn run(&mut self) {
-        let leave = self.turn_until_over().await;
-        self.part(leave);
-        self.line.part(leave).await;
+        let leave = self.run_until_end().await;
+        self.leave(leave);
+        self.line.close(leave).await;
     }
 
-    async fn turn_until_over(&mut self) -> Leave {
+    async fn run_until_end(&mut self) -> WsConnectionEnd {
         loop {
             let left = match self.next().await {
                 None => {
@@ -136,27 +136,27 @@ impl Session {
         }
     }
 
-    async fn on_step(&mut self, step: Step) -> Option<Leave> {
+    async fn on_step(&mut self, step: WsConnectionEvent) -> Option<WsConnectionEnd> {
         match step {
-            Step::Text(text) => self.on_text(&text).await,
-            Step::Binary => {
+            WsConnectionEvent::Text(text) => self.on_text(&text).await,
+            WsConnectionEvent::Binary => {
                 self.on_binary();
                 None
             }
-            Step::Rang(MAILBOX) => None,
-            Step::Rang(key) => {
-                self.pump(key);
+            WsConnectionEvent::Rang(MAILBOX) => None,
+            WsConnectionEvent::Rang(key) => {
+                self.write_feed(key);
                 None
             }
-            Step::Look => None,
-            Step::Broken(error) => Some(self.on_broken(&error)),
-            Step::Over(leave) => Some(leave),
+            WsConnectionEvent::Look => None,
+            WsConnectionEvent::Broken(error) => Some(self.on_broken(&error)),
+            WsConnectionEvent::Over(leave) => Some(leave),
         }
     }
 
-    /// Waits for the next [`Step`]; returns `None` if acknowledgements or a delayed request are due first.
-    async fn next(&mut self) -> Option<Step> {
-        // A busy socket takes no request. Once the socket is free, `Line::next` returns, and the request is
+    /// Waits for the next [`WsConnectionEvent`]; returns `None` if acknowledgements or a delayed request are due first.
+    async fn next(&mut self) -> Option<WsConnectionEvent> {
+        // A busy socket takes no request. Once the socket is free, `WsConnection::next` returns, and the request is
         // taken with the mail.
         let request = self.pauses.due().filter(|_| !self.line.is_busy());
         match self.acks.due().into_iter().chain(request).min() {
@@ -173,7 +173,7 @@ impl Session {
         }
     }
 
-    /// Sends the pending [`Acks`], after which the agent may drop its frames.
+    /// Sends the pending [`PendingAcks`], after which the agent may drop its frames.
     fn write_acks(&mut self) {
         for (request, seq) in self.acks.take() {
             self.queue(&downlink::ack(request.as_str(), seq));
@@ -185,14 +185,14 @@ impl Session {
     fn on_binary(&mut self) {
         self.bridge.hub.metrics().refused(DOOR);
         self.queue(&downlink::error(&HubError {
-            code: ErrorCode::InvalidMessage.name().into(),
+            code: BridgeErrorCode::InvalidMessage.name().into(),
             message: BINARY.into(),
             ..HubError::default()
         }));
     }
 
     /// Ends the connection after an error of the agent. Waiting callers get the reason as a [`Failure`].
-    fn on_broken(&mut self, error: &WsError) -> Leave {
+    fn on_broken(&mut self, error: &WsError) -> WsConnectionEnd {
         self.bridge.hub.metrics().refused(DOOR);
         if let WsError::TooLarge { limit, .. } = error {
             let text = format!(
@@ -207,9 +207,9 @@ impl Session {
         error.into()
     }
 
-    /// Raises the frame limit for an agent that streamed `said` bytes of text, because its end may repeat all
+    /// Raises the frame limit for an agent that streamed `streamed_bytes` bytes of text, because its end may repeat all
     /// of them.
-    fn make_room_for_end(&mut self, said: usize) {
+    fn raise_frame_limit(&mut self, said: usize) {
         let limits = self.line.limits();
         let (frame, max) = (limits.frame.0, limits.frame_of_end.0);
         if said + frame / 2 <= self.frame_max {
@@ -219,18 +219,22 @@ impl Session {
         let larger = (said + frame).min(max);
         if larger > self.frame_max {
             self.frame_max = larger;
-            self.line.take_frames_up_to(larger);
+            self.line.set_max_frame(larger);
         }
     }
 
     /// Lowers the frame limit to the needs of the agent's open requests.
-    fn take_room_back(&mut self) {
+    fn lower_frame_limit(&mut self) {
         let frame = self.line.limits().frame.0;
         if self.frame_max > frame {
             self.frame_max = frame;
-            self.line.take_frames_up_to(frame);
-            let said = self.served.values().map(Served::said).max();
-            self.make_room_for_end(said.unwrap_or(0));
+            self.line.set_max_frame(frame);
+            let said = self
+                .served
+                .values()
+                .map(ServedRequest::streamed_bytes)
+                .max();
+            self.raise_frame_limit(said.unwrap_or(0));
         }
     }
 
@@ -251,11 +255,11 @@ impl Session {
         }
     }
 
-    fn pump(&mut self, key: u32) {
+    fn write_feed(&mut self, key: u32) {
         match self.flows.get(&key) {
             // The flow ended before its notification was handled.
             None => {}
-            Some(Flow::Input(request)) => {
+            Some(AgentFeed::Input(request)) => {
                 let mut frames = Vec::new();
                 if let Some(served) = self.served.get(request) {
                     served.input_frames(&mut frames);
@@ -264,7 +268,7 @@ impl Session {
                     self.queue(&frame);
                 }
             }
-            Some(Flow::Reply(call_id)) => {
+            Some(AgentFeed::Reply(call_id)) => {
                 let call_id = call_id.clone();
                 if self.write_reply(&call_id) {
                     self.flows.remove(&key);
@@ -285,16 +289,16 @@ impl Session {
     /// Starts reading the reply to a call that the agent made on this connection or on a previous one.
     fn read_reply(&mut self, call_id: Arc<str>) {
         let key = self.line.new_key();
-        let (rope, gate) = (self.line.rope(key), self.line.gate().clone());
+        let (rope, gate) = (self.line.ready_handle(key), self.line.gate().clone());
         if let Some(registered) = &self.registered {
             let lineage = &registered.lineage;
             lineage.listen(registered.reader, &call_id, rope, gate);
-            self.flows.insert(key, Flow::Reply(call_id));
+            self.flows.insert(key, AgentFeed::Reply(call_id));
         }
     }
 
     /// Takes mail while the socket accepts frames: the rest stays in the mailbox, where it is counted.
-    fn take_mail(&mut self) -> Option<Leave> {
+    fn take_mail(&mut self) -> Option<WsConnectionEnd> {
         loop {
             let link = self.registered.as_ref()?.link.clone();
             if let Some(why) = link.mailbox.closing() {
@@ -309,22 +313,22 @@ impl Session {
             }
             let first = self.first.pop_front();
             match first.or_else(|| link.take())? {
-                Mail::Call(serving) => {
+                BridgeMail::Call(serving) => {
                     if let Some(serving) = self.pauses.hold(serving) {
                         self.send(serving, &link);
                     }
                 }
-                Mail::Cancel(call) => {
+                BridgeMail::Cancel(call) => {
                     // A delayed call is dropped: the agent never saw it.
                     self.pauses.withdraw(call.id);
                     let request = call.request.as_str();
                     // An agent that has answered meanwhile has nothing to stop.
-                    let is_open = |served: &Served| served.call().id == call.id;
+                    let is_open = |served: &ServedRequest| served.call().id == call.id;
                     if self.served.get(request).is_some_and(is_open) {
                         self.stop(request);
                     }
                 }
-                Mail::Ack(call, seq) => {
+                BridgeMail::Ack(call, seq) => {
                     let newer = self.served.get(call.request.as_str());
                     // Not if a newer call reuses the request id: the agent would take the acknowledgement for
                     // the newer call.
@@ -335,7 +339,7 @@ impl Session {
                         }
                     }
                 }
-                Mail::Frame(frame) => self.queue(&frame),
+                BridgeMail::Frame(frame) => self.queue(&frame),
             }
         }
     }
@@ -347,19 +351,19 @@ impl Session {
         self.queue(&frame);
     }
 
-    /// Adds a call to those that the agent works on, as [`Served`].
-    fn serve(&mut self, serving: Serving, link: &BridgeLink) -> &Served {
+    /// Adds a call to those that the agent works on, as [`ServedRequest`].
+    fn serve(&mut self, serving: Serving, link: &BridgeLink) -> &ServedRequest {
         let key = self.line.new_key();
         serving.gated(self.line.gate().clone());
-        serving.input().listen(self.line.rope(key));
+        serving.input().listen(self.line.ready_handle(key));
         let request = serving.call().request.to_string();
-        self.flows.insert(key, Flow::Input(request.clone()));
-        let served = Served::new(serving, key, link.extensions);
+        self.flows.insert(key, AgentFeed::Input(request.clone()));
+        let served = ServedRequest::new(serving, key, link.extensions);
         self.served.entry(request).insert_entry(served).into_mut()
     }
 
     /// Removes a call from those that the agent works on.
-    fn release(&mut self, request: &str) -> Option<Served> {
+    fn release(&mut self, request: &str) -> Option<ServedRequest> {
         let served = self.served.remove(request)?;
         self.flows.remove(&served.key);
         self.acks.forget(request);
@@ -367,12 +371,12 @@ impl Session {
         if link.is_some_and(|link| !link.extensions.meta) {
             self.pauses.note_end(&served.call().agent_session);
         }
-        self.take_room_back();
+        self.lower_frame_limit();
         Some(served)
     }
 
     /// Removes a call, and tells the agent to stop.
-    fn stop(&mut self, request: &str) -> Option<Served> {
+    fn stop(&mut self, request: &str) -> Option<ServedRequest> {
         let served = self.release(request)?;
         self.has_stopped = true;
         self.queue(&cancel_frame(served.call()));
@@ -380,35 +384,35 @@ impl Session {
     }
 
     /// Refuses a connection: one frame, then the close.
-    fn refuse(&mut self, text: &str, reason: &'static str) -> Leave {
+    fn refuse(&mut self, text: &str, reason: &'static str) -> WsConnectionEnd {
         self.bridge.hub.metrics().refused(DOOR);
         tracing::info!(agent = self.url_id.as_deref(), why = text, "agent refused");
         self.line.queue(&downlink::refused(text));
-        Leave::Close(1008, reason)
+        WsConnectionEnd::Close(1008, reason)
     }
 
     /// Leaves the hub. Callers and agents with open calls to this connection are notified, unless the agent
     /// may reconnect.
-    fn part(&mut self, leave: Leave) {
+    fn leave(&mut self, leave: WsConnectionEnd) {
         let Some(registered) = self.registered.take() else {
             return;
         };
-        let Registered {
+        let BridgeRegistration {
             mut attached,
             link,
             principal,
             lineage,
             reader,
         } = *registered;
-        let may_come_back = link.extensions.resume && left::may_come_back(leave);
+        let may_come_back = link.extensions.resume && lost::may_resume(leave);
         attached.set_resumable(may_come_back);
         let entry = attached.entry().clone();
         // Detached first, so that a resumable disconnect keeps the calls.
         drop(attached);
         let mail = link.mailbox.shut();
         let cancelled = mail.iter().filter_map(|mail| match mail {
-            Mail::Cancel(call) => Some(call.clone()),
-            Mail::Call(_) | Mail::Ack(..) | Mail::Frame(_) => None,
+            BridgeMail::Cancel(call) => Some(call.clone()),
+            BridgeMail::Call(_) | BridgeMail::Ack(..) | BridgeMail::Frame(_) => None,
         });
         let served = self.served.values().map(|served| served.call().clone());
         lineage.park(reader, served.chain(cancelled).collect());
@@ -417,7 +421,7 @@ impl Session {
         self.first.clear();
         self.pauses.clear();
         let is_elsewhere = entry.link().is_some_and(|link| link.door() != DOOR);
-        let left = Left {
+        let left = LostConnection {
             bridge: self.bridge.clone(),
             id: link.id.clone(),
             generation: entry.generation(),
@@ -434,7 +438,7 @@ impl Session {
         }
     }
 
-    async fn on_text(&mut self, text: &str) -> Option<Leave> {
+    async fn on_text(&mut self, text: &str) -> Option<WsConnectionEnd> {
         if self.bridge.hub.taps().want_frames() {
             self.show(Direction::In, text);
         }
@@ -447,7 +451,7 @@ impl Session {
 }
 
 /// Returns the [`Failure`] of a call with an unreadable frame in its answer.
-fn unreadable(malformed: &Malformed) -> Failure {
+fn unreadable(malformed: &MalformedFrame) -> Failure {
     Failure::new(
         Reason::Agent("internal_error".to_owned()),
         format!("a frame of the agent cannot be read: {malformed}"),

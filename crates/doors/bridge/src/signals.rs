@@ -2,7 +2,7 @@
 //! Signals between agents are passed on at once. `parties.rs` checks who may signal whom. The hub does not
 //! interpret signals.
 //!
-//! [`Signals`] is bounded in every dimension, and pure except for its lock: the time is a parameter.
+//! [`PendingSignals`] is bounded in every dimension, and pure except for its lock: the time is a parameter.
 
 use std::{
     borrow::Cow,
@@ -61,12 +61,12 @@ const OVERHEAD: usize = 128;
 
 /// A waiting signal.
 #[derive(Debug)]
-pub(crate) struct Waiting {
+pub(crate) struct PendingSignal {
     pub(crate) signal_type: String,
     pub(crate) payload: Option<Box<RawValue>>,
 }
 
-impl Waiting {
+impl PendingSignal {
     fn weight(&self) -> usize {
         let payload = self.payload.as_ref().map_or(0, |raw| raw.get().len());
         OVERHEAD + self.signal_type.len() + payload
@@ -74,8 +74,8 @@ impl Waiting {
 }
 
 #[derive(Debug)]
-struct Transfer {
-    signals: VecDeque<Waiting>,
+struct SignalBuffer {
+    signals: VecDeque<PendingSignal>,
     until: Instant,
     /// Whether a caller has fetched signals; `until` counts from then on.
     is_met: bool,
@@ -83,7 +83,7 @@ struct Transfer {
     bell: Arc<Notify>,
 }
 
-impl Transfer {
+impl SignalBuffer {
     fn new(now: Instant) -> Self {
         Self {
             signals: VecDeque::new(),
@@ -94,21 +94,27 @@ impl Transfer {
     }
 
     fn weight(&self, id: &str) -> usize {
-        OVERHEAD + id.len() + self.signals.iter().map(Waiting::weight).sum::<usize>()
+        OVERHEAD
+            + id.len()
+            + self
+                .signals
+                .iter()
+                .map(PendingSignal::weight)
+                .sum::<usize>()
     }
 }
 
 #[derive(Debug, Default)]
-struct Buffers {
-    agents: HashMap<AgentId, HashMap<String, Transfer>>,
+struct SignalBuffers {
+    agents: HashMap<AgentId, HashMap<String, SignalBuffer>>,
     bytes: usize,
 }
 
-impl Buffers {
+impl SignalBuffers {
     /// Drops transfers that expired without a fetch, of one agent or of all.
     fn expire(&mut self, agent: Option<&AgentId>, now: Instant) {
         let bytes = &mut self.bytes;
-        let mut trim = |transfers: &mut HashMap<String, Transfer>| {
+        let mut trim = |transfers: &mut HashMap<String, SignalBuffer>| {
             transfers.retain(|id, transfer| {
                 let stays = now < transfer.until;
                 if !stays {
@@ -133,7 +139,7 @@ impl Buffers {
     }
 
     /// Returns a transfer; creates a missing one if there is room.
-    fn transfer(&mut self, agent: &AgentId, id: &str, now: Instant) -> Option<&mut Transfer> {
+    fn transfer(&mut self, agent: &AgentId, id: &str, now: Instant) -> Option<&mut SignalBuffer> {
         self.expire(Some(agent), now);
         let known = self.agents.get(agent);
         if !known.is_some_and(|transfers| transfers.contains_key(id)) {
@@ -144,7 +150,7 @@ impl Buffers {
             }
             self.bytes += OVERHEAD + id.len();
             let transfers = self.agents.entry(agent.clone()).or_default();
-            transfers.insert(id.to_owned(), Transfer::new(now));
+            transfers.insert(id.to_owned(), SignalBuffer::new(now));
         }
         self.agents.get_mut(agent)?.get_mut(id)
     }
@@ -159,13 +165,13 @@ impl Buffers {
 
 /// Signals from agents to HTTP callers that wait to be fetched.
 #[derive(Debug, Default)]
-pub(crate) struct Signals(Mutex<Buffers>);
+pub(crate) struct PendingSignals(Mutex<SignalBuffers>);
 
-impl Signals {
+impl PendingSignals {
     /// Adds an [`RtcSignal`] from an agent to an HTTP caller. Returns `false` and drops the signal if there
     /// is no room.
     pub(crate) fn push(&self, agent: &AgentId, signal: &RtcSignal<'_>, now: Instant) -> bool {
-        let waiting = Waiting {
+        let waiting = PendingSignal {
             signal_type: signal.signal_type.to_string(),
             payload: signal.payload.map(ToOwned::to_owned),
         };
@@ -186,7 +192,7 @@ impl Signals {
     }
 
     /// Returns and removes the waiting signals for an HTTP caller.
-    pub(crate) fn take(&self, agent: &AgentId, transfer: &str, now: Instant) -> Vec<Waiting> {
+    pub(crate) fn take(&self, agent: &AgentId, transfer: &str, now: Instant) -> Vec<PendingSignal> {
         let mut buffers = self.0.lock();
         let Some(transfer) = buffers.transfer(agent, transfer, now) else {
             return Vec::new();
@@ -196,7 +202,7 @@ impl Signals {
             transfer.until = now + TTL;
         }
         let taken = std::mem::take(&mut transfer.signals);
-        buffers.bytes -= taken.iter().map(Waiting::weight).sum::<usize>();
+        buffers.bytes -= taken.iter().map(PendingSignal::weight).sum::<usize>();
         taken.into()
     }
 
@@ -207,7 +213,7 @@ impl Signals {
         agent: &AgentId,
         transfer: &str,
         until: Instant,
-    ) -> Vec<Waiting> {
+    ) -> Vec<PendingSignal> {
         loop {
             let now = Instant::now();
             let taken = self.take(agent, transfer, now);
@@ -248,7 +254,7 @@ impl Signals {
     pub(crate) fn clear(&self, agent: &AgentId) {
         let mut buffers = self.0.lock();
         if let Some(transfers) = buffers.agents.remove(agent) {
-            let weight = |(id, transfer): (&String, &Transfer)| transfer.weight(id);
+            let weight = |(id, transfer): (&String, &SignalBuffer)| transfer.weight(id);
             buffers.bytes -= transfers.iter().map(weight).sum::<usize>();
         }
     }
@@ -256,7 +262,7 @@ impl Signals {
 
 /// A signal from the hub, or from a caller via the hub, to the agent of a transfer.
 #[derive(Debug, Default)]
-pub(crate) struct Word<'a> {
+pub(crate) struct SignalToAgent<'a> {
     pub(crate) signal_type: &'a str,
     pub(crate) payload: Option<&'a RawValue>,
     pub(crate) client_id: Option<&'a str>,
@@ -264,16 +270,20 @@ pub(crate) struct Word<'a> {
 }
 
 /// Sends a signal to the agent of a transfer, on behalf of the HTTP caller.
-pub(crate) fn tell(bridge: &Bridge, transfer: &Known, word: &Word<'_>) -> Result<(), Failure> {
-    say(bridge, &transfer.agent, &transfer.offer.transfer_id, word)
+pub(crate) fn send_to_transfer(
+    bridge: &Bridge,
+    transfer: &Known,
+    word: &SignalToAgent<'_>,
+) -> Result<(), Failure> {
+    send_to_agent(bridge, &transfer.agent, &transfer.offer.transfer_id, word)
 }
 
 /// Sends a signal to an agent, on behalf of an HTTP caller.
-pub(crate) fn say(
+pub(crate) fn send_to_agent(
     bridge: &Bridge,
     agent: &AgentId,
     transfer: &str,
-    word: &Word<'_>,
+    word: &SignalToAgent<'_>,
 ) -> Result<(), Failure> {
     let frame = downlink::rtc_signal_relay(&RtcRelay {
         transfer_id: transfer.into(),
@@ -305,7 +315,7 @@ pub(crate) fn post(bridge: &Bridge, to: &AgentId, frame: String) -> Result<(), F
 
 /// Notifies the caller of a transfer, on behalf of the agent, that the archive was interrupted and why.
 /// Without room for the signal, the caller sees only the interruption.
-pub(crate) fn interrupted(bridge: &Bridge, transfer: &Known, why: &str) {
+pub(crate) fn notify_interrupted(bridge: &Bridge, transfer: &Known, why: &str) {
     let payload = json!({ "reason": why }).to_string();
     let Ok(payload) = to_raw_value(&payload) else {
         return;

@@ -6,10 +6,10 @@ use jackfield_model::{
 };
 use jackfield_wire::{
     bridge::{
-        downlink::{self, AgentEntry, Message, Meta},
+        downlink::{self, DiscoveredAgent, Message, MessageMeta},
         is_free_client_id, uplink,
     },
-    json::{self, Members, Text},
+    json::{self, JsonText, RawMembers},
 };
 use serde_json::value::RawValue;
 
@@ -23,9 +23,9 @@ use crate::{
 pub(crate) fn frame_from_call(call: &Call, extensions: Extensions) -> String {
     // Without `meta`, the text is all that an agent sees of data parts.
     let content = if extensions.meta {
-        call.message.words()
+        call.message.joined_text()
     } else {
-        call.message.words_and_data()
+        call.message.joined_text_and_data()
     };
     let attachments: Vec<_> = call
         .message
@@ -33,7 +33,7 @@ pub(crate) fn frame_from_call(call: &Call, extensions: Extensions) -> String {
         .map(|file| attachment_from_file(file, call.files()))
         .collect();
     let metadata = call.message.metadata.as_ref().map(Json::raw);
-    let known = metadata.and_then(Members::of);
+    let known = metadata.and_then(RawMembers::of);
     let (message_id, task_id) = (
         call.message.id.as_deref(),
         call.task.map(|task| task.to_string()),
@@ -43,7 +43,7 @@ pub(crate) fn frame_from_call(call: &Call, extensions: Extensions) -> String {
         .meta
         .then(|| serde_json::value::to_raw_value(&call.message.parts).ok())
         .flatten();
-    let meta = extensions.meta.then(|| Meta {
+    let meta = extensions.meta.then(|| MessageMeta {
         message_id: message_id.map(Into::into),
         task_id: task_id.as_deref().map(Into::into),
         context_id: Some(call.session.as_str().into()),
@@ -67,7 +67,7 @@ pub(crate) fn frame_from_call(call: &Call, extensions: Extensions) -> String {
     downlink::message(&Message {
         session_id: call.agent_session.as_str().into(),
         request_id: call.request.as_str().into(),
-        content: Text::from(content.as_str()),
+        content: JsonText::from(content.as_str()),
         attachments,
         client_id,
         with_files,
@@ -92,7 +92,7 @@ pub(crate) fn chunk_from_wire(chunk: &uplink::Chunk<'_>) -> Chunk {
 }
 
 /// Returns whether an end is empty: no result, no state, no files.
-pub(crate) fn is_wordless(done: &uplink::Done<'_>) -> bool {
+pub(crate) fn is_empty_end(done: &uplink::Done<'_>) -> bool {
     let result = done.result.as_ref().map(|text| text.decode());
     result.is_none_or(|text| text.is_empty())
         && done.state.is_none()
@@ -196,8 +196,8 @@ pub(crate) fn frame_from_answer(request_id: &str, ask_id: &str, answer: &Answer)
 }
 
 /// Converts an [`AgentView`] into an entry of the discovery result.
-pub(crate) fn entry_from_view(view: &AgentView) -> AgentEntry<'_> {
-    AgentEntry {
+pub(crate) fn entry_from_view(view: &AgentView) -> DiscoveredAgent<'_> {
+    DiscoveredAgent {
         id: view.id.as_str().into(),
         name: Some(view.profile.name.as_str().into()),
         agent_type: view

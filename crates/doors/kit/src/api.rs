@@ -4,10 +4,10 @@
 //! hub.
 
 mod actor;
+mod error;
+mod error_responses;
 mod extract;
-pub mod leash;
-mod problem;
-mod refused;
+pub mod lifetime;
 
 use axum::{extract::State, response::Response};
 use http::{Method, StatusCode, Uri};
@@ -15,15 +15,17 @@ use jackfield_core::hub::Hub;
 use jackfield_model::{Failure, Reason};
 
 pub use self::{
-    actor::{ACTS_AS, Actor, ActsAs},
-    extract::{Body, Caller, Id, Ids, Params, Text, Unread, header},
-    problem::{ErrorView, Problem, invalid, status, store_failure},
-    refused::{CallRefused, Refused, Responses, errors},
+    actor::{ACTS_AS, Actor, ActsAsHeader},
+    error::{ApiError, ApiErrorBody, invalid, status, store_failure},
+    error_responses::{CallErrorResponses, ErrorResponses, ResponseMap, errors},
+    extract::{
+        ApiQuery, AuthenticatedCaller, JsonBody, PathId, PathIds, TextBody, UnreadBody, header,
+    },
 };
 use crate::auth::Gatekeeper;
 
 /// The state of a router: the handles needed by the shared extractors.
-pub trait Api: Send + Sync {
+pub trait ApiState: Send + Sync {
     /// Returns the hub.
     fn hub(&self) -> &Hub;
     /// Returns the gatekeeper that authenticates requests.
@@ -33,9 +35,9 @@ pub trait Api: Send + Sync {
 /// Answers a method that the path does not support. No failure of the core is about methods: the error is
 /// `invalid`, the code is HTTP's own.
 #[allow(clippy::unused_async, reason = "a handler is asynchronous")]
-pub async fn wrong_method(method: Method, uri: Uri) -> Problem {
+pub async fn wrong_method(method: Method, uri: Uri) -> ApiError {
     let text = format!("{} does not take {method}; see /openapi.json", uri.path());
-    Problem::from(Failure::new(Reason::Invalid, text)).with_status(StatusCode::METHOD_NOT_ALLOWED)
+    ApiError::from(Failure::new(Reason::Invalid, text)).with_status(StatusCode::METHOD_NOT_ALLOWED)
 }
 
 /// Counts a response that refuses bad input; the state holds the hub and the name of the door.

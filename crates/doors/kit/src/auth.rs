@@ -18,11 +18,11 @@ use http::{
 use jackfield_core::{hub::Hub, principal::Principal, token::Lookup};
 use jackfield_model::{Failure, Owner, Reason};
 
-use crate::{guard::is_loopback, peer_user::PeerUser, server::Peer};
+use crate::{guard::is_loopback, peer_user::PeerUser, server::RequestPeer};
 
 /// How a request reached the hub, as far as the hub can tell.
 #[derive(Debug, Clone)]
-pub enum Came {
+pub enum Ingress {
     /// Without a connection of our [`Server`](crate::server::Server): from within this process.
     Directly,
     /// Over a connection without signs of a proxy. [`PeerUser`] knows the user of the other end.
@@ -31,30 +31,30 @@ pub enum Came {
     Forwarded,
 }
 
-impl Came {
+impl Ingress {
     /// Returns how a request with this head reached the hub.
-    pub fn with(head: &Parts) -> Self {
-        if let Some(sign) = sign_of_a_proxy(head) {
+    pub fn of_request(head: &Parts) -> Self {
+        if let Some(sign) = proxy_sign(head) {
             tracing::debug!(sign, "a request came through a proxy");
             return Self::Forwarded;
         }
-        match head.extensions.get::<Peer>() {
+        match head.extensions.get::<RequestPeer>() {
             Some(peer) => Self::Over(peer.user.clone()),
             None => Self::Directly,
         }
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for Came {
+impl<S: Send + Sync> FromRequestParts<S> for Ingress {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        Ok(Self::with(parts))
+        Ok(Self::of_request(parts))
     }
 }
 
 /// Returns the name of the sign that a proxy forwarded the request, if there is one.
-fn sign_of_a_proxy(head: &Parts) -> Option<&str> {
+fn proxy_sign(head: &Parts) -> Option<&str> {
     // By default nginx speaks HTTP/1.0 to its upstreams; other programs have not for decades.
     if head.version == Version::HTTP_10 {
         return Some("HTTP/1.0");
@@ -146,7 +146,7 @@ fn is_added_by_a_proxy(name: &str) -> bool {
 
 /// The clients that act as the owner `local` without a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trust {
+pub enum TokenlessAccess {
     /// No client.
     Nobody,
     /// Programs of the user who runs the hub, on the hub's machine. Requests forwarded by a proxy are
@@ -157,7 +157,7 @@ pub enum Trust {
 }
 
 /// Trust without the option `--insecure`: `true` trusts programs of this machine.
-impl From<bool> for Trust {
+impl From<bool> for TokenlessAccess {
     fn from(is_here_only: bool) -> Self {
         if is_here_only {
             Self::ThisMachine
@@ -171,7 +171,7 @@ impl From<bool> for Trust {
 #[derive(Debug, Clone)]
 pub struct Gatekeeper {
     hub: Hub,
-    trust: Trust,
+    trust: TokenlessAccess,
     /// Warning for the operator about a proxy in front of the hub.
     proxy_warning: Option<Arc<ProxyWarning>>,
 }
@@ -192,9 +192,9 @@ impl ProxyWarning {
 }
 
 impl Gatekeeper {
-    /// Creates a gatekeeper. Use [`Trust::ThisMachine`] only where no one but the user of this machine can
+    /// Creates a gatekeeper. Use [`TokenlessAccess::ThisMachine`] only where no one but the user of this machine can
     /// connect.
-    pub fn new(hub: Hub, trust: impl Into<Trust>) -> Self {
+    pub fn new(hub: Hub, trust: impl Into<TokenlessAccess>) -> Self {
         Self {
             hub,
             trust: trust.into(),
@@ -203,7 +203,7 @@ impl Gatekeeper {
     }
 
     /// Returns the clients that need no token.
-    pub fn trust(&self) -> Trust {
+    pub fn trust(&self) -> TokenlessAccess {
         self.trust
     }
 
@@ -218,21 +218,25 @@ impl Gatekeeper {
     }
 
     /// Returns whether a connection that reached the hub in this way needs no token.
-    pub fn trusts(&self, came: &Came) -> bool {
+    pub fn trusts(&self, came: &Ingress) -> bool {
         match (self.trust, came) {
-            (Trust::Nobody, _) | (Trust::ThisMachine, Came::Forwarded) => false,
-            (Trust::ThisMachine, Came::Over(user)) => user.is_own(),
-            (Trust::ThisMachine, Came::Directly) | (Trust::Everybody, _) => true,
+            (TokenlessAccess::Nobody, _) | (TokenlessAccess::ThisMachine, Ingress::Forwarded) => {
+                false
+            }
+            (TokenlessAccess::ThisMachine, Ingress::Over(user)) => user.is_same_user(),
+            (TokenlessAccess::ThisMachine, Ingress::Directly) | (TokenlessAccess::Everybody, _) => {
+                true
+            }
         }
     }
 
     /// Returns the error text for a missing token.
-    fn needs_token(&self, came: &Came) -> &'static str {
+    fn needs_token(&self, came: &Ingress) -> &'static str {
         match (self.trust, came) {
-            (Trust::ThisMachine, Came::Forwarded) => {
+            (TokenlessAccess::ThisMachine, Ingress::Forwarded) => {
                 "a token is needed, because the request came through a proxy: send Authorization: Bearer TOKEN; see `jackfield token create`"
             }
-            (Trust::ThisMachine, Came::Over(_)) => {
+            (TokenlessAccess::ThisMachine, Ingress::Over(_)) => {
                 "a token is needed, because another user than the hub's made this connection: send Authorization: Bearer TOKEN; see `jackfield token create`"
             }
             _ => {
@@ -244,8 +248,8 @@ impl Gatekeeper {
     /// Returns the principal for a token, or for a client without a token. Where no token is needed, an
     /// unknown token is accepted: clients of other hubs bring theirs along. A revoked or expired token is
     /// always refused.
-    pub fn admit(&self, token: Option<&str>, came: &Came) -> Result<Principal, Failure> {
-        if let (Some(warning), Came::Forwarded) = (&self.proxy_warning, came) {
+    pub fn admit(&self, token: Option<&str>, came: &Ingress) -> Result<Principal, Failure> {
+        if let (Some(warning), Ingress::Forwarded) = (&self.proxy_warning, came) {
             warning.write();
         }
         let refused = |text: &'static str| Err(Failure::new(Reason::Unauthorized, text));
@@ -263,7 +267,7 @@ impl Gatekeeper {
     }
 
     /// Returns whether this hub issued the token, even if it was revoked or has expired.
-    pub fn knows(&self, token: &str) -> bool {
+    pub fn has_issued(&self, token: &str) -> bool {
         !matches!(self.hub.tokens().look_up(token), Lookup::Unknown)
     }
 
@@ -277,7 +281,7 @@ impl Gatekeeper {
 
     /// Authenticates a request by its head.
     pub fn admit_request(&self, head: &Parts) -> Result<Principal, Failure> {
-        self.admit(bearer(&head.headers), &Came::with(head))
+        self.admit(bearer(&head.headers), &Ingress::of_request(head))
     }
 }
 
@@ -305,7 +309,7 @@ mod tests {
     async fn on_loopback_anybody_is_local_but_a_dead_token_is_refused() {
         let hub = hub().await;
         let gate = Gatekeeper::new(hub.clone(), true);
-        let admit = |token| gate.admit(token, &Came::Directly);
+        let admit = |token| gate.admit(token, &Ingress::Directly);
         assert_eq!(admit(None).unwrap().owner, Owner::local());
         assert_eq!(
             admit(Some("ah_from_elsewhere")).unwrap().owner,
@@ -391,7 +395,7 @@ mod tests {
             .create("t".into(), ann.clone(), &Scopes::default(), None)
             .await
             .unwrap();
-        let gate = Gatekeeper::new(hub.clone(), Trust::ThisMachine);
+        let gate = Gatekeeper::new(hub.clone(), TokenlessAccess::ThisMachine);
         assert!(gate.admit_request(&head(&[])).is_ok());
         let known = format!("Bearer {}", token.secret);
         let hosts = ["hub.example.com", "192.168.1.5:7411"].map(|host| ("host", host));
@@ -405,7 +409,7 @@ mod tests {
                 let refused = gate.admit_request(&head(headers)).unwrap_err();
                 assert_eq!(refused.reason, Reason::Unauthorized, "{headers:?}");
             }
-            let everybody = Gatekeeper::new(hub.clone(), Trust::Everybody);
+            let everybody = Gatekeeper::new(hub.clone(), TokenlessAccess::Everybody);
             assert!(everybody.admit_request(&head(&[sign])).is_ok(), "{sign:?}");
             let shown = head(&[sign, ("authorization", &known)]);
             assert_eq!(gate.admit_request(&shown).unwrap().owner, ann, "{sign:?}");
@@ -414,7 +418,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_http_that_proxies_speak_is_a_sign_of_one() {
-        let gate = Gatekeeper::new(hub().await, Trust::ThisMachine);
+        let gate = Gatekeeper::new(hub().await, TokenlessAccess::ThisMachine);
         let mut old = head(&[("host", "127.0.0.1:7411")]);
         assert!(gate.admit_request(&old).is_ok());
         old.version = Version::HTTP_10;
@@ -430,7 +434,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_programs_send_is_no_sign_of_a_proxy() {
-        let gate = Gatekeeper::new(hub().await, Trust::ThisMachine);
+        let gate = Gatekeeper::new(hub().await, TokenlessAccess::ThisMachine);
         for name in [
             "accept",
             "accept-encoding",
@@ -473,9 +477,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_connection_of_nobody_here_needs_a_token_and_is_told_why() {
-        let gate = Gatekeeper::new(hub().await, Trust::ThisMachine);
+        let gate = Gatekeeper::new(hub().await, TokenlessAccess::ThisMachine);
         let ends = ["127.0.0.1:1", "127.0.0.1:2"].map(|end| end.parse().unwrap());
-        let came = Came::Over(PeerUser::new(ends[0], Some(ends[1])));
+        let came = Ingress::Over(PeerUser::new(ends[0], Some(ends[1])));
         let refused = gate.admit(None, &came).unwrap_err();
         assert!(refused.text.contains("another user"), "{}", refused.text);
     }
@@ -484,7 +488,7 @@ mod tests {
     async fn elsewhere_only_a_known_token_is_somebody() {
         let gate = Gatekeeper::new(hub().await, false);
         for token in [None, Some(""), Some("jf_guess")] {
-            let refused = gate.admit(token, &Came::Directly).unwrap_err();
+            let refused = gate.admit(token, &Ingress::Directly).unwrap_err();
             assert_eq!(refused.reason, Reason::Unauthorized);
         }
     }

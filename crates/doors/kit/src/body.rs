@@ -10,7 +10,7 @@ use jackfield_core::units::{Size, Span};
 use jackfield_model::{Failure, Reason};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::{api::invalid, server::NoRoom};
+use crate::{api::invalid, server::InputOverShare};
 
 /// Bytes of an oversized body that are discarded before the error response, and the time limit for
 /// discarding. A client still writing would otherwise see a broken connection instead of the reason.
@@ -28,7 +28,7 @@ pub async fn read(body: Body, max: Size, stuck: Span) -> Result<Bytes, Failure> 
     if !is_said_too_large && let Some(text) = read_pieces(&mut pieces, max, stuck).await? {
         return Ok(text);
     }
-    throw_away(&mut pieces).await;
+    discard_chunks(&mut pieces).await;
     let text = format!("the body may have at most {max}; send less");
     Err(Failure::new(Reason::TooLarge, text))
 }
@@ -36,14 +36,14 @@ pub async fn read(body: Body, max: Size, stuck: Span) -> Result<Bytes, Failure> 
 /// Discards the rest of a refused body, within limits, so that its sender sees the response. Returns whether
 /// the body ended.
 pub async fn discard(body: Body) -> bool {
-    throw_away(&mut body.into_data_stream()).await
+    discard_chunks(&mut body.into_data_stream()).await
 }
 
-type Pieces = axum::body::BodyDataStream;
+type BodyChunks = axum::body::BodyDataStream;
 
 /// Reads the whole body; returns `None` if the body is larger than `max`.
 async fn read_pieces(
-    pieces: &mut Pieces,
+    pieces: &mut BodyChunks,
     max: Size,
     stuck: Span,
 ) -> Result<Option<Bytes>, Failure> {
@@ -77,7 +77,7 @@ async fn read_pieces(
 /// Returns the failure for a body that ended early.
 fn broken_off(error: &axum::Error) -> Failure {
     let causes = iter::successors(error.source(), |cause| (*cause).source());
-    let mut no_room = causes.filter_map(|cause| cause.downcast_ref::<NoRoom>());
+    let mut no_room = causes.filter_map(|cause| cause.downcast_ref::<InputOverShare>());
     match no_room.next() {
         Some(no_room) => Failure::new(Reason::Busy, no_room.to_string()),
         None => invalid(format!("the body broke off: {error}")),
@@ -85,7 +85,7 @@ fn broken_off(error: &axum::Error) -> Failure {
 }
 
 /// Discards data up to the limits; returns whether the body ended.
-async fn throw_away(pieces: &mut Pieces) -> bool {
+async fn discard_chunks(pieces: &mut BodyChunks) -> bool {
     let throwing = async {
         let mut thrown = 0;
         while let Some(piece) = pieces.next().await {

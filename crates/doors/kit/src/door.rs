@@ -2,12 +2,12 @@
 //! the agents that the hub reaches.
 //!
 //! Each door crate has a type `Config` in its `config.rs`: the door's section of the hub's configuration,
-//! which implements [`Open`]. The hub gives every door the same [`Context`] and receives an [`Opened`]:
+//! which implements [`DoorConfig`]. The hub gives every door the same [`DoorContext`] and receives an [`OpenedDoor`]:
 //!
 //! 1. The hub reads its configuration. Each section checks itself and may fail with a [`ConfigError`].
-//! 2. The hub binds its address, opens its store, and creates one [`Context`].
-//! 3. The hub calls [`Open::open`] of each door in turn.
-//! 4. The hub merges the routes and their descriptions, offers connections at `/ws` to each [`Socket`], and
+//! 2. The hub binds its address, opens its store, and creates one [`DoorContext`].
+//! 3. The hub calls [`DoorConfig::open`] of each door in turn.
+//! 4. The hub merges the routes and their descriptions, offers connections at `/ws` to each [`SocketProtocol`], and
 //!    lets each [`Composer`] write the callbacks of its door.
 
 use std::{error::Error, fmt, io, net::SocketAddr, path::Path, sync::Arc};
@@ -21,16 +21,16 @@ use utoipa::openapi::{Info, OpenApi, Paths};
 
 use crate::{
     auth::Gatekeeper,
-    line::{Line, Step},
     outbound::Outbound,
     outbox::Composer,
     tasks::Tasks,
     tls::Tls,
+    ws_connection::{WsConnection, WsConnectionEvent},
 };
 
 /// Handles of the hub that every door receives. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Context {
+pub struct DoorContext {
     /// The hub: agents, calls and tasks.
     pub hub: Hub,
     /// Authenticates connections and requests, and knows which clients need no token.
@@ -44,16 +44,16 @@ pub struct Context {
     /// Store for the door's data that must survive a restart.
     pub store: Arc<dyn Store>,
     /// Secrets of the hub.
-    pub secrets: Arc<dyn Secrets>,
+    pub secrets: Arc<dyn SecretStore>,
     /// Network addresses and public URL of the hub.
-    pub address: Address,
+    pub address: HubEndpoint,
     /// Version of the hub, for display.
     pub version: &'static str,
 }
 
 /// The addresses of a hub.
 #[derive(Debug, Clone)]
-pub struct Address {
+pub struct HubEndpoint {
     /// Address in the configuration; port 0 selects any free port.
     pub configured: SocketAddr,
     /// Address that the hub listens on.
@@ -65,7 +65,7 @@ pub struct Address {
 }
 
 /// Secrets of the hub by name.
-pub trait Secrets: fmt::Debug + Send + Sync {
+pub trait SecretStore: fmt::Debug + Send + Sync {
     /// Reads a secret, or creates a missing one.
     fn load_or_create(&self, name: &str) -> io::Result<String>;
 
@@ -77,34 +77,34 @@ pub trait Secrets: fmt::Debug + Send + Sync {
 }
 
 /// The configuration of a door, ready to open the door.
-pub trait Open {
-    /// Extra handle to the open door for the hub, beyond [`Opened`]; mostly `()`.
+pub trait DoorConfig {
+    /// Extra handle to the open door for the hub, beyond [`OpenedDoor`]; mostly `()`.
     type Handle;
 
     /// Opens the door, which serves as soon as the hub does.
     fn open(
         self,
-        context: &Context,
-    ) -> impl Future<Output = Result<Opened<Self::Handle>, OpenError>> + Send;
+        context: &DoorContext,
+    ) -> impl Future<Output = Result<OpenedDoor<Self::Handle>, DoorOpenError>> + Send;
 }
 
 /// The contributions of an open door to its hub. Every part is optional.
-pub struct Opened<H = ()> {
-    /// See [`Open::Handle`].
+pub struct OpenedDoor<H = ()> {
+    /// See [`DoorConfig::Handle`].
     pub handle: H,
     /// HTTP routes of the door.
     pub routes: Router,
     /// OpenAPI description of the routes that belong to the hub's own API.
     pub api: OpenApi,
     /// Protocol of the door at the shared WebSocket address `/ws`.
-    pub socket: Option<Arc<dyn Socket>>,
+    pub socket: Option<Arc<dyn SocketProtocol>>,
     /// Writer of the door's callbacks.
     pub composer: Option<Arc<dyn Composer>>,
     /// Reloads the door's secrets at the operator's request.
-    pub reload: Option<Arc<dyn Reload>>,
+    pub reload: Option<Arc<dyn ReloadSecrets>>,
 }
 
-impl<H: fmt::Debug> fmt::Debug for Opened<H> {
+impl<H: fmt::Debug> fmt::Debug for OpenedDoor<H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Opened")
             .field("handle", &self.handle)
@@ -115,7 +115,7 @@ impl<H: fmt::Debug> fmt::Debug for Opened<H> {
     }
 }
 
-impl<H> Opened<H> {
+impl<H> OpenedDoor<H> {
     /// Creates a door without routes, socket, composer or reload.
     pub fn new(handle: H) -> Self {
         Self {
@@ -138,7 +138,7 @@ impl<H> Opened<H> {
 }
 
 /// A protocol at the shared WebSocket address.
-pub trait Socket: fmt::Debug + Send + Sync {
+pub trait SocketProtocol: fmt::Debug + Send + Sync {
     /// Returns the name of the door.
     fn door(&self) -> &'static str;
 
@@ -147,28 +147,28 @@ pub trait Socket: fmt::Debug + Send + Sync {
     fn claims_url(&self, url: &Uri) -> Result<bool, Failure>;
 
     /// Returns whether the first event of a connection identifies the protocol.
-    fn claims_first(&self, first: &Step) -> bool;
+    fn claims_first(&self, first: &WsConnectionEvent) -> bool;
 
     /// Runs a connection to `url` until its end.
-    fn run(self: Arc<Self>, line: Line, url: &Uri) -> BoxFuture<'static, ()>;
+    fn run(self: Arc<Self>, line: WsConnection, url: &Uri) -> BoxFuture<'static, ()>;
 }
 
 /// A component that reads secrets of the operator.
-pub trait Reload: fmt::Debug + Send + Sync {
+pub trait ReloadSecrets: fmt::Debug + Send + Sync {
     /// Reads the secrets again. On failure the current ones stay in use.
-    fn reload(&self) -> Result<(), OpenError>;
+    fn reload(&self) -> Result<(), DoorOpenError>;
 }
 
 /// The reason why a door cannot open.
 #[derive(Debug, thiserror::Error)]
 #[error("{text}")]
-pub struct OpenError {
+pub struct DoorOpenError {
     /// Failed step and remedy.
     text: String,
     source: Option<Box<dyn Error + Send + Sync>>,
 }
 
-impl OpenError {
+impl DoorOpenError {
     /// Creates an error with a text and its cause.
     pub fn new(text: impl Into<String>, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self {
@@ -178,7 +178,7 @@ impl OpenError {
     }
 }
 
-impl From<ConfigError> for OpenError {
+impl From<ConfigError> for DoorOpenError {
     fn from(error: ConfigError) -> Self {
         Self {
             text: error.0,

@@ -4,7 +4,7 @@ use http::{HeaderMap, HeaderValue, header};
 
 /// Returns whether the header `If-None-Match` contains `tag`: in a list of tags, weak ones included, or by
 /// `*`. `tag` is a strong tag without a comma.
-pub fn has_already(headers: &HeaderMap, tag: &HeaderValue) -> bool {
+pub fn matches_if_none_match(headers: &HeaderMap, tag: &HeaderValue) -> bool {
     headers
         .get_all(header::IF_NONE_MATCH)
         .iter()
@@ -42,7 +42,7 @@ mod tests {
                 let value = HeaderValue::from_bytes(value.as_bytes()).unwrap();
                 headers.append(header::IF_NONE_MATCH, value);
             }
-            assert_eq!(has_already(&headers, &tag), is_known, "{given:?}");
+            assert_eq!(matches_if_none_match(&headers, &tag), is_known, "{given:?}");
         }
     }
 }

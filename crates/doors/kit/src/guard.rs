@@ -38,7 +38,7 @@ pub struct HostRules {
 
 /// The reason why the guard refuses a request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum GuardError {
     /// `Host` is missing or repeated.
     #[error("request must have exactly one Host header")]
     MissingHost,
@@ -60,7 +60,7 @@ pub enum Refusal {
     ContentType(String),
 }
 
-impl Refusal {
+impl GuardError {
     /// Returns the HTTP status of the refusal.
     pub fn status(&self) -> StatusCode {
         match self {
@@ -82,7 +82,7 @@ impl Refusal {
     }
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for GuardError {
     fn into_response(self) -> Response {
         let body = serde_json::json!({ "error": self.code(), "message": self.to_string() });
         (self.status(), axum::Json(body)).into_response()
@@ -90,14 +90,18 @@ impl IntoResponse for Refusal {
 }
 
 /// Checks a request by its `Host` (or HTTP/2 `:authority`) and its `Origin`.
-pub fn check(host: Option<&str>, origin: Option<&str>, rules: &HostRules) -> Result<(), Refusal> {
-    let host = host.ok_or(Refusal::MissingHost)?;
-    let authority = Name::parse(host)
+pub fn check(
+    host: Option<&str>,
+    origin: Option<&str>,
+    rules: &HostRules,
+) -> Result<(), GuardError> {
+    let host = host.ok_or(GuardError::MissingHost)?;
+    let authority = HostName::parse(host)
         .filter(|name| rules.knows_host(name))
-        .ok_or_else(|| Refusal::Host(host.to_owned()))?;
+        .ok_or_else(|| GuardError::Host(host.to_owned()))?;
     match origin {
         Some(origin) if !rules.knows_origin(origin, &authority) => {
-            Err(Refusal::Origin(origin.to_owned()))
+            Err(GuardError::Origin(origin.to_owned()))
         }
         _ => Ok(()),
     }
@@ -106,22 +110,22 @@ pub fn check(host: Option<&str>, origin: Option<&str>, rules: &HostRules) -> Res
 /// Returns whether a host, with or without a port, is the loopback name or address. Returns `false` for an
 /// invalid host.
 pub fn is_loopback(host: &str) -> bool {
-    Name::parse(host).is_some_and(|name| name.is_loopback())
+    HostName::parse(host).is_some_and(|name| name.is_loopback())
 }
 
 impl HostRules {
-    fn knows_host(&self, host: &Name) -> bool {
+    fn knows_host(&self, host: &HostName) -> bool {
         host.is_loopback()
             || self.is_listen_address(host)
             || self.public_name().is_some_and(|it| it.host == host.host)
             || self
                 .allowed_hosts
                 .iter()
-                .filter_map(|it| Name::parse(it))
+                .filter_map(|it| HostName::parse(it))
                 .any(|it| it.host == host.host && (it.port.is_none() || it.port == host.port))
     }
 
-    fn is_listen_address(&self, host: &Name) -> bool {
+    fn is_listen_address(&self, host: &HostName) -> bool {
         let Some(ip) = host.ip() else {
             return false;
         };
@@ -136,7 +140,7 @@ impl HostRules {
         })
     }
 
-    fn knows_origin(&self, origin: &str, host: &Name) -> bool {
+    fn knows_origin(&self, origin: &str, host: &HostName) -> bool {
         if self.lists_origin(origin) {
             return true;
         }
@@ -144,8 +148,9 @@ impl HostRules {
             return false;
         };
         let port = name.port.or(default_port(scheme));
-        let is_same =
-            |other: &Name| other.host == name.host && other.port.or(default_port(scheme)) == port;
+        let is_same = |other: &HostName| {
+            other.host == name.host && other.port.or(default_port(scheme)) == port
+        };
         let is_public = || {
             let scheme_fits = self.public_url.as_ref().and_then(Uri::scheme_str) == Some(scheme);
             scheme_fits && self.public_name().is_some_and(|it| is_same(&it))
@@ -159,20 +164,20 @@ impl HostRules {
             .any(|it| it.trim_end_matches('/').eq_ignore_ascii_case(origin))
     }
 
-    fn public_name(&self) -> Option<Name> {
+    fn public_name(&self) -> Option<HostName> {
         let authority = self.public_url.as_ref().and_then(Uri::authority)?;
-        Name::parse(authority.as_str())
+        HostName::parse(authority.as_str())
     }
 }
 
 /// A host name in lower case, with an optional port.
 #[derive(Debug, PartialEq, Eq)]
-struct Name {
+struct HostName {
     host: String,
     port: Option<u16>,
 }
 
-impl Name {
+impl HostName {
     fn parse(text: &str) -> Option<Self> {
         // `user@host` is valid as the authority of a URL, but not as a Host.
         let authority: Authority = text.parse().ok().filter(|_| !text.contains('@'))?;
@@ -201,9 +206,9 @@ impl Name {
     }
 }
 
-fn split_origin(origin: &str) -> Option<(&str, Name)> {
+fn split_origin(origin: &str) -> Option<(&str, HostName)> {
     let (scheme, rest) = origin.split_once("://")?;
-    Some((scheme, Name::parse(rest)?))
+    Some((scheme, HostName::parse(rest)?))
 }
 
 fn default_port(scheme: &str) -> Option<u16> {
@@ -224,19 +229,19 @@ impl Guard {
         Self(Arc::new(rules))
     }
 
-    fn check<B>(&self, request: &Request<B>) -> Result<(), Refusal> {
+    fn check<B>(&self, request: &Request<B>) -> Result<(), GuardError> {
         let headers = request.headers();
         let mut hosts = headers.get_all(header::HOST).iter();
         let host = hosts.next();
         if hosts.next().is_some() {
-            return Err(Refusal::MissingHost);
+            return Err(GuardError::MissingHost);
         }
         let mut origins = headers.get_all(header::ORIGIN).iter();
         let origin = origins
             .next()
             .map(|it| String::from_utf8_lossy(it.as_bytes()));
         if origins.next().is_some() {
-            return Err(Refusal::Origin("more than one".to_owned()));
+            return Err(GuardError::Origin("more than one".to_owned()));
         }
         let host = host.map(|it| String::from_utf8_lossy(it.as_bytes()));
         // HTTP/2 has `:authority`, a request to a proxy the whole URL. Either takes precedence over `Host`,
@@ -248,7 +253,7 @@ impl Guard {
         check(authority.or(host.as_deref()), origin.as_deref(), &self.0)?;
         let is_listed = origin.is_some_and(|origin| self.0.lists_origin(&origin));
         if !is_listed && is_cross_site(request.method(), headers) {
-            return Err(Refusal::CrossSite);
+            return Err(GuardError::CrossSite);
         }
         Ok(())
     }
@@ -273,7 +278,7 @@ const JUDGES_TYPES: &str = "/a2a";
 
 /// Refuses a body that a page could send without a preflight request: every type except JSON and gRPC. `PUT`
 /// may upload a file of any type, because every browser sends a preflight request for `PUT`.
-fn check_type(request: &Request<Body>) -> Result<(), Refusal> {
+fn check_type(request: &Request<Body>) -> Result<(), GuardError> {
     let method = request.method();
     let acts = matches!(*method, Method::POST | Method::PATCH | Method::DELETE);
     let headers = request.headers();
@@ -292,7 +297,7 @@ fn check_type(request: &Request<Body>) -> Result<(), Refusal> {
     if is_taken {
         Ok(())
     } else {
-        Err(Refusal::ContentType(essence.to_owned()))
+        Err(GuardError::ContentType(essence.to_owned()))
     }
 }
 

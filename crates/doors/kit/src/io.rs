@@ -12,15 +12,15 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::server::TlsStream;
 
-use crate::socket::Socket;
+use crate::socket::TcpConnection;
 
 /// A connection accepted by the server.
 #[derive(Debug)]
 pub enum Io {
     /// Plain TCP.
-    Plain(Socket),
+    Plain(TcpConnection),
     /// TLS over TCP.
-    Tls(Box<TlsStream<Socket>>),
+    Tls(Box<TlsStream<TcpConnection>>),
     /// An upgraded connection of a foreign HTTP server, such as `axum::serve` in a test.
     Foreign(Box<TokioIo<Upgraded>>),
 }

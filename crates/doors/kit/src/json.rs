@@ -1,6 +1,6 @@
 //! Strict reading of JSON bodies. A scan of the text, without building values, finds its nesting depth and
 //! the field behind a parser error. Serde's own limit does not count raw JSON that is passed on, its errors
-//! name a line instead of a field, and it accepts a list for an object, which [`Object`] does not.
+//! name a line instead of a field, and it accepts a list for an object, which [`StrictObject`] does not.
 
 use std::{fmt, marker::PhantomData};
 
@@ -12,9 +12,9 @@ use serde::{
 
 /// A value that must be written as an object, not as the list of its fields.
 #[derive(Debug)]
-pub struct Object<T>(pub T);
+pub struct StrictObject<T>(pub T);
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for StrictObject<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Only<T>(PhantomData<T>);
         impl<'de, T: Deserialize<'de>> Visitor<'de> for Only<T> {
@@ -33,7 +33,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
 /// Reads a body that is one object and nests at most `depth` levels. The failure names the wrong field.
 pub fn parse<T: DeserializeOwned>(text: &[u8], depth: usize) -> Result<T, Failure> {
     check_depth(text, depth)?;
-    read(text).map_err(|Misread { field, error }| {
+    read(text).map_err(|JsonFieldError { field, error }| {
         // A syntax error is not about the field at its position.
         let text = if error.is_syntax() || error.is_eof() {
             format!("the body is not valid JSON: {error}")
@@ -50,7 +50,7 @@ pub fn parse<T: DeserializeOwned>(text: &[u8], depth: usize) -> Result<T, Failur
 
 /// The error of reading an object.
 #[derive(Debug)]
-pub struct Misread {
+pub struct JsonFieldError {
     /// Path of the wrong field, such as `parts[0].file`; empty for the whole object.
     pub field: String,
     /// Error of the parser.
@@ -58,18 +58,18 @@ pub struct Misread {
 }
 
 /// Reads one object, for callers with their own error texts.
-pub fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, Misread> {
-    let parsed = serde_json::from_slice::<Object<T>>(text);
+pub fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonFieldError> {
+    let parsed = serde_json::from_slice::<StrictObject<T>>(text);
     parsed.map(|object| object.0).map_err(|error| {
         let mut walk = walk_to(text, error.line(), error.column());
-        if let (Some(Place::Object { key, .. }), Some(name)) =
+        if let (Some(JsonPosition::Object { key, .. }), Some(name)) =
             (walk.open.last_mut(), missing(&error))
         {
             // The last key in the text is not the missing one.
             *key = name;
         }
         let field = walk.path();
-        Misread { field, error }
+        JsonFieldError { field, error }
     })
 }
 
@@ -91,13 +91,13 @@ pub fn check_depth(text: &[u8], depth: usize) -> Result<(), Failure> {
 
 /// A path of keys and indexes, such as `parts[0].file`.
 #[derive(Debug, Default)]
-struct Walk {
+struct JsonPath {
     /// Position within each open bracket.
-    open: Vec<Place>,
+    open: Vec<JsonPosition>,
 }
 
 #[derive(Debug)]
-enum Place {
+enum JsonPosition {
     /// In an object: the last key, and whether the next string is a key.
     Object { key: String, wants_key: bool },
     /// In an array: the index.
@@ -133,19 +133,19 @@ fn is_deeper_than(text: &[u8], max: usize) -> bool {
 }
 
 /// Returns the path to the byte at a line and column (both from 1).
-fn walk_to(text: &[u8], line: usize, column: usize) -> Walk {
+fn walk_to(text: &[u8], line: usize, column: usize) -> JsonPath {
     let start: usize = text
         .split_inclusive(|byte| *byte == b'\n')
         .take(line.saturating_sub(1))
         .map(<[u8]>::len)
         .sum();
     let end = start.saturating_add(column).min(text.len());
-    let mut walk = Walk::default();
+    let mut walk = JsonPath::default();
     walk.go(&text[..end]);
     walk
 }
 
-impl Walk {
+impl JsonPath {
     fn go(&mut self, text: &[u8]) {
         let mut at = 0;
         while let Some(byte) = text.get(at) {
@@ -156,11 +156,11 @@ impl Walk {
                     self.string(&text[at..at + length]);
                     at += length + 1;
                 }
-                b'{' => self.open.push(Place::Object {
+                b'{' => self.open.push(JsonPosition::Object {
                     key: String::new(),
                     wants_key: true,
                 }),
-                b'[' => self.open.push(Place::Array(0)),
+                b'[' => self.open.push(JsonPosition::Array(0)),
                 // The last bracket stays open: an error at a closing bracket is about the whole value.
                 b'}' | b']' if at < text.len() => drop(self.open.pop()),
                 b',' if at < text.len() => self.next(),
@@ -170,7 +170,7 @@ impl Walk {
     }
 
     fn string(&mut self, text: &[u8]) {
-        if let Some(Place::Object { key, wants_key }) = self.open.last_mut()
+        if let Some(JsonPosition::Object { key, wants_key }) = self.open.last_mut()
             && std::mem::take(wants_key)
         {
             *key = String::from_utf8_lossy(text).into_owned();
@@ -179,11 +179,11 @@ impl Walk {
 
     fn next(&mut self) {
         match self.open.last_mut() {
-            Some(Place::Object { key, wants_key }) => {
+            Some(JsonPosition::Object { key, wants_key }) => {
                 key.clear();
                 *wants_key = true;
             }
-            Some(Place::Array(index)) => *index += 1,
+            Some(JsonPosition::Array(index)) => *index += 1,
             None => {}
         }
     }
@@ -192,14 +192,14 @@ impl Walk {
         let mut path = String::new();
         for place in &self.open {
             match place {
-                Place::Object { key, .. } if key.is_empty() => {}
-                Place::Object { key, .. } => {
+                JsonPosition::Object { key, .. } if key.is_empty() => {}
+                JsonPosition::Object { key, .. } => {
                     if !path.is_empty() {
                         path.push('.');
                     }
                     path.push_str(key);
                 }
-                Place::Array(index) => path.push_str(&format!("[{index}]")),
+                JsonPosition::Array(index) => path.push_str(&format!("[{index}]")),
             }
         }
         path
@@ -267,7 +267,7 @@ mod tests {
             (r#"{"texts": "a"}"#, "texts"),
             ("[]", ""),
         ] {
-            let Misread {
+            let JsonFieldError {
                 field: found,
                 error,
             } = read::<Body>(text.as_bytes()).unwrap_err();

@@ -15,11 +15,11 @@ pub const MAILBOX: u32 = 0;
 pub struct Mailbox<M> {
     rope: Rope,
     /// `None` once the session is gone.
-    contents: Mutex<Option<Contents<M>>>,
+    contents: Mutex<Option<MailboxContents<M>>>,
 }
 
 #[derive(Debug)]
-struct Contents<M> {
+struct MailboxContents<M> {
     mail: VecDeque<M>,
     /// Order to close. Handled before all mail, because a peer that does not read receives no mail either.
     closing: Option<Closing>,
@@ -28,7 +28,7 @@ struct Contents<M> {
 impl<M> Mailbox<M> {
     /// Creates an empty mailbox that notifies the session through `rope`.
     pub fn new(rope: Rope) -> Self {
-        let contents = Contents {
+        let contents = MailboxContents {
             mail: VecDeque::new(),
             closing: None,
         };

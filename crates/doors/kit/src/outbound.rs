@@ -26,11 +26,11 @@ use reqwest::{
 };
 
 pub use self::address::is_public;
-pub use self::opened::{BodyError, Opened};
+pub use self::streamed::{BodyError, StreamedResponse};
 pub use reqwest::Url;
 
 mod address;
-mod opened;
+mod streamed;
 #[cfg(test)]
 mod tests;
 
@@ -62,7 +62,7 @@ pub struct OutboundRules {
 
 /// The answer to [`Outbound::post`].
 #[derive(Debug, Clone)]
-pub struct Answer {
+pub struct PostResponse {
     /// HTTP status.
     pub status: StatusCode,
     /// Delay of the header `Retry-After`, if given in seconds.
@@ -75,7 +75,7 @@ pub struct Answer {
 
 /// The answer to [`Outbound::fetch`].
 #[derive(Debug, Clone)]
-pub struct Fetched {
+pub struct FetchResponse {
     /// HTTP status.
     pub status: StatusCode,
     /// Headers of the response.
@@ -114,7 +114,7 @@ pub enum OutboundError {
         /// Reason, without the rest of the URL, which may hold a secret.
         why: String,
         /// Whether no connection was made, so that no data was sent.
-        is_unsaid: bool,
+        is_unsent: bool,
     },
     /// The client could not be made.
     #[error("cannot make an HTTP client: {0}")]
@@ -132,20 +132,20 @@ impl OutboundError {
 }
 
 /// A resolver for host names.
-pub trait Resolver: Send + Sync + 'static {
+pub trait HostResolver: Send + Sync + 'static {
     /// Returns the addresses of a host.
-    fn resolve(&self, host: String) -> Lookup;
+    fn resolve(&self, host: String) -> HostLookup;
 }
 
 /// A lookup in progress.
-pub type Lookup = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
+pub type HostLookup = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
 
 /// The resolver of the operating system.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemResolver;
 
-impl Resolver for SystemResolver {
-    fn resolve(&self, host: String) -> Lookup {
+impl HostResolver for SystemResolver {
+    fn resolve(&self, host: String) -> HostLookup {
         Box::pin(async move {
             let found = tokio::net::lookup_host((host, 0)).await?;
             Ok(found.map(|addr| addr.ip()).collect())
@@ -160,7 +160,7 @@ pub struct Outbound {
     guarded: Client,
     /// Client for destinations chosen by the operator.
     trusting: Client,
-    resolver: Arc<dyn Resolver>,
+    resolver: Arc<dyn HostResolver>,
     allow_private: bool,
     trusted: Arc<HashSet<String>>,
 }
@@ -171,10 +171,10 @@ impl Outbound {
         Self::with_resolver(rules, Arc::new(SystemResolver))
     }
 
-    /// Creates a client with a custom [`Resolver`].
+    /// Creates a client with a custom [`HostResolver`].
     pub fn with_resolver(
         rules: &OutboundRules,
-        resolver: Arc<dyn Resolver>,
+        resolver: Arc<dyn HostResolver>,
     ) -> Result<Self, OutboundError> {
         let nobody = Self {
             guarded: client(resolver.clone(), !rules.allow_private)?,
@@ -228,7 +228,7 @@ impl Outbound {
         if !self.may_be_private(&url) && literal(host).is_none() {
             let lookup = self.resolver.resolve(host.to_owned());
             if let Ok(Ok(found)) = tokio::time::timeout(LOOKUP, lookup).await {
-                judge(host, &found)?;
+                check_public(host, &found)?;
             }
         }
         Ok(url)
@@ -240,12 +240,12 @@ impl Outbound {
         url: &str,
         headers: HeaderMap,
         body: impl Into<Bytes>,
-    ) -> Result<Answer, OutboundError> {
+    ) -> Result<PostResponse, OutboundError> {
         let (request, origin) = self.request(Method::POST, url, headers)?;
         let request = request.body(body.into()).timeout(TIMEOUT);
         let mut response = request.send().await.map_err(|error| why(origin, &error))?;
         let (body, is_whole) = read(&mut response, MAX_ANSWER).await;
-        Ok(Answer {
+        Ok(PostResponse {
             status: response.status(),
             retry_after: retry_after(response.headers()),
             body,
@@ -259,12 +259,12 @@ impl Outbound {
         url: &str,
         headers: HeaderMap,
         max: usize,
-    ) -> Result<Fetched, OutboundError> {
+    ) -> Result<FetchResponse, OutboundError> {
         let (request, origin) = self.request(Method::GET, url, headers)?;
         let request = request.timeout(TIMEOUT);
         let mut response = request.send().await.map_err(|error| why(origin, &error))?;
         let (body, is_whole) = read(&mut response, max).await;
-        Ok(Fetched {
+        Ok(FetchResponse {
             status: response.status(),
             headers: std::mem::take(response.headers_mut()),
             body,
@@ -281,7 +281,7 @@ impl Outbound {
         headers: HeaderMap,
         body: impl Into<Bytes>,
         head: Option<Duration>,
-    ) -> Result<Opened, OutboundError> {
+    ) -> Result<StreamedResponse, OutboundError> {
         let (request, origin) = self.request(method, url, headers)?;
         let body = body.into();
         let request = if body.is_empty() {
@@ -297,7 +297,7 @@ impl Outbound {
             },
         };
         let response = response.map_err(|error| why(origin, &error))?;
-        Ok(Opened::new(response))
+        Ok(StreamedResponse::new(response))
     }
 
     /// Creates a request with the client for its destination; returns the request and its origin.
@@ -326,7 +326,7 @@ impl Outbound {
     }
 }
 
-fn client(resolver: Arc<dyn Resolver>, judges: bool) -> Result<Client, OutboundError> {
+fn client(resolver: Arc<dyn HostResolver>, judges: bool) -> Result<Client, OutboundError> {
     Client::builder()
         .connect_timeout(TIMEOUT)
         .pool_idle_timeout(IDLE)
@@ -334,7 +334,7 @@ fn client(resolver: Arc<dyn Resolver>, judges: bool) -> Result<Client, OutboundE
         // A proxy would look up names itself, out of the hub's control.
         .no_proxy()
         .user_agent(concat!("jackfield/", env!("CARGO_PKG_VERSION")))
-        .dns_resolver(Judge { resolver, judges })
+        .dns_resolver(CheckingResolver { resolver, judges })
         .build()
         .map_err(OutboundError::Client)
 }
@@ -386,12 +386,12 @@ fn parse(text: &str) -> Result<Url, OutboundError> {
 
 /// The lookup of the HTTP client. For destinations chosen by callers, refuses a host if any of its addresses
 /// is not public.
-struct Judge {
-    resolver: Arc<dyn Resolver>,
+struct CheckingResolver {
+    resolver: Arc<dyn HostResolver>,
     judges: bool,
 }
 
-impl reqwest::dns::Resolve for Judge {
+impl reqwest::dns::Resolve for CheckingResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let host = name.as_str().to_owned();
         let lookup = self.resolver.resolve(host.clone());
@@ -399,7 +399,7 @@ impl reqwest::dns::Resolve for Judge {
         Box::pin(async move {
             let found = lookup.await?;
             if judges {
-                judge(&host, &found)?;
+                check_public(&host, &found)?;
             }
             let addrs: Addrs = Box::new(found.into_iter().map(|addr| SocketAddr::new(addr, 0)));
             Ok(addrs)
@@ -408,7 +408,7 @@ impl reqwest::dns::Resolve for Judge {
 }
 
 /// Refuses a host if any of its addresses is not public, because the HTTP client picks the address.
-fn judge(host: &str, found: &[IpAddr]) -> Result<(), OutboundError> {
+fn check_public(host: &str, found: &[IpAddr]) -> Result<(), OutboundError> {
     match found.iter().find(|addr| !is_public(**addr)) {
         Some(addr) => Err(OutboundError::Private {
             place: format!("{host} ({addr})"),
@@ -444,7 +444,7 @@ fn why(origin: String, error: &reqwest::Error) -> OutboundError {
     OutboundError::Unreachable {
         origin,
         why,
-        is_unsaid,
+        is_unsent: is_unsaid,
     }
 }
 
@@ -453,7 +453,7 @@ fn late(origin: String, limit: Duration, is_unsaid: bool) -> OutboundError {
     OutboundError::Unreachable {
         origin,
         why,
-        is_unsaid,
+        is_unsent: is_unsaid,
     }
 }
 

@@ -5,13 +5,13 @@
 
 mod claims;
 mod courier;
-mod letter;
+mod post;
 mod sign;
 #[cfg(test)]
 mod tests;
 
 pub use self::{
     courier::Courier,
-    letter::{Composer, Letter, Undelivered},
+    post::{CallbackPost, ComposeError, Composer},
     sign::CallbackKey,
 };

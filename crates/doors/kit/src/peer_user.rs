@@ -15,10 +15,10 @@ mod tests;
 /// The user at the other end of a connection. Clones share the result, so the kernel is asked at most once
 /// per connection, and only if a request needs the answer.
 #[derive(Debug, Clone)]
-pub struct PeerUser(Arc<Ends>);
+pub struct PeerUser(Arc<SocketPair>);
 
 #[derive(Debug)]
-struct Ends {
+struct SocketPair {
     peer: SocketAddr,
     ours: Option<SocketAddr>,
     is_own: OnceLock<bool>,
@@ -27,7 +27,7 @@ struct Ends {
 impl PeerUser {
     /// Creates the user at the end `peer` of a connection; `ours` is the local address, if known.
     pub fn new(peer: SocketAddr, ours: Option<SocketAddr>) -> Self {
-        Self(Arc::new(Ends {
+        Self(Arc::new(SocketPair {
             peer,
             ours,
             is_own: OnceLock::new(),
@@ -41,12 +41,12 @@ impl PeerUser {
 
     /// Returns whether the peer runs as the same user as this process. Returns `false` for a socket that is
     /// already closed.
-    pub fn is_own(&self) -> bool {
+    pub fn is_same_user(&self) -> bool {
         *self.0.is_own.get_or_init(|| self.0.look_up())
     }
 }
 
-impl Ends {
+impl SocketPair {
     #[cfg(target_os = "linux")]
     fn look_up(&self) -> bool {
         let Some(ours) = self.ours else {

@@ -1,13 +1,13 @@
 //! The HTTP server below all doors. [`Server`] accepts on any number of listeners, speaks HTTP/1.1 and
-//! HTTP/2, with or without TLS, and passes every request to one axum router together with a [`Peer`]. Through
+//! HTTP/2, with or without TLS, and passes every request to one axum router together with a [`RequestPeer`]. Through
 //! [`Tasks`] the server owns its connections and upgraded connections, and ends them within a time limit.
 //! Each [`Account`] counts the resources held for one peer: connections, incomplete input, and unsent
 //! answers.
 
 mod account;
-mod answer;
-mod input;
 mod plain;
+mod request_body;
+mod response_body;
 
 use std::{
     convert::Infallible,
@@ -42,21 +42,21 @@ use tokio::{
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt as _;
 
-pub(crate) use self::{account::Place, input::NoRoom};
+pub(crate) use self::{account::ConnectionSlot, request_body::InputOverShare};
 pub use self::{
-    account::{Account, Holder, Room},
-    input::Passing,
+    account::{Account, AnswerReservation, ShareHolder},
+    request_body::PassThrough,
 };
 use self::{
-    account::{Admitted, Budgets},
-    answer::Streams,
+    account::{AdmittedConnection, ServerBudgets},
+    response_body::Http2Executor,
 };
 use crate::{
-    api::Problem,
+    api::ApiError,
     auth::Gatekeeper,
     io::Io,
     peer_user::PeerUser,
-    socket::{Hangup, Socket},
+    socket::{HangupDetector, TcpConnection},
     tasks::Tasks,
     tls::Tls,
 };
@@ -135,13 +135,13 @@ impl From<&Limits> for ServerLimits {
     }
 }
 
-/// The sender of a request. Every request carries a [`Peer`] in its extensions.
+/// The sender of a request. Every request carries a [`RequestPeer`] in its extensions.
 #[derive(Debug, Clone)]
-pub struct Peer {
+pub struct RequestPeer {
     /// Network address of the peer, possibly of a proxy.
     pub addr: SocketAddr,
     /// Detector for a hang-up of the peer.
-    pub hangup: Hangup,
+    pub hangup: HangupDetector,
     /// Account that counts the resources held for the request.
     pub account: Account,
     /// Operating-system user of the peer.
@@ -194,7 +194,7 @@ impl Server {
     /// Serves until the stop token of the tasks is cancelled, then waits up to `stop_limit` for requests and
     /// sessions to end. Returns the number of dropped tasks.
     pub async fn run(self, stop_limit: Duration) -> usize {
-        let mut builder = auto::Builder::new(Streams {
+        let mut builder = auto::Builder::new(Http2Executor {
             tasks: self.tasks.clone(),
             limit: self.limits.write_timeout,
         });
@@ -218,7 +218,7 @@ impl Server {
             tls: self.tls,
             limits: self.limits,
             gatekeeper: self.gatekeeper,
-            budgets: Budgets::new(&self.limits),
+            budgets: ServerBudgets::new(&self.limits),
         };
         let accepting = join_all(self.listeners.iter().map(|it| acceptor.accept_from(it)));
         self.tasks.stop_token().run_until_cancelled(accepting).await;
@@ -230,13 +230,13 @@ impl Server {
 }
 
 struct Acceptor {
-    builder: auto::Builder<Streams>,
+    builder: auto::Builder<Http2Executor>,
     app: Router,
     tasks: Tasks,
     tls: Option<Tls>,
     limits: ServerLimits,
     gatekeeper: Option<Gatekeeper>,
-    budgets: Arc<Budgets>,
+    budgets: Arc<ServerBudgets>,
 }
 
 impl Acceptor {
@@ -272,16 +272,16 @@ impl Acceptor {
         }
     }
 
-    fn start(&self, tcp: TcpStream, addr: SocketAddr, admitted: Admitted) {
+    fn start(&self, tcp: TcpStream, addr: SocketAddr, admitted: AdmittedConnection) {
         if let Err(error) = tcp.set_nodelay(true) {
             tracing::debug!(%addr, %error, "cannot set TCP_NODELAY");
         }
         let user = PeerUser::new(addr, tcp.local_addr().ok());
-        let socket = Socket::new(tcp)
+        let socket = TcpConnection::new(tcp)
             .with_place(admitted.place)
             .with_write_limit(self.limits.write_timeout);
-        let requests = Requests {
-            peer: Peer {
+        let requests = RequestHandler {
+            peer: RequestPeer {
                 addr,
                 hangup: socket.hangup(),
                 account: admitted.account,
@@ -294,7 +294,7 @@ impl Acceptor {
             has_begun: AtomicBool::new(false),
             begun: Notify::new(),
         };
-        let connection = Connection {
+        let connection = HttpConnection {
             requests: Arc::new(requests),
             builder: self.builder.clone(),
             tasks: self.tasks.clone(),
@@ -321,8 +321,8 @@ fn is_of_the_peer(error: &io::Error) -> bool {
 }
 
 /// Handler for the requests of one connection.
-struct Requests {
-    peer: Peer,
+struct RequestHandler {
+    peer: RequestPeer,
     app: Router,
     gatekeeper: Option<Gatekeeper>,
     /// Whether the connection uses a slot reserved for the operator.
@@ -334,11 +334,11 @@ struct Requests {
     begun: Notify,
 }
 
-impl Requests {
+impl RequestHandler {
     async fn answer(&self, request: Request<Incoming>) -> Result<Response, Infallible> {
         self.has_begun.store(true, Ordering::Relaxed);
         let (mut head, body) = request.into_parts();
-        // Before authentication: a request without a `Peer` would pass as coming from this process.
+        // Before authentication: a request without a `RequestPeer` would pass as coming from this process.
         head.extensions.insert(self.peer.clone());
         if self.is_operators {
             self.begun.notify_one();
@@ -353,15 +353,15 @@ impl Requests {
             return Ok(busy(failure));
         }
         let request = Request::from_parts(head, body);
-        let (mut request, leftover) = input::counted(request, &account);
-        let peer = Peer {
+        let (mut request, leftover) = request_body::counted(request, &account);
+        let peer = RequestPeer {
             account: account.clone(),
             ..self.peer.clone()
         };
         request.extensions_mut().insert(peer);
         let mut response = self.app.clone().oneshot(request).await?;
         leftover.settle(&mut response).await;
-        Ok(answer::counted(response, &account, version))
+        Ok(response_body::counted(response, &account, version))
     }
 
     /// Returns the account for a request: of the owner of its token, else of its network address.
@@ -369,7 +369,7 @@ impl Requests {
         let account = &self.peer.account;
         let gatekeeper = self.gatekeeper.as_ref();
         match gatekeeper.and_then(|it| it.owner_of_token(headers)) {
-            Some(owner) => account.of(Holder::Owner(owner)),
+            Some(owner) => account.of(ShareHolder::Owner(owner)),
             None => account.clone(),
         }
     }
@@ -377,20 +377,20 @@ impl Requests {
     /// Counts the connection for the owner of the request's token, from the first request with a token on.
     /// Fails with `busy` if the owner has more connections than its share.
     fn count_for_owner(&self, account: &mut Account) -> Result<(), Failure> {
-        let Holder::Owner(owner) = account.holder().clone() else {
+        let ShareHolder::Owner(owner) = account.holder().clone() else {
             return Ok(());
         };
         if self.is_operators || self.has_several_owners.load(Ordering::Relaxed) {
             return Ok(());
         }
-        match account.place_holder() {
-            Some(Holder::Owner(other)) if other != owner => {
+        match account.slot_holder() {
+            Some(ShareHolder::Owner(other)) if other != owner => {
                 self.has_several_owners.store(true, Ordering::Relaxed);
                 account.move_back(self.peer.account.holder());
                 Ok(())
             }
-            Some(Holder::Owner(_)) | None => Ok(()),
-            Some(Holder::Address(_)) => account.move_to(&owner),
+            Some(ShareHolder::Owner(_)) | None => Ok(()),
+            Some(ShareHolder::Address(_)) => account.move_to(&owner),
         }
     }
 
@@ -414,7 +414,7 @@ fn no_place() -> Response {
 
 /// Returns the response for a connection beyond the limit.
 fn busy(failure: Failure) -> Response {
-    let problem = Problem::from(failure);
+    let problem = ApiError::from(failure);
     let mut response = problem
         .with_status(StatusCode::SERVICE_UNAVAILABLE)
         .into_response();
@@ -424,15 +424,15 @@ fn busy(failure: Failure) -> Response {
 }
 
 /// An accepted connection, until its end or its upgrade.
-struct Connection {
-    requests: Arc<Requests>,
-    builder: auto::Builder<Streams>,
+struct HttpConnection {
+    requests: Arc<RequestHandler>,
+    builder: auto::Builder<Http2Executor>,
     tasks: Tasks,
     limits: ServerLimits,
 }
 
-impl Connection {
-    async fn serve_tls(self, acceptor: TlsAcceptor, socket: Socket) {
+impl HttpConnection {
+    async fn serve_tls(self, acceptor: TlsAcceptor, socket: TcpConnection) {
         let addr = self.requests.peer.addr;
         let handshake = async {
             if socket.peek().await?.is_some_and(plain::is_http) {

@@ -1,34 +1,39 @@
 //! Suggestions for a mistyped agent id.
 //!
 //! A miss costs little, independent of the number of agents and the length of the requested id: candidates
-//! are filtered by length and letters, at most `COMPARED` are compared, and an id longer than the maximum is
+//! are filtered by length and letters, at most `MAX_COMPARED` are compared, and an id longer than the maximum is
 //! not compared at all.
 
 use jackfield_core::{hub::Hub, principal::Principal};
 use jackfield_model::{AgentId, Failure, id::MAX_NAME};
 
 /// Maximum number of suggestions.
-const NAMED: usize = 3;
+const MAX_SUGGESTIONS: usize = 3;
 /// Maximum number of ids compared letter by letter, those nearest in length first. Two ids of 128 characters
 /// take some 16,000 steps, so a miss takes 7 million at most, a few milliseconds: few enough for the thread
 /// that answers the request.
-const COMPARED: usize = 200;
+const MAX_COMPARED: usize = 200;
 /// Number of classes for counting letters. Ids have 67 different characters; the full comparison
 /// distinguishes characters of one class.
 const CLASSES: usize = 64;
 
 /// Adds suggestions to the failure of a call to an unknown agent: similar ids that the [`Principal`] may see.
 /// Other failures stay unchanged.
-pub fn with_meant(failure: Failure, given: &str, hub: &Hub, principal: &Principal) -> Failure {
+pub fn with_suggestions(
+    failure: Failure,
+    given: &str,
+    hub: &Hub,
+    principal: &Principal,
+) -> Failure {
     if failure != Failure::no_such_agent(given) {
         return failure;
     }
-    let Some(asked) = Asked::new(given) else {
+    let Some(asked) = RequestedId::new(given) else {
         return failure;
     };
     let near = hub
         .agents()
-        .visible_ids(principal, |id| asked.may_mean(id.as_str()));
+        .visible_ids(principal, |id| asked.may_match(id.as_str()));
     let meant = asked.nearest(near.iter().map(AgentId::as_str).collect());
     if meant.is_empty() {
         return failure;
@@ -39,19 +44,19 @@ pub fn with_meant(failure: Failure, given: &str, hub: &Hub, principal: &Principa
 }
 
 /// A requested id.
-struct Asked {
+struct RequestedId {
     /// Requested id in lower case.
     id: String,
     /// Maximum number of different characters.
     far: usize,
-    letters: Letters,
+    letters: LetterCounts,
 }
 
 /// Number of letters in each class.
 #[derive(Clone, Copy)]
-struct Letters([i16; CLASSES]);
+struct LetterCounts([i16; CLASSES]);
 
-impl Letters {
+impl LetterCounts {
     fn of(text: &str) -> Self {
         let mut counts = [0; CLASSES];
         for byte in text.bytes() {
@@ -75,7 +80,7 @@ impl Letters {
     }
 }
 
-impl Asked {
+impl RequestedId {
     /// Returns `None` for a text that cannot be an id, nor a typo of one.
     fn new(given: &str) -> Option<Self> {
         if given.is_empty() || given.len() > MAX_NAME {
@@ -84,13 +89,13 @@ impl Asked {
         let id = given.to_lowercase();
         Some(Self {
             far: (id.chars().count() / 3).max(2),
-            letters: Letters::of(&id),
+            letters: LetterCounts::of(&id),
             id,
         })
     }
 
     /// Returns whether a name may be similar enough. Cheap: compares only length and letters.
-    fn may_mean(&self, name: &str) -> bool {
+    fn may_match(&self, name: &str) -> bool {
         self.is_part(name)
             || self.has_letters_of(name)
             || stem(name).is_some_and(|stem| self.has_letters_of(stem))
@@ -100,7 +105,7 @@ impl Asked {
         // Names are ASCII; the requested id may not be, and has no more characters than bytes.
         name.len() <= self.id.len() + self.far
             && name.len() + self.far >= self.id.chars().count()
-            && self.letters.differ(&Letters::of(name)) <= self.slack()
+            && self.letters.differ(&LetterCounts::of(name)) <= self.slack()
     }
 
     /// Returns how many bytes of the requested id may differ if `far` characters do.
@@ -121,10 +126,10 @@ impl Asked {
 
     /// Selects the names to compare.
     fn shortlist<'a>(&self, mut names: Vec<&'a str>) -> Vec<&'a str> {
-        if names.len() > COMPARED {
+        if names.len() > MAX_COMPARED {
             let order = |name: &&'a str| (name.len().abs_diff(self.id.len()), *name);
-            names.select_nth_unstable_by_key(COMPARED, order);
-            names.truncate(COMPARED);
+            names.select_nth_unstable_by_key(MAX_COMPARED, order);
+            names.truncate(MAX_COMPARED);
         }
         names
     }
@@ -143,7 +148,7 @@ impl Asked {
             })
             .collect();
         found.sort_unstable();
-        found.truncate(NAMED);
+        found.truncate(MAX_SUGGESTIONS);
         found.into_iter().map(|(_, name)| name).collect()
     }
 }
@@ -158,11 +163,11 @@ mod tests {
     use super::*;
 
     fn similar<'a>(given: &str, names: &[&'a str]) -> Vec<&'a str> {
-        let Some(asked) = Asked::new(given) else {
+        let Some(asked) = RequestedId::new(given) else {
             return Vec::new();
         };
         let near = names.iter().copied();
-        asked.nearest(near.filter(|name| asked.may_mean(name)).collect())
+        asked.nearest(near.filter(|name| asked.may_match(name)).collect())
     }
 
     #[test]
@@ -186,8 +191,8 @@ mod tests {
     fn what_is_sorted_out_by_its_letters_would_not_have_been_near() {
         let names = ["abc", "cab@x", "bca", "aabbcc", "xyz-1", "Echo_1", "a:b@c"];
         for given in ["abc", "ACB", "bbb", "echo", "\u{e9}cho-1", "zyx", "a:b"] {
-            let asked = Asked::new(given).unwrap();
-            for name in names.iter().filter(|name| !asked.may_mean(name)) {
+            let asked = RequestedId::new(given).unwrap();
+            for name in names.iter().filter(|name| !asked.may_match(name)) {
                 let lower = name.to_ascii_lowercase();
                 let stem = lower.split('@').next().unwrap();
                 let near = strsim::levenshtein(&asked.id, &lower)
@@ -199,8 +204,8 @@ mod tests {
 
     #[test]
     fn what_is_longer_than_any_id_is_compared_with_nothing() {
-        assert!(Asked::new(&"x".repeat(MAX_NAME)).is_some());
-        assert!(Asked::new(&"x".repeat(MAX_NAME + 1)).is_none());
+        assert!(RequestedId::new(&"x".repeat(MAX_NAME)).is_some());
+        assert!(RequestedId::new(&"x".repeat(MAX_NAME + 1)).is_none());
     }
 
     #[test]
@@ -210,11 +215,11 @@ mod tests {
         let names: Vec<_> = names.chain(["agent-x".to_owned()]).collect();
         let names: Vec<_> = names.iter().map(String::as_str).collect();
         assert_eq!(similar("agemt-x", &names)[0], "agent-x");
-        let compared = Asked::new("agent").unwrap().shortlist(names.clone());
-        assert_eq!(compared.len(), COMPARED);
+        let compared = RequestedId::new("agent").unwrap().shortlist(names.clone());
+        assert_eq!(compared.len(), MAX_COMPARED);
         assert!(compared.contains(&"agent-x"));
         let longest = compared.iter().map(|name| name.len()).max().unwrap();
         let nearer = names.iter().filter(|name| name.len() < longest);
-        assert!(nearer.count() < COMPARED);
+        assert!(nearer.count() < MAX_COMPARED);
     }
 }

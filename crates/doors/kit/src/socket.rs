@@ -1,6 +1,6 @@
 //! A TCP connection that reports a hang-up of its peer while not being read. A door that stops reading,
 //! because every pipe it writes into is full, would otherwise notice the hang-up only after reading all
-//! earlier data. [`Socket`] also gives up a peer that takes no data for too long, below every protocol alike.
+//! earlier data. [`TcpConnection`] also gives up a peer that takes no data for too long, below every protocol alike.
 
 use std::{
     io,
@@ -19,20 +19,20 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
-use crate::server::Place;
+use crate::server::ConnectionSlot;
 
 /// A TCP connection whose peer can be watched without reading.
 #[derive(Debug)]
-pub struct Socket {
+pub struct TcpConnection {
     tcp: Arc<TcpStream>,
     /// Slot of the connection at the server, released on drop.
-    _place: Option<Arc<Place>>,
+    _place: Option<Arc<ConnectionSlot>>,
     write_limit: Option<Duration>,
     /// Deadline for a stalled write; exists only while the peer takes no data.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
-impl Socket {
+impl TcpConnection {
     /// Wraps a TCP connection.
     pub fn new(tcp: TcpStream) -> Self {
         Self {
@@ -44,7 +44,7 @@ impl Socket {
     }
 
     /// Holds the connection's slot at the server until the socket is dropped.
-    pub(crate) fn with_place(mut self, place: Arc<Place>) -> Self {
+    pub(crate) fn with_place(mut self, place: Arc<ConnectionSlot>) -> Self {
         self._place = Some(place);
         self
     }
@@ -68,12 +68,12 @@ impl Socket {
     }
 
     /// Returns a detector for a hang-up of the peer; the detector may outlive the socket.
-    pub fn hangup(&self) -> Hangup {
-        Hangup(Arc::downgrade(&self.tcp))
+    pub fn hangup(&self) -> HangupDetector {
+        HangupDetector(Arc::downgrade(&self.tcp))
     }
 }
 
-impl AsyncRead for Socket {
+impl AsyncRead for TcpConnection {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -105,7 +105,7 @@ impl AsyncRead for Socket {
     }
 }
 
-impl AsyncWrite for Socket {
+impl AsyncWrite for TcpConnection {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -139,7 +139,7 @@ impl AsyncWrite for Socket {
     }
 }
 
-impl Socket {
+impl TcpConnection {
     fn poll_write_with(
         &mut self,
         cx: &mut Context<'_>,
@@ -181,16 +181,16 @@ fn is_temporary(error: &io::Error) -> bool {
     )
 }
 
-/// Detects whether the peer of a [`Socket`] has hung up, even while earlier data of the peer is unread.
+/// Detects whether the peer of a [`TcpConnection`] has hung up, even while earlier data of the peer is unread.
 ///
 /// A peer that closed only its sending side counts as hung up, as does a connection that we dropped. TCP
 /// delivers the end of a stream behind its data. If a peer sent more than the kernel's receive buffer holds
 /// (some 64 KiB to begin with), its end is visible only after enough data was read; a reset is visible at
 /// once.
 #[derive(Debug, Clone)]
-pub struct Hangup(Weak<TcpStream>);
+pub struct HangupDetector(Weak<TcpStream>);
 
-impl Hangup {
+impl HangupDetector {
     /// Creates the detector of a connection that no longer exists.
     pub fn gone() -> Self {
         Self(Weak::new())
@@ -230,11 +230,11 @@ mod tests {
     const SOON: Duration = Duration::from_secs(10);
     const OFTEN: Duration = Duration::from_millis(1);
 
-    async fn pair() -> (Socket, TcpStream) {
+    async fn pair() -> (TcpConnection, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (ours, theirs) = tokio::join!(listener.accept(), TcpStream::connect(address));
-        (Socket::new(ours.unwrap().0), theirs.unwrap())
+        (TcpConnection::new(ours.unwrap().0), theirs.unwrap())
     }
 
     #[tokio::test]
@@ -308,7 +308,7 @@ mod tests {
         let hangup = ours.hangup();
         drop(ours);
         assert!(hangup.is_hung_up());
-        assert!(Hangup::gone().is_hung_up());
+        assert!(HangupDetector::gone().is_hung_up());
     }
 
     #[tokio::test(start_paused = true)]

@@ -19,7 +19,7 @@ use sha2::{Digest as _, Sha256};
 
 /// The reason why a certificate cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum TlsError {
+pub enum ServerCertificateError {
     /// A file is unreadable, or holds no item of the expected kind.
     #[error("cannot read {what} from {path}")]
     Pem {
@@ -42,17 +42,17 @@ pub enum TlsError {
 
 /// A certificate with its key, for HTTP/2 and HTTP/1.1. Clones share the certificate.
 #[derive(Debug, Clone)]
-pub struct Tls(Arc<Files>);
+pub struct Tls(Arc<CertificateFiles>);
 
 #[derive(Debug)]
-struct Files {
+struct CertificateFiles {
     certificate: PathBuf,
     key: PathBuf,
-    current: ArcSwap<Current>,
+    current: ArcSwap<LoadedCertificate>,
 }
 
 #[derive(Debug)]
-struct Current {
+struct LoadedCertificate {
     config: Arc<ServerConfig>,
     fingerprint: Option<String>,
     /// Certificate, followed by the certificates sent with it.
@@ -64,10 +64,10 @@ impl Tls {
     pub fn load(
         certificate: impl Into<PathBuf>,
         key: impl Into<PathBuf>,
-    ) -> Result<Self, TlsError> {
+    ) -> Result<Self, ServerCertificateError> {
         let (certificate, key) = (certificate.into(), key.into());
         let current = ArcSwap::from_pointee(read(&certificate, &key)?);
-        Ok(Self(Arc::new(Files {
+        Ok(Self(Arc::new(CertificateFiles {
             certificate,
             key,
             current,
@@ -75,7 +75,7 @@ impl Tls {
     }
 
     /// Reads the files again; new connections use the new content.
-    pub fn reload(&self) -> Result<(), TlsError> {
+    pub fn reload(&self) -> Result<(), ServerCertificateError> {
         let files = &self.0;
         let current = read(&files.certificate, &files.key)?;
         files.current.store(Arc::new(current));
@@ -140,19 +140,19 @@ fn is_public(leaf: &CertificateDer<'_>, others: &[CertificateDer<'_>]) -> bool {
     })
 }
 
-fn read(certificate: &Path, key: &Path) -> Result<Current, TlsError> {
+fn read(certificate: &Path, key: &Path) -> Result<LoadedCertificate, ServerCertificateError> {
     let chain = CertificateDer::pem_file_iter(certificate)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .and_then(|chain| match chain.is_empty() {
             true => Err(pem::Error::NoItemsFound),
             false => Ok(chain),
         })
-        .map_err(|source| TlsError::Pem {
+        .map_err(|source| ServerCertificateError::Pem {
             what: "a certificate",
             path: certificate.to_owned(),
             source,
         })?;
-    let key = PrivateKeyDer::from_pem_file(key).map_err(|source| TlsError::Pem {
+    let key = PrivateKeyDer::from_pem_file(key).map_err(|source| ServerCertificateError::Pem {
         what: "a private key",
         path: key.to_owned(),
         source,
@@ -164,12 +164,12 @@ fn read(certificate: &Path, key: &Path) -> Result<Current, TlsError> {
         .with_safe_default_protocol_versions()
         .map(|config| config.with_no_client_auth())
         .and_then(|config| config.with_single_cert(chain, key))
-        .map_err(|source| TlsError::Unusable {
+        .map_err(|source| ServerCertificateError::Unusable {
             path: certificate.to_owned(),
             source,
         })?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(Current {
+    Ok(LoadedCertificate {
         config: Arc::new(config),
         fingerprint,
         chain: sent,

@@ -10,7 +10,7 @@ pub const CALL_HEADER: &str = "jackfield-call";
 
 /// Sets the parent call and the trace of `request` from the headers. Fails if the header `Jackfield-Call`
 /// holds no call id.
-pub fn follow(request: &mut Request, headers: &HeaderMap) -> Result<(), Failure> {
+pub fn set_origin(request: &mut Request, headers: &HeaderMap) -> Result<(), Failure> {
     if let Some(value) = headers.get(CALL_HEADER) {
         let parent = value.to_str().ok().and_then(CallId::parse);
         let parent = parent.ok_or_else(|| {
@@ -27,7 +27,7 @@ pub fn follow(request: &mut Request, headers: &HeaderMap) -> Result<(), Failure>
 }
 
 /// Adds the header [`CALL_HEADER`] with the id of the call to a response.
-pub fn name(headers: &mut HeaderMap, call: CallId) {
+pub fn add_call_header(headers: &mut HeaderMap, call: CallId) {
     if let Ok(value) = HeaderValue::from_str(&call.to_string()) {
         headers.insert(CALL_HEADER, value);
     }

@@ -1,5 +1,5 @@
 //! A WebSocket over any asynchronous stream, owned by one task and made for the `select!` of that task: a
-//! door calls [`Ws::turn`] in one arm, and waits for ready sources and timers in the others. Frames are
+//! door calls [`Ws::next_event`] in one arm, and waits for ready sources and timers in the others. Frames are
 //! queued without waiting and leave in one write per batch. Reading and the rules of RFC 6455 are handled by
 //! tungstenite. The codec and its buffers exist only while a message is half read, so an idle connection owns
 //! none.
@@ -9,8 +9,8 @@
 mod adapter;
 mod boundary;
 mod error;
+mod event;
 mod queue;
-mod turn;
 
 #[cfg(test)]
 mod tests;
@@ -33,14 +33,14 @@ use tungstenite::{
 };
 
 use self::{
-    adapter::{Adapter, Out, poll_chunk},
-    boundary::Boundary,
+    adapter::{CodecAdapter, WriteBuffer, poll_chunk},
+    boundary::FrameBoundary,
 };
-use crate::server::{Account, Holder};
+use crate::server::{Account, ShareHolder};
 
 pub use self::{
     error::WsError,
-    turn::{Incoming, Turn, WsConfig},
+    event::{WsConfig, WsEvent, WsMessage},
 };
 pub use tungstenite::Utf8Bytes;
 
@@ -54,15 +54,15 @@ pub struct Ws<S> {
     config: WsConfig,
     /// `None` while no message is half read and no close is in progress.
     codec: Option<WebSocketContext>,
-    boundary: Boundary,
-    out: Out,
+    boundary: FrameBoundary,
+    out: WriteBuffer,
     /// Whether either side has begun the closing handshake.
     is_closing: bool,
     /// Whether the reading side has ended.
     is_over: bool,
     /// Whether both sides have sent a close frame.
     is_complete: bool,
-    /// Whether the write queue was emptied and [`Turn::Flushed`] is not yet reported.
+    /// Whether the write queue was emptied and [`WsEvent::Flushed`] is not yet reported.
     owes_flushed: bool,
     /// Whether the reader comes first when both directions are ready.
     reader_first: bool,
@@ -70,7 +70,7 @@ pub struct Ws<S> {
     /// Account that incomplete messages are counted for; without an account they are not counted.
     account: Option<Box<Account>>,
     /// Share of memory held by the incomplete message; exists only while a message is half read.
-    unfinished: Option<Box<Share<Holder>>>,
+    unfinished: Option<Box<Share<ShareHolder>>>,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
@@ -96,8 +96,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
             role,
             config,
             codec: None,
-            boundary: Boundary::default(),
-            out: Out::default(),
+            boundary: FrameBoundary::default(),
+            out: WriteBuffer::default(),
             is_closing: false,
             is_over: false,
             is_complete: false,
@@ -159,27 +159,27 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
     /// Waits until the peer sends a message or the write queue is empty, alternating when both are ready. A
     /// `select!` needs only this arm per connection. With `read` false the peer is not read, and its pings
     /// stay unanswered. Cancel-safe.
-    pub async fn turn(&mut self, read: bool) -> Turn {
-        poll_fn(|cx| self.poll_turn(cx, read)).await
+    pub async fn next_event(&mut self, read: bool) -> WsEvent {
+        poll_fn(|cx| self.poll_event(cx, read)).await
     }
 
     /// Waits for the next message of the peer, while queued frames are written. Returns `None` after the end.
     /// Cancel-safe.
-    pub async fn next(&mut self) -> Option<Result<Incoming, WsError>> {
+    pub async fn next(&mut self) -> Option<Result<WsMessage, WsError>> {
         loop {
-            match self.turn(true).await {
-                Turn::Frame(frame) => return Some(Ok(frame)),
-                Turn::Flushed => {}
-                Turn::Closed => return None,
-                Turn::Failed(error) => return Some(Err(error)),
+            match self.next_event(true).await {
+                WsEvent::Frame(frame) => return Some(Ok(frame)),
+                WsEvent::Flushed => {}
+                WsEvent::Closed => return None,
+                WsEvent::Failed(error) => return Some(Err(error)),
             }
         }
     }
 
     /// Returns a message that is available without waiting, so that a batch is handled before one flush.
     /// Callers limit the batch, because a fast peer always has more. `None` may also mean the end, which
-    /// [`turn`](Self::turn) reports.
-    pub fn try_next(&mut self) -> Option<Result<Incoming, WsError>> {
+    /// [`next_event`](Self::turn) reports.
+    pub fn try_next(&mut self) -> Option<Result<WsMessage, WsError>> {
         if self.is_over {
             return None;
         }
@@ -216,12 +216,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
         }
     }
 
-    /// Polls [`turn`](Self::turn).
-    pub fn poll_turn(&mut self, cx: &mut Context<'_>, read: bool) -> Poll<Turn> {
+    /// Polls [`next_event`](Self::turn).
+    pub fn poll_event(&mut self, cx: &mut Context<'_>, read: bool) -> Poll<WsEvent> {
         if self.out.is_dirty() {
             match self.poll_flush(cx) {
                 Poll::Ready(Ok(())) => self.owes_flushed = true,
-                Poll::Ready(Err(error)) => return Poll::Ready(Turn::Failed(error)),
+                Poll::Ready(Err(error)) => return Poll::Ready(WsEvent::Failed(error)),
                 Poll::Pending => {}
             }
         }
@@ -233,9 +233,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
         {
             self.reader_first = false;
             return Poll::Ready(match next {
-                Some(Ok(frame)) => Turn::Frame(frame),
-                Some(Err(error)) => Turn::Failed(error),
-                None => Turn::Closed,
+                Some(Ok(frame)) => WsEvent::Frame(frame),
+                Some(Err(error)) => WsEvent::Failed(error),
+                None => WsEvent::Closed,
             });
         }
         if self.owes_flushed {
@@ -246,7 +246,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
 
     /// Polls [`next`](Self::next) without writing: queued frames, pongs included, leave by
     /// [`poll_flush`](Self::poll_flush).
-    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Incoming, WsError>>> {
+    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<WsMessage, WsError>>> {
         loop {
             if self.is_over {
                 // Our close frame must be written before the stream is dropped. If writing fails, the end is
@@ -317,10 +317,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
         }
     }
 
-    fn tell_flushed(&mut self) -> Turn {
+    fn tell_flushed(&mut self) -> WsEvent {
         self.owes_flushed = false;
         self.reader_first = true;
-        Turn::Flushed
+        WsEvent::Flushed
     }
 
     /// Counts the bytes read of an incomplete message; returns `false` if the account has no room.
@@ -361,28 +361,28 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
     }
 
     /// Converts a message of the codec, and drops the codec if it holds no more data.
-    fn take(&mut self, message: Message) -> Option<Incoming> {
+    fn take(&mut self, message: Message) -> Option<WsMessage> {
         self.boundary.take();
         let incoming = match message {
-            Message::Text(text) => Incoming::Text(text),
-            Message::Binary(bytes) => Incoming::Binary(bytes),
-            Message::Pong(payload) => Incoming::Pong(payload),
+            Message::Text(text) => WsMessage::Text(text),
+            Message::Binary(bytes) => WsMessage::Binary(bytes),
+            Message::Pong(payload) => WsMessage::Pong(payload),
             Message::Ping(payload) => {
                 // The pong waits inside the codec until the codec flushes it into our buffer.
                 let (codec, mut adapter) = self.codec_and_adapter(None);
                 if let Some(Err(error)) = codec.map(|codec| codec.flush(&mut adapter)) {
                     tracing::trace!(%error, "pong was not queued");
                 }
-                Incoming::Ping(payload)
+                WsMessage::Ping(payload)
             }
             Message::Close(frame) => {
                 self.is_closing = true;
                 frame.map_or_else(
-                    || Incoming::Close {
+                    || WsMessage::Close {
                         code: 1005,
                         reason: Utf8Bytes::default(),
                     },
-                    |frame| Incoming::Close {
+                    |frame| WsMessage::Close {
                         code: frame.code.into(),
                         reason: frame.reason,
                     },
@@ -416,8 +416,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
     fn codec_and_adapter<'a, 'c>(
         &'a mut self,
         cx: Option<&'a mut Context<'c>>,
-    ) -> (Option<&'a mut WebSocketContext>, Adapter<'a, 'c, S>) {
-        let adapter = Adapter {
+    ) -> (Option<&'a mut WebSocketContext>, CodecAdapter<'a, 'c, S>) {
+        let adapter = CodecAdapter {
             io: &mut self.io,
             cx,
             boundary: &mut self.boundary,

@@ -1,23 +1,23 @@
 //! Configuration of the MCP door, and how the hub opens the door. The door has no settings.
 
-use jackfield_kit::door::{Context, Open, OpenError, Opened};
+use jackfield_kit::door::{DoorConfig, DoorContext, DoorOpenError, OpenedDoor};
 
-use crate::{Mcp, router};
+use crate::{McpState, router};
 
 /// Configuration of the MCP door.
 #[derive(Debug, Clone, Default)]
 pub struct Config;
 
-impl Open for Config {
+impl DoorConfig for Config {
     type Handle = ();
 
-    async fn open(self, context: &Context) -> Result<Opened, OpenError> {
-        let mcp = Mcp {
+    async fn open(self, context: &DoorContext) -> Result<OpenedDoor, DoorOpenError> {
+        let mcp = McpState {
             hub: context.hub.clone(),
             gatekeeper: context.gatekeeper.clone(),
             version: context.version,
             stop: context.tasks.stop_token().clone(),
         };
-        Ok(Opened::new(()).with_routes(router(mcp)))
+        Ok(OpenedDoor::new(()).with_routes(router(mcp)))
     }
 }

@@ -13,11 +13,11 @@ use rmcp::{
 };
 
 use crate::{
-    Mcp,
-    asked::Asked,
+    McpState,
     refusal::refused,
-    serve::Asker,
-    tools::{TOOLS, Which},
+    serve::RequestCaller,
+    tool_request::ToolRequest,
+    tools::{TOOLS, ToolName},
 };
 
 /// Instructions for the client's model.
@@ -29,23 +29,23 @@ const INSTRUCTIONS: &str = "This is Jackfield, a switchboard through which AI ag
 
 /// [`ServerHandler`] of the MCP door.
 #[derive(Debug, Clone)]
-pub(crate) struct Handler {
-    mcp: Mcp,
+pub(crate) struct McpHandler {
+    mcp: McpState,
 }
 
-impl Handler {
-    pub(crate) fn new(mcp: Mcp) -> Self {
+impl McpHandler {
+    pub(crate) fn new(mcp: McpState) -> Self {
         Self { mcp }
     }
 
     async fn run(
         &self,
-        which: Which,
+        which: ToolName,
         request: CallToolRequestParams,
-        asker: &Asker,
+        asker: &RequestCaller,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResult, ErrorData> {
-        let asked = Asked::new(&self.mcp, asker, context);
+        let asked = ToolRequest::new(&self.mcp, asker, context);
         let is_cancelled = tokio::select! {
             result = which.run(&asked, request.arguments) => {
                 return Ok(result.unwrap_or_else(|failure| refused(&failure)));
@@ -72,7 +72,7 @@ fn closing_cancels(context: &RequestContext<RoleServer>) -> bool {
     version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
-impl ServerHandler for Handler {
+impl ServerHandler for McpHandler {
     fn get_info(&self) -> ServerConfig {
         let mut config = ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
             .with_instructions(INSTRUCTIONS);
@@ -121,7 +121,7 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let Some(which) = Which::from_name(&request.name) else {
+        let Some(which) = ToolName::from_name(&request.name) else {
             let text = format!(
                 "unknown tool {:?}; tools/list names those there are",
                 request.name
@@ -129,7 +129,7 @@ impl ServerHandler for Handler {
             return Err(ErrorData::invalid_params(text, None));
         };
         let parts = context.extensions.get::<http::request::Parts>();
-        let asker = parts.and_then(|parts| parts.extensions.get::<Asker>());
+        let asker = parts.and_then(|parts| parts.extensions.get::<RequestCaller>());
         let Some(asker) = asker.cloned() else {
             let failure = Failure::new(Reason::Internal, "the request lost its caller");
             return Err(ErrorData::internal_error(failure.text, None));

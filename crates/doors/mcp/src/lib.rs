@@ -5,15 +5,15 @@
 //! The door keeps no state between requests, so a restart of the hub loses no session. The session id only
 //! distinguishes the requests of different clients, for cancelling.
 
-mod asked;
-mod cancels;
 mod config;
 mod handler;
 mod limits;
 mod outcome;
 mod progress;
 mod refusal;
+mod running;
 mod serve;
+mod tool_request;
 mod tools;
 mod waiting;
 
@@ -24,21 +24,21 @@ use std::sync::Arc;
 use axum::{Router, middleware};
 use jackfield_core::hub::Hub;
 use jackfield_kit::{
-    api::{Api, count_refused, wrong_method},
+    api::{ApiState, count_refused, wrong_method},
     auth::Gatekeeper,
 };
 use tokio_util::sync::CancellationToken;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use crate::{cancels::Cancels, serve::Service};
+use crate::{running::RunningRequests, serve::McpService};
 
 /// Name of the door in logs, error messages and metrics.
 pub const DOOR: &str = "mcp";
 
 /// State of the MCP door.
 #[derive(Debug, Clone)]
-pub struct Mcp {
+pub struct McpState {
     /// The [`Hub`].
     pub hub: Hub,
     /// Authenticates callers.
@@ -51,13 +51,13 @@ pub struct Mcp {
 
 /// State of the door's route.
 #[derive(Clone)]
-pub(crate) struct Door {
-    pub(crate) mcp: Mcp,
-    pub(crate) cancels: Arc<Cancels>,
-    pub(crate) service: Service,
+pub(crate) struct McpRoute {
+    pub(crate) mcp: McpState,
+    pub(crate) cancels: Arc<RunningRequests>,
+    pub(crate) service: McpService,
 }
 
-impl Api for Door {
+impl ApiState for McpRoute {
     fn hub(&self) -> &Hub {
         &self.mcp.hub
     }
@@ -68,8 +68,8 @@ impl Api for Door {
 }
 
 /// Builds the route of the door, and its [`OpenApi`] description.
-pub fn router(mcp: Mcp) -> (Router, OpenApi) {
-    let door = Door {
+pub fn router(mcp: McpState) -> (Router, OpenApi) {
+    let door = McpRoute {
         service: serve::service(&mcp),
         cancels: Arc::default(),
         mcp,

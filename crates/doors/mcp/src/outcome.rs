@@ -12,12 +12,12 @@ use serde::Serialize;
 use crate::{
     limits::RESULT,
     refusal::next_step,
-    waiting::{Heard, Stop},
+    waiting::{TurnOutput, WaitEnd},
 };
 
 /// State of a task, with the output received.
 #[derive(Debug, Serialize)]
-pub(crate) struct Outcome {
+pub(crate) struct TaskOutcome {
     task: String,
     agent: String,
     session: String,
@@ -32,7 +32,7 @@ pub(crate) struct Outcome {
     #[serde(skip_serializing_if = "Option::is_none")]
     ask: Option<AskView>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<ErrorView>,
+    error: Option<OutcomeError>,
     #[serde(skip_serializing_if = "String::is_empty")]
     note: String,
 }
@@ -46,7 +46,7 @@ struct AskView {
 }
 
 #[derive(Debug, Serialize)]
-struct ErrorView {
+struct OutcomeError {
     code: String,
     message: String,
 }
@@ -138,17 +138,17 @@ impl ArtifactView {
     }
 }
 
-impl Outcome {
+impl TaskOutcome {
     /// Builds the outcome from a task's record and its received output.
-    pub(crate) fn new(record: &TaskRecord, heard: Heard) -> Self {
+    pub(crate) fn new(record: &TaskRecord, heard: TurnOutput) -> Self {
         let (more, is_stopping) = (
-            matches!(heard.stop, Stop::Full),
-            matches!(heard.stop, Stop::Stopping),
+            matches!(heard.stop, WaitEnd::Full),
+            matches!(heard.stop, WaitEnd::Stopping),
         );
         let (state, ask) = match heard.stop {
-            Stop::Ended | Stop::Full => (record.state, None),
-            Stop::Late | Stop::Stopping => (TaskState::Working, None),
-            Stop::Asked(ask) => (TaskState::InputRequired, Some(ask)),
+            WaitEnd::Ended | WaitEnd::Full => (record.state, None),
+            WaitEnd::Late | WaitEnd::Stopping => (TaskState::Working, None),
+            WaitEnd::Asked(ask) => (TaskState::InputRequired, Some(ask)),
         };
         let state = match state {
             TaskState::Submitted => TaskState::Working,
@@ -167,7 +167,7 @@ impl Outcome {
             artifacts: heard.artifacts,
             files: heard.files,
             ask: ask.map(AskView::from),
-            error: failure.map(ErrorView::from),
+            error: failure.map(OutcomeError::from),
             note: String::new(),
         };
         let is_short = heard.is_short || outcome.artifacts.iter().any(|it| it.cut);
@@ -291,7 +291,7 @@ impl From<Ask> for AskView {
     }
 }
 
-impl From<&Failure> for ErrorView {
+impl From<&Failure> for OutcomeError {
     fn from(failure: &Failure) -> Self {
         Self {
             code: failure.reason.name().to_owned(),

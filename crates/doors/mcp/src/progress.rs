@@ -17,7 +17,7 @@ use crate::limits::PROGRESS;
 pub(crate) const TASK: &str = "jackfield/task";
 
 /// Progress reporter of a request. Does nothing if the client did not ask for progress.
-pub(crate) struct Progress {
+pub(crate) struct ProgressReporter {
     peer: Peer<RoleServer>,
     token: Option<ProgressToken>,
     task: TaskId,
@@ -27,7 +27,7 @@ pub(crate) struct Progress {
     due: Option<Instant>,
 }
 
-impl Progress {
+impl ProgressReporter {
     pub(crate) fn new(peer: Peer<RoleServer>, token: Option<ProgressToken>, task: TaskId) -> Self {
         Self {
             peer,
@@ -53,7 +53,7 @@ impl Progress {
             ChunkKind::Thinking | ChunkKind::ToolInput | ChunkKind::ToolResult => return,
         };
         self.flush().await;
-        self.tell(line).await;
+        self.notify(line).await;
     }
 
     /// Waits until collected text is due. Cancel-safe.
@@ -69,12 +69,12 @@ impl Progress {
         self.due = None;
         if !self.words.is_empty() {
             let words = std::mem::take(&mut self.words);
-            self.tell(words).await;
+            self.notify(words).await;
         }
     }
 
     /// Sends a notification.
-    pub(crate) async fn tell(&mut self, message: String) {
+    pub(crate) async fn notify(&mut self, message: String) {
         let Some(token) = &self.token else {
             return;
         };
@@ -89,7 +89,7 @@ impl Progress {
     }
 }
 
-impl fmt::Debug for Progress {
+impl fmt::Debug for ProgressReporter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Progress")
             .field("task", &self.task)

@@ -14,7 +14,7 @@ use http::{HeaderMap, HeaderValue};
 use http_body_util::Full;
 use jackfield_core::principal::Principal;
 use jackfield_kit::{
-    api::{Actor, ActsAs, Problem, Refused, header},
+    api::{Actor, ActsAsHeader, ApiError, ErrorResponses, header},
     body, json,
 };
 use rmcp::{
@@ -26,33 +26,33 @@ use rmcp::{
 use serde::Deserialize;
 use uuid::Uuid;
 
-use crate::{Door, Mcp, cancels::Open, handler::Handler};
+use crate::{McpRoute, McpState, handler::McpHandler, running::RunningRequest};
 
 /// Header with the client's session id.
 const SESSION: &str = "mcp-session-id";
 
-/// MCP server of the `rmcp` crate with the door's [`Handler`].
-pub(crate) type Service = StreamableHttpService<Handler, NeverSessionManager>;
+/// MCP server of the `rmcp` crate with the door's [`McpHandler`].
+pub(crate) type McpService = StreamableHttpService<McpHandler, NeverSessionManager>;
 
-/// Caller and headers of a request. The [`Handler`] finds them in the request's extensions.
+/// Caller and headers of a request. The [`McpHandler`] finds them in the request's extensions.
 #[derive(Debug, Clone)]
-pub(crate) struct Asker {
+pub(crate) struct RequestCaller {
     pub(crate) principal: Principal,
     pub(crate) headers: HeaderMap,
     /// Registered before any response, so a following cancel notification finds the request.
-    pub(crate) open: Arc<Open>,
+    pub(crate) open: Arc<RunningRequest>,
 }
 
 /// Fields of a message that the door reads itself.
 #[derive(Debug, Default, Deserialize)]
-struct Glance {
+struct MessageHead {
     #[serde(default)]
     method: String,
     id: Option<RequestId>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Cancelled {
+struct CancelNotification {
     params: CancelledParams,
 }
 
@@ -63,7 +63,7 @@ struct CancelledParams {
 }
 
 /// Builds the MCP server without sessions. The guard of the whole router checks `Host` and `Origin`.
-pub(crate) fn service(mcp: &Mcp) -> Service {
+pub(crate) fn service(mcp: &McpState) -> McpService {
     let limits = mcp.hub.limits();
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
@@ -72,7 +72,7 @@ pub(crate) fn service(mcp: &Mcp) -> Service {
         .with_max_request_body_bytes(limits.message.0)
         .disable_allowed_hosts()
         .disable_allowed_origins();
-    let handler = Handler::new(mcp.clone());
+    let handler = McpHandler::new(mcp.clone());
     let sessions = Arc::new(NeverSessionManager::default());
     StreamableHttpService::new(move || Ok(handler.clone()), sessions, config)
 }
@@ -86,7 +86,7 @@ pub(crate) fn service(mcp: &Mcp) -> Service {
     path = "/mcp",
     tag = "mcp",
     params(
-        ActsAs,
+        ActsAsHeader,
         ("Jackfield-Call" = Option<String>, Header, description = "The call for which tools call agents: it passes on its deadline and its cancel", format = "uuid"),
         ("traceparent" = Option<String>, Header, description = "The caller's trace, passed on"),
     ),
@@ -94,26 +94,26 @@ pub(crate) fn service(mcp: &Mcp) -> Service {
     responses(
         (status = 200, description = "JSON-RPC messages, the last one the response", content_type = "text/event-stream", body = String),
         (status = 202, description = "A notification was taken"),
-        Refused,
+        ErrorResponses,
     ),
 )]
 pub(crate) async fn post(
-    State(door): State<Door>,
+    State(door): State<McpRoute>,
     Actor(principal): Actor,
     request: Request,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let (mut parts, body) = request.into_parts();
     let limits = door.mcp.hub.limits();
     let text = body::read(body, limits.message, limits.write_stuck).await?;
     json::check_depth(&text, limits.json_depth)?;
     // `rmcp` refuses unreadable messages.
-    let glance: Glance = serde_json::from_slice(&text).unwrap_or_default();
+    let glance: MessageHead = serde_json::from_slice(&text).unwrap_or_default();
     let session = header(&parts.headers, SESSION)?.map(str::to_owned);
     if glance.method == "notifications/cancelled" {
         cancel(&door, &principal, session.as_deref(), &text);
     }
     let open = door.cancels.open(&principal, session.as_deref(), glance.id);
-    parts.extensions.insert(Asker {
+    parts.extensions.insert(RequestCaller {
         principal,
         headers: parts.headers.clone(),
         open: Arc::new(open),
@@ -129,9 +129,9 @@ pub(crate) async fn post(
     Ok(response.map(Body::new))
 }
 
-fn cancel(door: &Door, principal: &Principal, session: Option<&str>, text: &Bytes) {
+fn cancel(door: &McpRoute, principal: &Principal, session: Option<&str>, text: &Bytes) {
     if let Some(session) = session
-        && let Ok(cancelled) = serde_json::from_slice::<Cancelled>(text)
+        && let Ok(cancelled) = serde_json::from_slice::<CancelNotification>(text)
     {
         let id = cancelled.params.request_id;
         door.cancels.cancel(principal, session, id);

@@ -11,7 +11,7 @@ use std::{sync::LazyLock, time::Duration};
 use jackfield_model::Failure;
 use rmcp::model::{CallToolResult, JsonObject, Tool};
 
-use crate::{asked::Asked, limits::WAIT};
+use crate::{limits::WAIT, tool_request::ToolRequest};
 
 /// Tools as listed to clients.
 pub(crate) static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
@@ -20,14 +20,14 @@ pub(crate) static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
 
 /// Tool of the door.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Which {
+pub(crate) enum ToolName {
     Find,
     Call,
     Task,
     Cancel,
 }
 
-impl Which {
+impl ToolName {
     /// Returns the tool with the given name.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         Some(match name {
@@ -42,7 +42,7 @@ impl Which {
     /// Runs the tool.
     pub(crate) async fn run(
         self,
-        asked: &Asked<'_>,
+        asked: &ToolRequest<'_>,
         arguments: Option<JsonObject>,
     ) -> Result<CallToolResult, Failure> {
         match self {
@@ -55,7 +55,7 @@ impl Which {
 }
 
 /// Returns the waiting time, at most [`WAIT`]. A client that needs more time waits again.
-fn patience(seconds: Option<u64>) -> Duration {
+fn wait_time(seconds: Option<u64>) -> Duration {
     seconds.map_or(WAIT, Duration::from_secs).min(WAIT)
 }
 
@@ -67,13 +67,13 @@ mod tests {
     fn every_tool_that_is_told_of_is_there() {
         let names: Vec<_> = TOOLS.iter().map(|tool| &*tool.name).collect();
         assert_eq!(names, ["find_agents", "call_agent", "task", "cancel"]);
-        assert!(names.iter().all(|name| Which::from_name(name).is_some()));
+        assert!(names.iter().all(|name| ToolName::from_name(name).is_some()));
     }
 
     #[test]
     fn nobody_waits_longer_than_clients_do() {
-        assert_eq!(patience(None), WAIT);
-        assert_eq!(patience(Some(0)), Duration::ZERO);
-        assert_eq!(patience(Some(u64::MAX)), WAIT);
+        assert_eq!(wait_time(None), WAIT);
+        assert_eq!(wait_time(Some(0)), Duration::ZERO);
+        assert_eq!(wait_time(Some(u64::MAX)), WAIT);
     }
 }

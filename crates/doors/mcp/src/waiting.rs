@@ -16,15 +16,15 @@ use jackfield_model::{
 use tokio::time::{Instant, sleep_until};
 
 use crate::{
-    asked::Asked,
     limits::RESULT,
     outcome::{ArtifactView, FileView, cut},
-    progress::Progress,
+    progress::ProgressReporter,
+    tool_request::ToolRequest,
 };
 
 /// Reason for the end of a wait.
 #[derive(Debug)]
-pub(crate) enum Stop {
+pub(crate) enum WaitEnd {
     /// The turn ended.
     Ended,
     /// The agent asks a question that the client may answer.
@@ -39,8 +39,8 @@ pub(crate) enum Stop {
 
 /// Received output of a turn.
 #[derive(Debug)]
-pub(crate) struct Heard {
-    pub(crate) stop: Stop,
+pub(crate) struct TurnOutput {
+    pub(crate) stop: WaitEnd,
     /// Text of the answer.
     pub(crate) text: String,
     /// Position for continuing.
@@ -55,44 +55,44 @@ pub(crate) struct Heard {
 
 /// Waits for the turn of a task. Skips output up to `after`, which the client has already.
 pub(crate) async fn wait(
-    asked: &Asked<'_>,
+    asked: &ToolRequest<'_>,
     task: &Arc<Task>,
     after: Option<Cursor>,
     patience: Duration,
-    mut progress: Progress,
-) -> Result<Heard, Failure> {
+    mut progress: ProgressReporter,
+) -> Result<TurnOutput, Failure> {
     let until = Instant::now() + patience;
     let mut subscription = task.subscribe(task.turn());
-    let mut hearing = Hearing::new(asked, task, after);
-    let broken = asked.leash().broken();
+    let mut hearing = TurnReader::new(asked, task, after);
+    let broken = asked.leash().ended();
     tokio::pin!(broken);
     let stop = loop {
         tokio::select! {
             biased;
             failure = &mut broken => match failure.reason {
-                Reason::Stopping => break Stop::Stopping,
+                Reason::Stopping => break WaitEnd::Stopping,
                 _ => return Err(failure),
             },
             item = subscription.next() => match item {
                 Ok(Some(item)) => {
-                    if let Some(stop) = hearing.hear(item, &mut progress).await {
+                    if let Some(stop) = hearing.read_item(item, &mut progress).await {
                         break stop;
                     }
                 }
-                Ok(None) => break Stop::Ended,
+                Ok(None) => break WaitEnd::Ended,
                 Err(error) => return Err(store_failure(&error)),
             },
             () = progress.due() => progress.flush().await,
-            () = sleep_until(until) => break Stop::Late,
+            () = sleep_until(until) => break WaitEnd::Late,
         }
     };
     progress.flush().await;
-    Ok(hearing.heard(stop))
+    Ok(hearing.into_output(stop))
 }
 
 /// Returns the first question that the caller may answer. Approvals belong to the agent's owner, who may be
 /// the same person but not the same model. Approvals are included only if the owner lets callers approve.
-pub(crate) fn open_ask(asked: &Asked<'_>, task: &Task) -> Option<Ask> {
+pub(crate) fn open_ask(asked: &ToolRequest<'_>, task: &Task) -> Option<Ask> {
     let call = task.call()?;
     let approves = || {
         let entry = asked
@@ -108,8 +108,8 @@ pub(crate) fn open_ask(asked: &Asked<'_>, task: &Task) -> Option<Ask> {
     })
 }
 
-struct Hearing<'a> {
-    asked: &'a Asked<'a>,
+struct TurnReader<'a> {
+    asked: &'a ToolRequest<'a>,
     task: &'a Task,
     /// Position up to which the client has the output.
     known: u64,
@@ -118,11 +118,11 @@ struct Hearing<'a> {
     streamed: StreamedText,
     /// Artifacts of the turn. The text of the [`Transcript`] stays empty.
     artifacts: Transcript,
-    heard: Heard,
+    heard: TurnOutput,
 }
 
-impl<'a> Hearing<'a> {
-    fn new(asked: &'a Asked<'a>, task: &'a Task, after: Option<Cursor>) -> Self {
+impl<'a> TurnReader<'a> {
+    fn new(asked: &'a ToolRequest<'a>, task: &'a Task, after: Option<Cursor>) -> Self {
         let epoch = task.record().epoch;
         // After a restart of the hub, positions may differ: send everything again.
         let known = after.filter(|after| after.epoch == epoch);
@@ -134,8 +134,8 @@ impl<'a> Hearing<'a> {
             room: RESULT,
             streamed: StreamedText::default(),
             artifacts: Transcript::new(asked.hub().limits().message.0),
-            heard: Heard {
-                stop: Stop::Ended,
+            heard: TurnOutput {
+                stop: WaitEnd::Ended,
                 text: String::new(),
                 cursor,
                 artifacts: Vec::new(),
@@ -146,19 +146,23 @@ impl<'a> Hearing<'a> {
         }
     }
 
-    fn heard(mut self, stop: Stop) -> Heard {
+    fn into_output(mut self, stop: WaitEnd) -> TurnOutput {
         let links = self.asked.hub().files_of(&self.task.record());
         let (_, artifacts, _) = self.artifacts.into_inner();
         let view = |artifact| ArtifactView::new(artifact, &links, &mut self.room);
         let artifacts = artifacts.into_iter().map(view).collect();
-        Heard {
+        TurnOutput {
             stop,
             artifacts,
             ..self.heard
         }
     }
 
-    async fn hear(&mut self, item: TaskItem, progress: &mut Progress) -> Option<Stop> {
+    async fn read_item(
+        &mut self,
+        item: TaskItem,
+        progress: &mut ProgressReporter,
+    ) -> Option<WaitEnd> {
         let (next, item) = match item {
             TaskItem::Row { next, item, .. } => (next, item),
             TaskItem::Gap { next } => {
@@ -184,7 +188,7 @@ impl<'a> Hearing<'a> {
                 // An answered question is only history.
                 if let Some(ask) = open_ask(self.asked, self.task) {
                     self.go_to(next);
-                    return Some(Stop::Asked(ask));
+                    return Some(WaitEnd::Asked(ask));
                 }
             }
             LogItem::Event(Event::Artifact(_)) | LogItem::Answer(..) => {}
@@ -213,7 +217,7 @@ impl<'a> Hearing<'a> {
 
     /// Adds text. A position counts every byte: cuts text that the client has already, and leaves text beyond
     /// the limit for a later result.
-    fn words(&mut self, chunk: &Chunk, next: Cursor) -> Option<Stop> {
+    fn words(&mut self, chunk: &Chunk, next: Cursor) -> Option<WaitEnd> {
         let text = &*chunk.text;
         self.streamed.push(text);
         let start = next.pos.saturating_sub(text.len() as u64);
@@ -227,7 +231,7 @@ impl<'a> Hearing<'a> {
             pos: next.pos - left,
             ..next
         });
-        (left > 0).then_some(Stop::Full)
+        (left > 0).then_some(WaitEnd::Full)
     }
 
     fn done(&mut self, done: &Done) {

@@ -8,15 +8,18 @@ use jackfield_core::{
     principal::Principal,
 };
 use jackfield_kit::{
-    api::{CallRefused, Caller, ErrorView, Id, Params, Problem, Refused, Unread},
-    similar::with_meant,
+    api::{
+        ApiError, ApiErrorBody, ApiQuery, AuthenticatedCaller, CallErrorResponses, ErrorResponses,
+        PathId, UnreadBody,
+    },
+    similar::with_suggestions,
 };
 use jackfield_model::{AgentId, Failure};
 
 use crate::{
     OwnState,
     translate::{
-        AgentList, AgentView, agent_for,
+        AgentDetails, AgentList, agent_for,
         body::AgentBody,
         task::{OpenCallList, OpenCallView},
     },
@@ -36,13 +39,13 @@ pub(crate) fn agent_id(text: &str) -> Result<AgentId, Failure> {
         ("skill" = Option<Vec<String>>, Query, description = "Only those that have this skill; may be repeated"),
         ("online" = Option<bool>, Query, description = "Only those that are attached, or are not"),
     ),
-    responses((status = 200, description = "The agents", body = AgentList), Refused),
+    responses((status = 200, description = "The agents", body = AgentList), ErrorResponses),
 )]
 pub(crate) async fn list(
     State(state): State<OwnState>,
-    Caller(principal): Caller,
-    mut params: Params,
-) -> Result<Json<AgentList>, Problem> {
+    AuthenticatedCaller(principal): AuthenticatedCaller,
+    mut params: ApiQuery,
+) -> Result<Json<AgentList>, ApiError> {
     let skills = params.all("skill");
     let online: Option<bool> = params.one("online")?;
     params.finish()?;
@@ -56,7 +59,7 @@ pub(crate) async fn list(
         .discover(&principal, &wanted)
         .into_iter()
         .filter(|view| online != Some(false) || !view.online)
-        .map(AgentView::from)
+        .map(AgentDetails::from)
         .collect();
     Ok(Json(AgentList { agents }))
 }
@@ -67,15 +70,15 @@ pub(crate) async fn list(
     path = "/v1/agents/{id}",
     tag = "agents",
     params(("id" = String, Path, description = "The agent")),
-    responses((status = 200, description = "The agent", body = AgentView), Refused, (status = 404, description = "No such agent, or none that you may see: not_found", body = ErrorView)),
+    responses((status = 200, description = "The agent", body = AgentDetails), ErrorResponses, (status = 404, description = "No such agent, or none that you may see: not_found", body = ApiErrorBody)),
 )]
 pub(crate) async fn show(
     State(state): State<OwnState>,
-    Caller(principal): Caller,
-    Id(id): Id,
-) -> Result<Json<AgentView>, Problem> {
+    AuthenticatedCaller(principal): AuthenticatedCaller,
+    PathId(id): PathId,
+) -> Result<Json<AgentDetails>, ApiError> {
     let view = agent_id(&id).and_then(|id| find(&state.hub, &principal, &id));
-    let view = view.map_err(|failure| with_meant(failure, &id, &state.hub, &principal))?;
+    let view = view.map_err(|failure| with_suggestions(failure, &id, &state.hub, &principal))?;
     Ok(Json(agent_for(&principal, view)))
 }
 
@@ -99,15 +102,15 @@ fn find(hub: &Hub, principal: &Principal, id: &AgentId) -> Result<entry::AgentVi
     path = "/v1/agents/{id}/calls",
     tag = "agents",
     params(("id" = String, Path, description = "The agent or the team")),
-    responses((status = 200, description = "The open calls", body = OpenCallList), Refused, (status = 404, description = "No such agent, or none that you may see: not_found", body = ErrorView)),
+    responses((status = 200, description = "The open calls", body = OpenCallList), ErrorResponses, (status = 404, description = "No such agent, or none that you may see: not_found", body = ApiErrorBody)),
 )]
 pub(crate) async fn open_calls(
     State(state): State<OwnState>,
-    Caller(principal): Caller,
-    Id(id): Id,
-) -> Result<Json<OpenCallList>, Problem> {
+    AuthenticatedCaller(principal): AuthenticatedCaller,
+    PathId(id): PathId,
+) -> Result<Json<OpenCallList>, ApiError> {
     let calls = agent_id(&id).and_then(|id| state.hub.calls().at_agent(&principal, &id));
-    let calls = calls.map_err(|failure| with_meant(failure, &id, &state.hub, &principal))?;
+    let calls = calls.map_err(|failure| with_suggestions(failure, &id, &state.hub, &principal))?;
     let calls = calls.iter().map(|call| OpenCallView::from(&**call));
     Ok(Json(OpenCallList {
         calls: calls.collect(),
@@ -121,16 +124,16 @@ pub(crate) async fn open_calls(
     tag = "agents",
     params(("id" = String, Path, description = "The agent")),
     request_body = AgentBody,
-    responses((status = 200, description = "The agent as it is now", body = AgentView), CallRefused),
+    responses((status = 200, description = "The agent as it is now", body = AgentDetails), CallErrorResponses),
 )]
 pub(crate) async fn change(
     State(state): State<OwnState>,
-    Caller(principal): Caller,
-    Id(id): Id,
-    body: Unread,
-) -> Result<Json<AgentView>, Problem> {
+    AuthenticatedCaller(principal): AuthenticatedCaller,
+    PathId(id): PathId,
+    body: UnreadBody,
+) -> Result<Json<AgentDetails>, ApiError> {
     let entry = state.hub.agents().find(&principal, &id);
-    let entry = entry.map_err(|failure| with_meant(failure, &id, &state.hub, &principal))?;
+    let entry = entry.map_err(|failure| with_suggestions(failure, &id, &state.hub, &principal))?;
     let body: AgentBody = body.read(&state).await?;
     let id = entry.id.clone();
     let settings = body
@@ -154,19 +157,19 @@ pub(crate) async fn change(
     params(("id" = String, Path, description = "The agent")),
     responses(
         (status = 204, description = "It is forgotten"),
-        Refused,
-        (status = 404, description = "No such agent, or none that you may see: not_found", body = ErrorView),
-        (status = 409, description = "It is a team that is a member of another: conflict", body = ErrorView),
+        ErrorResponses,
+        (status = 404, description = "No such agent, or none that you may see: not_found", body = ApiErrorBody),
+        (status = 409, description = "It is a team that is a member of another: conflict", body = ApiErrorBody),
     ),
 )]
 pub(crate) async fn forget(
     State(state): State<OwnState>,
-    Caller(principal): Caller,
-    Id(id): Id,
-) -> Result<StatusCode, Problem> {
+    AuthenticatedCaller(principal): AuthenticatedCaller,
+    PathId(id): PathId,
+) -> Result<StatusCode, ApiError> {
     let forgotten = agent_id(&id).and_then(|id| state.hub.agents().forget(&principal, &id));
     let forgotten =
-        forgotten.map_err(|failure| with_meant(failure, &id, &state.hub, &principal))?;
+        forgotten.map_err(|failure| with_suggestions(failure, &id, &state.hub, &principal))?;
     forgotten.await?;
     tracing::info!(agent = %id, by = %principal.owner, "agent forgotten");
     Ok(StatusCode::NO_CONTENT)

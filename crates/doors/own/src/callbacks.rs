@@ -2,7 +2,9 @@
 
 use axum::{Json, extract::State};
 use http::StatusCode;
-use jackfield_kit::api::{Caller, ErrorView, Id, Params, Problem, Refused};
+use jackfield_kit::api::{
+    ApiError, ApiErrorBody, ApiQuery, AuthenticatedCaller, ErrorResponses, PathId,
+};
 use jackfield_model::{Failure, Reason, TaskId};
 
 use crate::{OwnState, translate::callback::CallbackList};
@@ -16,13 +18,13 @@ use crate::{OwnState, translate::callback::CallbackList};
         ("dead" = Option<bool>, Query, description = "Only those that were given up"),
         ("limit" = Option<usize>, Query, description = "At most so many", minimum = 1, maximum = 200),
     ),
-    responses((status = 200, description = "The callbacks", body = CallbackList), Refused),
+    responses((status = 200, description = "The callbacks", body = CallbackList), ErrorResponses),
 )]
 pub(crate) async fn list(
     State(state): State<OwnState>,
-    Caller(principal): Caller,
-    mut params: Params,
-) -> Result<Json<CallbackList>, Problem> {
+    AuthenticatedCaller(principal): AuthenticatedCaller,
+    mut params: ApiQuery,
+) -> Result<Json<CallbackList>, ApiError> {
     let limit = params.limit()?;
     let dead_only = params.one("dead")?.unwrap_or(false);
     params.finish()?;
@@ -39,16 +41,16 @@ pub(crate) async fn list(
     params(("id" = String, Path, description = "The task")),
     responses(
         (status = 204, description = "They are sent again"),
-        Refused,
-        (status = 404, description = "No such task of yours: not_found", body = ErrorView),
-        (status = 409, description = "None of its callbacks was given up: conflict", body = ErrorView),
+        ErrorResponses,
+        (status = 404, description = "No such task of yours: not_found", body = ApiErrorBody),
+        (status = 409, description = "None of its callbacks was given up: conflict", body = ApiErrorBody),
     ),
 )]
 pub(crate) async fn resend(
     State(state): State<OwnState>,
-    Caller(principal): Caller,
-    Id(id): Id,
-) -> Result<StatusCode, Problem> {
+    AuthenticatedCaller(principal): AuthenticatedCaller,
+    PathId(id): PathId,
+) -> Result<StatusCode, ApiError> {
     let unknown = || {
         let text = "no such task of yours; see GET /v1/callbacks";
         Failure::new(Reason::NotFound, text)

@@ -17,8 +17,10 @@ use jackfield_core::{
     task::{Cursor, Subscription, Task, TaskItem},
 };
 use jackfield_kit::{
-    api::{Caller, Id, Problem, Unread, leash::Leash, store_failure},
-    similar::with_meant,
+    api::{
+        ApiError, AuthenticatedCaller, PathId, UnreadBody, lifetime::RequestLifetime, store_failure,
+    },
+    similar::with_suggestions,
     trace,
 };
 use jackfield_model::{AgentId, CallId, End, Failure, Reason, Transcript};
@@ -27,18 +29,18 @@ use std::sync::Arc;
 use crate::{
     DOOR, OwnState,
     agents::agent_id,
-    describe::CallAnswers,
-    stream::{self, Reading},
+    describe::CallResponses,
+    stream::{self, ReadExtent},
     translate::{
         body::CallBody,
-        event::{CallEvent, OpenedView},
+        event::{CallEvent, CallIds},
         task::{CallResult, Detached},
     },
 };
 
 /// Form of the response, as requested in the [`CallBody`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wish {
+pub(crate) enum ResponseForm {
     /// Stream of events.
     Stream,
     /// Complete answer.
@@ -62,16 +64,16 @@ pub(crate) enum Wish {
         ("traceparent" = Option<String>, Header, description = "The caller's trace, passed on"),
     ),
     request_body = CallBody,
-    responses(CallAnswers),
+    responses(CallResponses),
 )]
 pub(crate) async fn open(
     State(state): State<OwnState>,
-    Caller(principal): Caller,
-    Id(id): Id,
+    AuthenticatedCaller(principal): AuthenticatedCaller,
+    PathId(id): PathId,
     headers: HeaderMap,
-    body: Unread,
-) -> Result<Response, Problem> {
-    let meant = |failure| with_meant(failure, &id, &state.hub, &principal);
+    body: UnreadBody,
+) -> Result<Response, ApiError> {
+    let meant = |failure| with_suggestions(failure, &id, &state.hub, &principal);
     let target = agent_id(&id).map_err(meant)?;
     state
         .hub
@@ -79,8 +81,8 @@ pub(crate) async fn open(
         .find(&principal, target.as_str())
         .map_err(meant)?;
     let mut body: CallBody = body.read(&state).await?;
-    let wish = wish(&body);
-    let is_kept = body.is_kept();
+    let wish = response_form(&body);
+    let is_kept = body.is_durable();
     let is_kept_for_reader =
         !is_kept && body.keep_if_resumable && can_resume(&state.hub, &principal, &target);
     let mut request = request(principal.clone(), target, &headers, &mut body)?;
@@ -97,10 +99,12 @@ pub(crate) async fn open(
     let call = asking.call().clone();
     tracing::debug!(call = %call.id, from = call.principal.label(), to = %call.target, "live call");
     let response = match wish {
-        Wish::Stream => stream::live(&state, asking),
-        Wish::Whole | Wish::Detach => Json(wait(&state, asking).await?).into_response(),
+        ResponseForm::Stream => stream::live(&state, asking),
+        ResponseForm::Whole | ResponseForm::Detach => {
+            Json(wait(&state, asking).await?).into_response()
+        }
     };
-    Ok(named(response, call.id))
+    Ok(with_call_id(response, call.id))
 }
 
 fn can_resume(hub: &Hub, principal: &Principal, target: &AgentId) -> bool {
@@ -108,11 +112,11 @@ fn can_resume(hub: &Hub, principal: &Principal, target: &AgentId) -> bool {
     entry.is_ok_and(|entry| entry.can_resume())
 }
 
-pub(crate) fn wish(body: &CallBody) -> Wish {
+pub(crate) fn response_form(body: &CallBody) -> ResponseForm {
     match (body.detach, body.stream) {
-        (true, _) => Wish::Detach,
-        (false, true) => Wish::Stream,
-        (false, false) => Wish::Whole,
+        (true, _) => ResponseForm::Detach,
+        (false, true) => ResponseForm::Stream,
+        (false, false) => ResponseForm::Whole,
     }
 }
 
@@ -128,7 +132,7 @@ pub(crate) fn request(
     request.request = body.request_id.take();
     request.patience = body.patience();
     request.wait_online = body.wait_online.map(|span| span.0);
-    trace::follow(&mut request, headers)?;
+    trace::set_origin(&mut request, headers)?;
     Ok(request)
 }
 
@@ -139,13 +143,13 @@ pub(crate) async fn reply(
     principal: &Principal,
     task: &Arc<Task>,
     since: Option<Cursor>,
-    wish: Wish,
-) -> Result<Response, Problem> {
+    wish: ResponseForm,
+) -> Result<Response, ApiError> {
     let record = task.record();
     tracing::debug!(call = %record.call, task = %record.id, from = record.caller, to = %record.agent, "kept call");
     let subscription = task.subscribe(since);
     let response = match wish {
-        Wish::Detach => {
+        ResponseForm::Detach => {
             let detached = Detached {
                 task: record.id,
                 call: record.call,
@@ -153,37 +157,43 @@ pub(crate) async fn reply(
             };
             (StatusCode::ACCEPTED, Json(detached)).into_response()
         }
-        Wish::Stream => {
+        ResponseForm::Stream => {
             let start = since.unwrap_or(Cursor {
                 epoch: record.epoch,
                 pos: 0,
             });
-            let first = CallEvent::Call(OpenedView::from(&record)).kept_frame(start);
-            stream::kept(state, principal, Some(first), subscription, Reading::Turn)
+            let first = CallEvent::Call(CallIds::from(&record)).durable_frame(start);
+            stream::durable(
+                state,
+                principal,
+                Some(first),
+                subscription,
+                ReadExtent::Turn,
+            )
         }
-        Wish::Whole => {
-            let leash = Leash::until_stop(principal, &state.stop);
+        ResponseForm::Whole => {
+            let leash = RequestLifetime::until_stop(principal, &state.stop);
             let waiting = wait_for_task(&record, subscription, state.hub.limits());
             let result = tokio::select! {
                 result = waiting => result?,
-                failure = leash.broken() => return Err(failure.into()),
+                failure = leash.ended() => return Err(failure.into()),
             };
             Json(result).into_response()
         }
     };
-    Ok(named(response, record.call))
+    Ok(with_call_id(response, record.call))
 }
 
 /// Adds the call id to the response headers.
-fn named(mut response: Response, call: CallId) -> Response {
-    trace::name(response.headers_mut(), call);
+fn with_call_id(mut response: Response, call: CallId) -> Response {
+    trace::add_call_header(response.headers_mut(), call);
     response
 }
 
 /// Waits for the complete reply ([`CallResult`]). A disconnecting caller drops the future, and with the future the call.
 async fn wait(state: &OwnState, asking: Asking) -> Result<CallResult, Failure> {
-    let opened = OpenedView::from(&**asking.call());
-    let leash = Leash::of(&asking.call().principal);
+    let opened = CallIds::from(&**asking.call());
+    let leash = RequestLifetime::for_principal(&asking.call().principal);
     let limits = state.hub.limits();
     let mut replies = asking.replies();
     let gathering = async move {
@@ -201,7 +211,7 @@ async fn wait(state: &OwnState, asking: Asking) -> Result<CallResult, Failure> {
     };
     tokio::select! {
         result = gathering => result,
-        failure = leash.broken() => Err(failure),
+        failure = leash.ended() => Err(failure),
     }
 }
 
@@ -237,7 +247,7 @@ async fn wait_for_task(
 fn result_from(
     mut transcript: Transcript,
     end: End,
-    opened: OpenedView,
+    opened: CallIds,
 ) -> Result<CallResult, Failure> {
     match end {
         End::Done(done) => {

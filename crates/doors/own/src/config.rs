@@ -1,7 +1,7 @@
 //! Configuration of the hub's own API, and how the hub opens the API.
 
 use axum::Extension;
-use jackfield_kit::door::{Context, Open, OpenError, Opened};
+use jackfield_kit::door::{DoorConfig, DoorContext, DoorOpenError, OpenedDoor};
 
 use crate::{
     OwnState,
@@ -18,10 +18,10 @@ pub struct Config {
     pub public_url: Option<String>,
 }
 
-impl Open for Config {
+impl DoorConfig for Config {
     type Handle = ();
 
-    async fn open(self, context: &Context) -> Result<Opened, OpenError> {
+    async fn open(self, context: &DoorContext) -> Result<OpenedDoor, DoorOpenError> {
         let hub = context.hub.clone();
         let (routes, api) = router(OwnState {
             hub: hub.clone(),
@@ -34,11 +34,11 @@ impl Open for Config {
             key: self.proof_key,
             public_url: self.public_url,
         };
-        let opened = Opened {
+        let opened = OpenedDoor {
             routes,
             // The description of the whole API; other doors add their parts.
             api,
-            ..Opened::new(())
+            ..OpenedDoor::new(())
         };
         let mut opened = opened.with_routes(proof_router(prover));
         // Invites include the fingerprint of a certificate not signed by a public CA.

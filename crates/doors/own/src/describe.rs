@@ -3,7 +3,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use jackfield_kit::api::{CallRefused, ErrorView, errors};
+use jackfield_kit::api::{ApiErrorBody, CallErrorResponses, errors};
 use utoipa::{
     IntoResponses, Modify, PartialSchema, ToSchema,
     openapi::{
@@ -29,11 +29,11 @@ use crate::translate::{
         description = "The HTTP API of a hub. Below `/v1` no token is needed on loopback; `/api` is for the platform.",
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
-    components(schemas(ErrorView, CallFrame, CallResult, Detached)),
+    components(schemas(ApiErrorBody, CallFrame, CallResult, Detached)),
     modifiers(&Bearer),
     security((), ("bearer" = [])),
 )]
-pub(crate) struct Description;
+pub(crate) struct ApiDescription;
 
 struct Bearer;
 
@@ -114,9 +114,9 @@ impl ToSchema for WatchFrame {
 
 /// Responses to a call, and to a further message of a task.
 #[derive(Debug)]
-pub(crate) struct CallAnswers;
+pub(crate) struct CallResponses;
 
-impl IntoResponses for CallAnswers {
+impl IntoResponses for CallResponses {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
         let content = |name| Content::new(Some(Ref::from_schema_name(name)));
         let answer = ResponseBuilder::new()
@@ -126,7 +126,7 @@ impl IntoResponses for CallAnswers {
         let detached = ResponseBuilder::new()
             .description("With `detach: true`: the call is kept and goes on by itself")
             .content("application/json", content(Detached::name()));
-        let mut responses = CallRefused::responses();
+        let mut responses = CallErrorResponses::responses();
         responses.insert("200".to_owned(), answer.build().into());
         responses.insert("202".to_owned(), detached.build().into());
         responses
@@ -156,7 +156,7 @@ pub(crate) fn sharpen_operations(api: &mut OpenApi) {
             }
             for parameter in operation.parameters.iter_mut().flatten() {
                 if let RefOr::T(parameter) = parameter {
-                    take_null_away(parameter);
+                    remove_null(parameter);
                 }
             }
         }
@@ -201,7 +201,7 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = (&'static str, &mut O
 }
 
 /// Removes `null` from the schema of an optional parameter. utoipa describes optional parameters as nullable.
-fn take_null_away(parameter: &mut Parameter) {
+fn remove_null(parameter: &mut Parameter) {
     match &mut parameter.schema {
         Some(RefOr::T(Schema::Object(object))) => without_null(&mut object.schema_type),
         Some(RefOr::T(Schema::Array(array))) => without_null(&mut array.schema_type),

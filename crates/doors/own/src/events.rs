@@ -3,7 +3,7 @@
 
 use axum::{extract::State, response::Response};
 use jackfield_core::tap::TapFilter;
-use jackfield_kit::api::{Caller, ErrorView, Params, Problem, Refused};
+use jackfield_kit::api::{ApiError, ApiErrorBody, ApiQuery, AuthenticatedCaller, ErrorResponses};
 use jackfield_model::AgentId;
 
 use crate::{OwnState, describe::WatchFrame, stream};
@@ -21,13 +21,13 @@ use crate::{OwnState, describe::WatchFrame, stream};
         ("team" = Option<String>, Query, description = "Only this team and the agents that are in it now, in teams below it too", pattern = "^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$"),
         ("raw" = Option<bool>, Query, description = "Also the frames on the agents' connections, as they are"),
     ),
-    responses((status = 200, description = "What is seen", content((WatchFrame = "text/event-stream"))), Refused, (status = 404, description = "No such team, or none that you may see: not_found", body = ErrorView)),
+    responses((status = 200, description = "What is seen", content((WatchFrame = "text/event-stream"))), ErrorResponses, (status = 404, description = "No such team, or none that you may see: not_found", body = ApiErrorBody)),
 )]
 pub(crate) async fn watch(
     State(state): State<OwnState>,
-    Caller(principal): Caller,
-    mut params: Params,
-) -> Result<Response, Problem> {
+    AuthenticatedCaller(principal): AuthenticatedCaller,
+    mut params: ApiQuery,
+) -> Result<Response, ApiError> {
     let agent = params.one::<AgentId>("agent")?;
     let team = params.one::<AgentId>("team")?;
     let raw = params.one("raw")?.unwrap_or(false);

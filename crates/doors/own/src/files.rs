@@ -7,7 +7,7 @@ use axum::{body::Body, extract::State, response::Response};
 use futures_util::stream;
 use http::{HeaderValue, StatusCode, header};
 use jackfield_core::files::{BadLink, Held, Link};
-use jackfield_kit::api::{ErrorView, Ids, Params, Problem};
+use jackfield_kit::api::{ApiError, ApiErrorBody, ApiQuery, PathIds};
 use jackfield_model::{Failure, Reason};
 
 use crate::OwnState;
@@ -29,16 +29,16 @@ const ANY_BYTES: HeaderValue = HeaderValue::from_static("application/octet-strea
     ),
     responses(
         (status = 200, description = "The file, with the media type that its sender gave it", body = String, content_type = "*/*"),
-        (status = 400, description = "The query is malformed: invalid", body = ErrorView),
-        (status = 403, description = "The hub did not make this link: unauthorized", body = ErrorView),
-        (status = 410, description = "The link has ended, or its file had to make room: not_found", body = ErrorView),
+        (status = 400, description = "The query is malformed: invalid", body = ApiErrorBody),
+        (status = 403, description = "The hub did not make this link: unauthorized", body = ApiErrorBody),
+        (status = 410, description = "The link has ended, or its file had to make room: not_found", body = ApiErrorBody),
     ),
 )]
 pub(crate) async fn fetch(
     State(state): State<OwnState>,
-    Ids(id, name): Ids,
-    mut params: Params,
-) -> Result<Response, Problem> {
+    PathIds(id, name): PathIds,
+    mut params: ApiQuery,
+) -> Result<Response, ApiError> {
     // A missing parameter fails the signature check.
     let expires: String = params.one("expires")?.unwrap_or_default();
     let signature: String = params.one("sig")?.unwrap_or_default();
@@ -55,13 +55,13 @@ pub(crate) async fn fetch(
     }
 }
 
-fn problem(bad: BadLink) -> Problem {
+fn problem(bad: BadLink) -> ApiError {
     // The link is wrong, so a token would not help.
     let (reason, status) = match bad {
         BadLink::Forged => (Reason::Unauthorized, StatusCode::FORBIDDEN),
         BadLink::Gone => (Reason::NotFound, StatusCode::GONE),
     };
-    Problem::from(Failure::new(reason, bad.to_string())).with_status(status)
+    ApiError::from(Failure::new(reason, bad.to_string())).with_status(status)
 }
 
 /// Builds the download response. The content is untrusted: browsers must not guess its type, run it, or show

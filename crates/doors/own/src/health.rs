@@ -12,8 +12,8 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
 use jackfield_core::{principal::Principal, store::TaskFilter};
 use jackfield_kit::{
-    api::{Caller, ErrorView, Problem, Refused, wrong_method},
-    auth::{Came, Gatekeeper, bearer},
+    api::{ApiError, ApiErrorBody, AuthenticatedCaller, ErrorResponses, wrong_method},
+    auth::{Gatekeeper, Ingress, bearer},
 };
 use jackfield_model::{Failure, Reason};
 use serde::Serialize;
@@ -59,20 +59,20 @@ pub(crate) async fn healthz() -> Json<Health> {
     tag = "health",
     responses(
         (status = 200, description = "It takes calls", body = Readiness),
-        Refused,
-        (status = 503, description = "It does not: stopping, internal", body = ErrorView),
+        ErrorResponses,
+        (status = 503, description = "It does not: stopping, internal", body = ApiErrorBody),
     ),
 )]
 pub(crate) async fn readyz(
     State(state): State<OwnState>,
-    _caller: Caller,
-) -> Result<Json<Readiness>, Problem> {
+    _caller: AuthenticatedCaller,
+) -> Result<Json<Readiness>, ApiError> {
     match probe(&state).await {
         Ok(()) => Ok(Json(Readiness {
             status: "ready",
             version: state.version,
         })),
-        Err(failure) => Err(Problem::from(failure).with_status(StatusCode::SERVICE_UNAVAILABLE)),
+        Err(failure) => Err(ApiError::from(failure).with_status(StatusCode::SERVICE_UNAVAILABLE)),
     }
 }
 
@@ -106,13 +106,13 @@ async fn probe(state: &OwnState) -> Result<(), Failure> {
     tag = "health",
     responses(
         (status = 200, description = "The metrics", body = String, content_type = "application/openmetrics-text"),
-        Refused,
+        ErrorResponses,
     ),
 )]
 pub(crate) async fn metrics(
     State(state): State<OwnState>,
-    Caller(principal): Caller,
-) -> Result<Response, Problem> {
+    AuthenticatedCaller(principal): AuthenticatedCaller,
+) -> Result<Response, ApiError> {
     if !principal.may_read_metrics() {
         let text = "this token may not read the metrics: it needs the scope metrics; see `jackfield token create`";
         return Err(Failure::new(Reason::Unauthorized, text).into());
@@ -124,7 +124,7 @@ pub(crate) async fn metrics(
 
 /// State of the `/openapi.json` route.
 #[derive(Debug, Clone)]
-struct Served {
+struct OpenApiState {
     gatekeeper: Gatekeeper,
     text: Bytes,
 }
@@ -136,14 +136,14 @@ struct Served {
     tag = "health",
     responses(
         (status = 200, description = "The description, as OpenAPI", body = serde_json::Value),
-        Refused,
+        ErrorResponses,
     ),
 )]
 async fn openapi(
-    State(served): State<Served>,
-    came: Came,
+    State(served): State<OpenApiState>,
+    came: Ingress,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     served.gatekeeper.admit(bearer(&headers), &came)?;
     Ok(([(header::CONTENT_TYPE, "application/json")], served.text).into_response())
 }
@@ -159,7 +159,7 @@ pub fn openapi_route(gatekeeper: Gatekeeper, mut api: OpenApi) -> Router {
     Router::new()
         .route("/openapi.json", get(openapi))
         .method_not_allowed_fallback(wrong_method)
-        .with_state(Served {
+        .with_state(OpenApiState {
             gatekeeper,
             text: text.into(),
         })

@@ -11,13 +11,16 @@ use axum::{Extension, Json, extract::State};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use jackfield_core::principal::{Principal, Who};
 use jackfield_kit::{
-    api::{CallRefused, Caller, ErrorView, Id, Problem, Unread, invalid},
+    api::{
+        ApiError, ApiErrorBody, AuthenticatedCaller, CallErrorResponses, PathId, UnreadBody,
+        invalid,
+    },
     tls::Tls,
 };
 use jackfield_model::{AgentId, Failure, Reason};
 
-pub(crate) use self::tickets::Tickets;
-use self::tickets::{LIFETIME, Ticket};
+pub(crate) use self::tickets::InviteTickets;
+use self::tickets::{InviteTicket, LIFETIME};
 use crate::{
     OwnState,
     translate::invite::{InviteBody, InviteView, SetupView},
@@ -31,15 +34,15 @@ use crate::{
     path = "/v1/invites",
     tag = "tokens",
     request_body = InviteBody,
-    responses((status = 201, description = "The ticket; it is shown this once", body = InviteView), CallRefused),
+    responses((status = 201, description = "The ticket; it is shown this once", body = InviteView), CallErrorResponses),
 )]
 pub(crate) async fn create(
     State(state): State<OwnState>,
-    Extension(tickets): Extension<Tickets>,
+    Extension(tickets): Extension<InviteTickets>,
     tls: Option<Extension<Tls>>,
-    Caller(principal): Caller,
-    body: Unread,
-) -> Result<(StatusCode, Json<InviteView>), Problem> {
+    AuthenticatedCaller(principal): AuthenticatedCaller,
+    body: UnreadBody,
+) -> Result<(StatusCode, Json<InviteView>), ApiError> {
     if principal.who != Who::Person {
         let failure = Failure::new(Reason::Unauthorized, "only people may invite agents");
         return Err(failure.into());
@@ -72,7 +75,7 @@ pub(crate) async fn create(
         let text = format!("{agent} belongs to {owner}, and stays theirs; leave out \"owner\"");
         return Err(Failure::new(Reason::Conflict, text).into());
     }
-    let ticket = Ticket {
+    let ticket = InviteTicket {
         agent: agent.clone(),
         agent_type,
         owner: owner.clone(),
@@ -113,21 +116,21 @@ fn check(principal: &Principal, agent: &AgentId, is_owner: bool) -> Result<(), F
     params(("ticket" = String, Path, description = "The ticket")),
     responses(
         (status = 200, description = "What the agent needs to attach", body = SetupView),
-        (status = 404, description = "The ticket has expired, was used, or never was: not_found", body = ErrorView),
-        (status = 429, description = "Too many tickets that never were: rate_limited", body = ErrorView),
-        (status = 500, description = "The token cannot be stored: internal", body = ErrorView),
+        (status = 404, description = "The ticket has expired, was used, or never was: not_found", body = ApiErrorBody),
+        (status = 429, description = "Too many tickets that never were: rate_limited", body = ApiErrorBody),
+        (status = 500, description = "The token cannot be stored: internal", body = ApiErrorBody),
     ),
 )]
 pub(crate) async fn redeem(
     State(state): State<OwnState>,
-    Extension(tickets): Extension<Tickets>,
+    Extension(tickets): Extension<InviteTickets>,
     method: Method,
-    Id(secret): Id,
-) -> Result<(HeaderMap, Json<SetupView>), Problem> {
+    PathId(secret): PathId,
+) -> Result<(HeaderMap, Json<SetupView>), ApiError> {
     if method == Method::HEAD {
         // A HEAD request must not use up the ticket.
         let failure = Failure::new(Reason::Unsupported, "an invite is taken by GET");
-        return Err(Problem::from(failure).with_status(StatusCode::METHOD_NOT_ALLOWED));
+        return Err(ApiError::from(failure).with_status(StatusCode::METHOD_NOT_ALLOWED));
     }
     let ticket = tickets.take(&secret)?;
     let base = state.hub.files().base().unwrap_or_default();
@@ -141,7 +144,7 @@ pub(crate) async fn redeem(
         Ok(new) => new,
         Err(error) => {
             // No token was issued for the ticket.
-            tickets.give_back(&secret, ticket);
+            tickets.restore(&secret, ticket);
             return Err(error.into());
         }
     };

@@ -17,7 +17,7 @@ mod health;
 mod invites;
 pub mod proof;
 mod stream;
-mod task_answer;
+mod task_response;
 mod tasks;
 mod tokens;
 pub mod translate;
@@ -25,9 +25,9 @@ pub mod translate;
 use axum::{Extension, Router, middleware, routing::any};
 use http::Uri;
 use jackfield_core::hub::Hub;
-pub use jackfield_kit::api::{ErrorView, status};
+pub use jackfield_kit::api::{ApiErrorBody, status};
 use jackfield_kit::{
-    api::{Api, Problem, count_refused, wrong_method},
+    api::{ApiError, ApiState, count_refused, wrong_method},
     auth::Gatekeeper,
 };
 use jackfield_model::{Failure, Reason};
@@ -35,7 +35,7 @@ use tokio_util::sync::CancellationToken;
 use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use crate::describe::Description;
+use crate::describe::ApiDescription;
 pub use crate::{config::Config, health::openapi_route};
 
 /// Name of the door in logs, error messages and metrics.
@@ -54,7 +54,7 @@ pub struct OwnState {
     pub stop: CancellationToken,
 }
 
-impl Api for OwnState {
+impl ApiState for OwnState {
     fn hub(&self) -> &Hub {
         &self.hub
     }
@@ -66,7 +66,7 @@ impl Api for OwnState {
 
 /// Builds the routes of the API and their [`OpenApi`] description.
 pub fn router(state: OwnState) -> (Router, OpenApi) {
-    let mut api = Description::openapi();
+    let mut api = ApiDescription::openapi();
     api.info.version = state.version.to_owned();
     let (router, mut api) = OpenApiRouter::with_openapi(api)
         .routes(routes!(agents::list))
@@ -101,12 +101,12 @@ pub fn router(state: OwnState) -> (Router, OpenApi) {
             (state.hub.clone(), DOOR),
             count_refused,
         ))
-        .layer(Extension(invites::Tickets::default()))
+        .layer(Extension(invites::InviteTickets::default()))
         .with_state(state);
     (router, api)
 }
 
-async fn unknown(uri: Uri) -> Problem {
+async fn unknown(uri: Uri) -> ApiError {
     let text = format!("there is nothing at {}; see /openapi.json", uri.path());
     Failure::new(Reason::NotFound, text).into()
 }

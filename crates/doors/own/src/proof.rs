@@ -13,8 +13,8 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use http::Uri;
 use jackfield_core::hub::Hub;
 use jackfield_kit::{
-    api::{Problem, Refused, count_refused, invalid, wrong_method},
-    server::Peer,
+    api::{ApiError, ErrorResponses, count_refused, invalid, wrong_method},
+    server::RequestPeer,
 };
 use jackfield_model::{Failure, Reason};
 use serde::{Deserialize, Serialize};
@@ -127,15 +127,15 @@ pub struct ProofView {
     params(("nonce" = String, Query, description = "32 to 128 random letters and digits", min_length = 32, max_length = 128, pattern = "^[0-9A-Za-z]+$")),
     responses(
         (status = 200, description = "The proof", body = ProofView),
-        Refused,
-        (status = 404, description = "This hub needs no token and has no proof: not_found", body = jackfield_kit::api::ErrorView),
+        ErrorResponses,
+        (status = 404, description = "This hub needs no token and has no proof: not_found", body = jackfield_kit::api::ApiErrorBody),
     ),
 )]
 async fn prove(
     State(prover): State<Prover>,
-    peer: Option<Extension<Peer>>,
-    mut params: jackfield_kit::api::Params,
-) -> Result<Json<ProofView>, Problem> {
+    peer: Option<Extension<RequestPeer>>,
+    mut params: jackfield_kit::api::ApiQuery,
+) -> Result<Json<ProofView>, ApiError> {
     let nonce: Option<String> = params.one("nonce")?;
     params.finish()?;
     let nonce = nonce.unwrap_or_default();

@@ -14,7 +14,7 @@ use jackfield_core::{
 };
 use jackfield_kit::{
     api::{
-        leash::{self, Leash},
+        lifetime::{self, RequestLifetime},
         store_failure,
     },
     sse::SseFrame,
@@ -24,7 +24,7 @@ use jackfield_model::Failure;
 use crate::{
     DOOR, OwnState,
     translate::{
-        event::{CallEvent, OpenedView},
+        event::{CallEvent, CallIds},
         frame::frame_from_item,
         watch::WatchEvent,
     },
@@ -32,25 +32,25 @@ use crate::{
 
 fn respond(
     state: &OwnState,
-    leash: Leash,
+    leash: RequestLifetime,
     say: fn(&Failure) -> SseFrame,
     frames: impl Stream<Item = SseFrame> + Send + 'static,
 ) -> Response {
-    leash::respond(&state.hub, DOOR, leash, say, frames)
+    lifetime::respond(&state.hub, DOOR, leash, say, frames)
 }
 
-fn say_in_call(failure: &Failure) -> SseFrame {
+fn call_failure_frame(failure: &Failure) -> SseFrame {
     CallEvent::failed(failure).frame()
 }
 
-fn say_to_observer(failure: &Failure) -> SseFrame {
+fn watch_failure_frame(failure: &Failure) -> SseFrame {
     WatchEvent::failed(failure).frame()
 }
 
 /// Responds with the stream of a live call.
 pub(crate) fn live(state: &OwnState, asking: Asking) -> Response {
-    let leash = Leash::of(&asking.call().principal);
-    let opened = CallEvent::Call(OpenedView::from(&**asking.call())).frame();
+    let leash = RequestLifetime::for_principal(&asking.call().principal);
+    let opened = CallEvent::Call(CallIds::from(&**asking.call())).frame();
     let replies = stream::unfold(Some(asking.replies()), |replies| async move {
         let mut replies = replies?;
         match replies.next().await? {
@@ -59,12 +59,12 @@ pub(crate) fn live(state: &OwnState, asking: Asking) -> Response {
         }
     });
     let frames = stream::iter([opened]).chain(replies);
-    respond(state, leash, say_in_call, frames)
+    respond(state, leash, call_failure_frame, frames)
 }
 
 /// Extent of reading a [`Subscription`].
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Reading {
+pub(crate) enum ReadExtent {
     /// Reply to a single message, until its end.
     Turn,
     /// All events, as long as a call runs.
@@ -76,52 +76,57 @@ pub(crate) enum Reading {
 }
 
 /// Responds with the stream of a durable call. Sends `first` before the events of the subscription.
-pub(crate) fn kept(
+pub(crate) fn durable(
     state: &OwnState,
     principal: &Principal,
     first: Option<SseFrame>,
     subscription: Subscription,
-    reading: Reading,
+    reading: ReadExtent,
 ) -> Response {
-    let leash = Leash::until_stop(principal, &state.stop);
-    let reader = Reader {
+    let leash = RequestLifetime::until_stop(principal, &state.stop);
+    let reader = TaskEventReader {
         subscription,
         reading,
-        is_over: matches!(reading, Reading::Nothing),
+        is_over: matches!(reading, ReadExtent::Nothing),
     };
     let rows = stream::unfold(reader, |mut reader| async move {
         reader.next().await.map(|frame| (frame, reader))
     });
-    respond(state, leash, say_in_call, stream::iter(first).chain(rows))
+    respond(
+        state,
+        leash,
+        call_failure_frame,
+        stream::iter(first).chain(rows),
+    )
 }
 
-struct Reader {
+struct TaskEventReader {
     subscription: Subscription,
-    reading: Reading,
+    reading: ReadExtent,
     is_over: bool,
 }
 
-impl Reader {
+impl TaskEventReader {
     async fn next(&mut self) -> Option<SseFrame> {
         while !self.is_over {
             let item = match self.subscription.next().await {
                 Ok(item) => item?,
                 Err(error) => {
                     self.is_over = true;
-                    return Some(say_in_call(&store_failure(&error)));
+                    return Some(call_failure_frame(&store_failure(&error)));
                 }
             };
             let (TaskItem::Row { next, .. } | TaskItem::Gap { next }) = &item;
             match (self.reading, &item) {
-                (Reading::Until(end), _) => self.is_over = next.pos >= end,
-                (Reading::Turn, TaskItem::Row { item, .. }) => match item {
+                (ReadExtent::Until(end), _) => self.is_over = next.pos >= end,
+                (ReadExtent::Turn, TaskItem::Row { item, .. }) => match item {
                     // The caller sent these items itself.
                     LogItem::Message(_) | LogItem::Answer(..) => continue,
                     LogItem::Event(_) => {}
                     LogItem::End(_) => self.is_over = true,
                 },
-                (Reading::Turn, TaskItem::Gap { .. }) | (Reading::Follow | Reading::Nothing, _) => {
-                }
+                (ReadExtent::Turn, TaskItem::Gap { .. })
+                | (ReadExtent::Follow | ReadExtent::Nothing, _) => {}
             }
             return Some(frame_from_item(item));
         }
@@ -131,7 +136,7 @@ impl Reader {
 
 /// Responds with the events of a [`Watching`] observer.
 pub(crate) fn watch(state: &OwnState, principal: &Principal, watching: Watching) -> Response {
-    let leash = Leash::until_stop(principal, &state.stop);
+    let leash = RequestLifetime::until_stop(principal, &state.stop);
     let seen = stream::unfold((watching, None), |(mut watching, held)| async move {
         if let Some(held) = held {
             return Some((held, (watching, None)));
@@ -141,5 +146,5 @@ pub(crate) fn watch(state: &OwnState, principal: &Principal, watching: Watching)
         let missed = (missed > 0).then(|| WatchEvent::missed(missed).frame());
         Some((seen, (watching, missed)))
     });
-    respond(state, leash, say_to_observer, seen)
+    respond(state, leash, watch_failure_frame, seen)
 }

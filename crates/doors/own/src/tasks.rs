@@ -16,31 +16,34 @@ use jackfield_core::{
     task::{Cursor, Task},
 };
 use jackfield_kit::{
-    api::{CallRefused, Caller, ErrorView, Id, Params, Problem, Refused, Unread, header},
-    server::Peer,
+    api::{
+        ApiError, ApiErrorBody, ApiQuery, AuthenticatedCaller, CallErrorResponses, ErrorResponses,
+        PathId, UnreadBody, header,
+    },
+    server::RequestPeer,
 };
 use jackfield_model::{AgentId, CallId, Failure, Reason, SessionId, TaskId};
 
 use crate::{
     OwnState,
-    calls::{reply, request, wish},
-    describe::{CallAnswers, CallFrame},
-    stream::{self, Reading},
-    task_answer,
+    calls::{reply, request, response_form},
+    describe::{CallFrame, CallResponses},
+    stream::{self, ReadExtent},
+    task_response,
     translate::{
-        body::{AnswerBody, CallBody},
+        body::{AnswerRequest, CallBody},
         task::{CallView, StateView, TaskList, TaskSummary, WaitingView, live_view, waiting_view},
     },
 };
 
 /// Result of looking up an id.
-enum Found {
+enum FoundCall {
     Task(Arc<Task>),
     Live(Arc<Call>),
 }
 
 /// Finds a [`Call`] or [`Task`] of the principal. Calls of other callers fail like unknown calls.
-async fn find(state: &OwnState, principal: &Principal, id: &str) -> Result<Found, Failure> {
+async fn find(state: &OwnState, principal: &Principal, id: &str) -> Result<FoundCall, Failure> {
     let unknown = || Failure::new(Reason::NotFound, "no such call or task of yours");
     let (Some(call), Some(task)) = (CallId::parse(id), TaskId::parse(id)) else {
         return Err(unknown());
@@ -48,12 +51,12 @@ async fn find(state: &OwnState, principal: &Principal, id: &str) -> Result<Found
     let task = match state.hub.calls().find(principal, call) {
         Some(call) => match call.task {
             Some(task) => task,
-            None => return Ok(Found::Live(call)),
+            None => return Ok(FoundCall::Live(call)),
         },
         None => task,
     };
     match state.hub.tasks().find(principal, task).await {
-        Ok(task) => Ok(Found::Task(task)),
+        Ok(task) => Ok(FoundCall::Task(task)),
         Err(failure) if failure.reason == Reason::NotFound => Err(unknown()),
         Err(failure) => Err(failure),
     }
@@ -78,19 +81,19 @@ fn find_waiting(state: &OwnState, principal: &Principal, id: &str) -> Option<Arc
         ("before" = Option<String>, Query, description = "Only those older than this one: the `next` of the last page", format = "uuid"),
         ("limit" = Option<usize>, Query, description = "At most so many", minimum = 1, maximum = 200),
     ),
-    responses((status = 200, description = "The tasks", body = TaskList), Refused),
+    responses((status = 200, description = "The tasks", body = TaskList), ErrorResponses),
 )]
 pub(crate) async fn list(
     State(state): State<OwnState>,
-    Caller(principal): Caller,
-    mut params: Params,
-) -> Result<Json<TaskList>, Problem> {
+    AuthenticatedCaller(principal): AuthenticatedCaller,
+    mut params: ApiQuery,
+) -> Result<Json<TaskList>, ApiError> {
     let limit = params.limit()?;
     let filter = TaskFilter {
         agent: params.one::<AgentId>("agent")?,
         session: params.one::<SessionId>("session")?,
-        state: params.one::<Named>("state")?.map(|named| named.0),
-        before: params.one::<Before>("before")?.map(|before| before.0),
+        state: params.one::<StateParam>("state")?.map(|named| named.0),
+        before: params.one::<BeforeParam>("before")?.map(|before| before.0),
         // Fetch an extra record, to detect a next page.
         limit: limit + 1,
         ..TaskFilter::default()
@@ -132,9 +135,9 @@ fn waiting(
     views.collect()
 }
 
-struct Named(TaskState);
+struct StateParam(TaskState);
 
-impl std::str::FromStr for Named {
+impl std::str::FromStr for StateParam {
     type Err = &'static str;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         TaskState::from_name(text).map(Self).ok_or(
@@ -143,9 +146,9 @@ impl std::str::FromStr for Named {
     }
 }
 
-struct Before(TaskId);
+struct BeforeParam(TaskId);
 
-impl std::str::FromStr for Before {
+impl std::str::FromStr for BeforeParam {
     type Err = &'static str;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         TaskId::parse(text).map(Self).ok_or("use the id of a task")
@@ -161,23 +164,23 @@ impl std::str::FromStr for Before {
     params(("id" = String, Path, description = "The call or the task")),
     responses(
         (status = 200, description = "The task, or the open call", body = CallView),
-        Refused,
-        (status = 404, description = "No such call or task of yours: not_found", body = ErrorView),
-        (status = 429, description = "Too much of what you asked for before is unread: busy", body = ErrorView),
+        ErrorResponses,
+        (status = 404, description = "No such call or task of yours: not_found", body = ApiErrorBody),
+        (status = 429, description = "Too much of what you asked for before is unread: busy", body = ApiErrorBody),
     ),
 )]
 pub(crate) async fn show(
     State(state): State<OwnState>,
-    Caller(principal): Caller,
-    Id(id): Id,
-    peer: Option<Extension<Peer>>,
-) -> Result<Response, Problem> {
+    AuthenticatedCaller(principal): AuthenticatedCaller,
+    PathId(id): PathId,
+    peer: Option<Extension<RequestPeer>>,
+) -> Result<Response, ApiError> {
     let view = match find(&state, &principal, &id).await {
-        Ok(Found::Live(call)) => CallView::Live(live_view(&call, &principal)),
-        Ok(Found::Task(task)) => {
+        Ok(FoundCall::Live(call)) => CallView::Live(live_view(&call, &principal)),
+        Ok(FoundCall::Task(task)) => {
             let room = peer.map(|Extension(peer)| peer.account.room());
             let limit = state.hub.limits().message.0;
-            return task_answer::respond(&task, &principal, limit, room).await;
+            return task_response::respond(&task, &principal, limit, room).await;
         }
         Err(failure) => match find_waiting(&state, &principal, &id) {
             Some(call) => CallView::Waiting(waiting_view(&call, &principal)),
@@ -203,21 +206,21 @@ pub(crate) async fn show(
     ),
     responses(
         (status = 200, description = "The events", content((CallFrame = "text/event-stream"))),
-        Refused,
-        (status = 404, description = "No such call or task of yours: not_found", body = ErrorView),
+        ErrorResponses,
+        (status = 404, description = "No such call or task of yours: not_found", body = ApiErrorBody),
     ),
 )]
 pub(crate) async fn events(
     State(state): State<OwnState>,
-    Caller(principal): Caller,
-    Id(id): Id,
+    AuthenticatedCaller(principal): AuthenticatedCaller,
+    PathId(id): PathId,
     headers: HeaderMap,
-    mut params: Params,
-) -> Result<Response, Problem> {
+    mut params: ApiQuery,
+) -> Result<Response, ApiError> {
     let after: Option<Cursor> = params.one("after")?;
     let follow = params.one("follow")?.unwrap_or(true);
     params.finish()?;
-    let Found::Task(task) = find(&state, &principal, &id).await? else {
+    let FoundCall::Task(task) = find(&state, &principal, &id).await? else {
         let text = "a call that is not kept is read by its caller alone; call with \"keep\": true";
         return Err(Failure::new(Reason::Unsupported, text).into());
     };
@@ -231,12 +234,12 @@ pub(crate) async fn events(
         pos: record.log_end,
     };
     let reading = match follow {
-        true => Reading::Follow,
-        false if after == Some(present) => Reading::Nothing,
-        false => Reading::Until(present.pos),
+        true => ReadExtent::Follow,
+        false if after == Some(present) => ReadExtent::Nothing,
+        false => ReadExtent::Until(present.pos),
     };
     let subscription = task.subscribe(after);
-    Ok(stream::kept(
+    Ok(stream::durable(
         &state,
         &principal,
         None,
@@ -253,20 +256,20 @@ pub(crate) async fn events(
     params(("id" = String, Path, description = "The call or the task")),
     responses(
         (status = 204, description = "It is cancelled"),
-        Refused,
-        (status = 404, description = "No such call or task of yours, or at an agent of yours: not_found", body = ErrorView),
-        (status = 409, description = "It has ended already: conflict", body = ErrorView),
+        ErrorResponses,
+        (status = 404, description = "No such call or task of yours, or at an agent of yours: not_found", body = ApiErrorBody),
+        (status = 409, description = "It has ended already: conflict", body = ApiErrorBody),
     ),
 )]
 pub(crate) async fn cancel(
     State(state): State<OwnState>,
-    Caller(principal): Caller,
-    Id(id): Id,
-) -> Result<StatusCode, Problem> {
+    AuthenticatedCaller(principal): AuthenticatedCaller,
+    PathId(id): PathId,
+) -> Result<StatusCode, ApiError> {
     match find(&state, &principal, &id).await {
-        Ok(Found::Live(call)) => state.hub.calls().cancel(&principal, call.id)?,
+        Ok(FoundCall::Live(call)) => state.hub.calls().cancel(&principal, call.id)?,
         // A task waiting for its next message has no open call to cancel.
-        Ok(Found::Task(task)) => state.hub.tasks().cancel(&principal, task.id).await?,
+        Ok(FoundCall::Task(task)) => state.hub.tasks().cancel(&principal, task.id).await?,
         Err(failure) if failure.reason == Reason::NotFound => {
             let task = TaskId::parse(&id).ok_or_else(|| failure.clone())?;
             let cancelled = state.hub.calls().cancel_at_agent(&principal, task);
@@ -287,18 +290,18 @@ pub(crate) async fn cancel(
     path = "/v1/calls/{id}/answer",
     tag = "calls",
     params(("id" = String, Path, description = "The call or the task")),
-    request_body = AnswerBody,
-    responses((status = 204, description = "The agent is told"), CallRefused),
+    request_body = AnswerRequest,
+    responses((status = 204, description = "The agent is told"), CallErrorResponses),
 )]
 pub(crate) async fn answer(
     State(state): State<OwnState>,
-    Caller(principal): Caller,
-    Id(id): Id,
-    body: Unread,
-) -> Result<StatusCode, Problem> {
+    AuthenticatedCaller(principal): AuthenticatedCaller,
+    PathId(id): PathId,
+    body: UnreadBody,
+) -> Result<StatusCode, ApiError> {
     let call = match find(&state, &principal, &id).await {
-        Ok(Found::Live(call)) => call.id,
-        Ok(Found::Task(task)) => task.record().call,
+        Ok(FoundCall::Live(call)) => call.id,
+        Ok(FoundCall::Task(task)) => task.record().call,
         // The owner of the agent approves, but does not own the call.
         Err(failure) if failure.reason == Reason::NotFound => {
             match find_waiting(&state, &principal, &id) {
@@ -309,7 +312,7 @@ pub(crate) async fn answer(
         }
         Err(failure) => return Err(failure.into()),
     };
-    let body: AnswerBody = body.read(&state).await?;
+    let body: AnswerRequest = body.read(&state).await?;
     let (ask_id, answer) = body.answer()?;
     state
         .hub
@@ -329,17 +332,17 @@ pub(crate) async fn answer(
         ("traceparent" = Option<String>, Header, description = "The caller's trace, passed on"),
     ),
     request_body = CallBody,
-    responses(CallAnswers),
+    responses(CallResponses),
 )]
 pub(crate) async fn say_more(
     State(state): State<OwnState>,
-    Caller(principal): Caller,
-    Id(id): Id,
+    AuthenticatedCaller(principal): AuthenticatedCaller,
+    PathId(id): PathId,
     headers: HeaderMap,
-    body: Unread,
-) -> Result<Response, Problem> {
+    body: UnreadBody,
+) -> Result<Response, ApiError> {
     let conflict = |text: &'static str| Failure::new(Reason::Conflict, text);
-    let Found::Task(task) = find(&state, &principal, &id).await? else {
+    let FoundCall::Task(task) = find(&state, &principal, &id).await? else {
         return Err(conflict("a call that is not kept takes no further message").into());
     };
     let mut body: CallBody = body.read(&state).await?;
@@ -358,7 +361,7 @@ pub(crate) async fn say_more(
     {
         return Err(conflict("the task is in another conversation; leave out \"session\"").into());
     }
-    let wish = wish(&body);
+    let wish = response_form(&body);
     let request = request(principal.clone(), record.agent, &headers, &mut body)?;
     let since = Cursor {
         epoch: record.epoch,

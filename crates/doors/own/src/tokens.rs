@@ -4,12 +4,15 @@
 use axum::{Json, extract::State};
 use http::StatusCode;
 use jackfield_core::principal::{Principal, Scopes};
-use jackfield_kit::api::{CallRefused, Caller, ErrorView, Id, Problem, Refused, Unread, invalid};
+use jackfield_kit::api::{
+    ApiError, ApiErrorBody, AuthenticatedCaller, CallErrorResponses, ErrorResponses, PathId,
+    UnreadBody, invalid,
+};
 use jackfield_model::{Failure, Reason, TokenId};
 
 use crate::{
     OwnState,
-    translate::{NewTokenView, TokenList, TokenView, Whoami, body::TokenBody},
+    translate::{NewTokenView, TokenList, TokenView, Whoami, body::NewTokenBody},
 };
 
 /// Maximum length of a token's name, in characters: a line of a table.
@@ -28,9 +31,9 @@ fn needs_admin(principal: &Principal) -> Result<(), Failure> {
     get,
     path = "/v1/whoami",
     tag = "tokens",
-    responses((status = 200, description = "Who you are", body = Whoami), Refused),
+    responses((status = 200, description = "Who you are", body = Whoami), ErrorResponses),
 )]
-pub(crate) async fn whoami(Caller(principal): Caller) -> Json<Whoami> {
+pub(crate) async fn whoami(AuthenticatedCaller(principal): AuthenticatedCaller) -> Json<Whoami> {
     Json(Whoami::from(&principal))
 }
 
@@ -39,12 +42,12 @@ pub(crate) async fn whoami(Caller(principal): Caller) -> Json<Whoami> {
     get,
     path = "/v1/tokens",
     tag = "tokens",
-    responses((status = 200, description = "The tokens", body = TokenList), Refused),
+    responses((status = 200, description = "The tokens", body = TokenList), ErrorResponses),
 )]
 pub(crate) async fn list(
     State(state): State<OwnState>,
-    Caller(principal): Caller,
-) -> Result<Json<TokenList>, Problem> {
+    AuthenticatedCaller(principal): AuthenticatedCaller,
+) -> Result<Json<TokenList>, ApiError> {
     needs_admin(&principal)?;
     let tokens = state.hub.tokens().list().into_iter();
     Ok(Json(TokenList {
@@ -57,16 +60,16 @@ pub(crate) async fn list(
     post,
     path = "/v1/tokens",
     tag = "tokens",
-    request_body = TokenBody,
-    responses((status = 201, description = "The token", body = NewTokenView), CallRefused),
+    request_body = NewTokenBody,
+    responses((status = 201, description = "The token", body = NewTokenView), CallErrorResponses),
 )]
 pub(crate) async fn create(
     State(state): State<OwnState>,
-    Caller(principal): Caller,
-    body: Unread,
-) -> Result<(StatusCode, Json<NewTokenView>), Problem> {
+    AuthenticatedCaller(principal): AuthenticatedCaller,
+    body: UnreadBody,
+) -> Result<(StatusCode, Json<NewTokenView>), ApiError> {
     needs_admin(&principal)?;
-    let body: TokenBody = body.read(&state).await?;
+    let body: NewTokenBody = body.read(&state).await?;
     if body.name.is_empty() || body.name.chars().count() > NAME_MAX {
         return Err(invalid(format!(
             "field \"name\" must have 1 to {NAME_MAX} characters"
@@ -93,15 +96,15 @@ pub(crate) async fn create(
     params(("id" = String, Path, description = "The token's id")),
     responses(
         (status = 204, description = "It is revoked"),
-        Refused,
-        (status = 404, description = "No such token: not_found", body = ErrorView),
+        ErrorResponses,
+        (status = 404, description = "No such token: not_found", body = ApiErrorBody),
     ),
 )]
 pub(crate) async fn revoke(
     State(state): State<OwnState>,
-    Caller(principal): Caller,
-    Id(id): Id,
-) -> Result<StatusCode, Problem> {
+    AuthenticatedCaller(principal): AuthenticatedCaller,
+    PathId(id): PathId,
+) -> Result<StatusCode, ApiError> {
     needs_admin(&principal)?;
     let unknown = || Failure::new(Reason::NotFound, "no such token; see GET /v1/tokens");
     let id = TokenId::parse(&id).ok_or_else(unknown)?;

@@ -92,7 +92,7 @@ pub struct SettingsView {
 /// Agent.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Agent)]
-pub struct AgentView {
+pub struct AgentDetails {
     /// Id of the agent.
     #[schema(value_type = String)]
     id: AgentId,
@@ -144,10 +144,10 @@ pub struct AgentView {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct AgentList {
     /// Agents.
-    pub agents: Vec<AgentView>,
+    pub agents: Vec<AgentDetails>,
 }
 
-impl From<entry::AgentView> for AgentView {
+impl From<entry::AgentView> for AgentDetails {
     fn from(view: entry::AgentView) -> Self {
         let name = if view.profile.name.is_empty() {
             view.id.to_string()
@@ -178,12 +178,12 @@ impl From<entry::AgentView> for AgentView {
     }
 }
 
-/// Converts an [`entry::AgentView`], including the fields for its owner and admins if `principal` may see them.
-pub fn agent_for(principal: &Principal, view: entry::AgentView) -> AgentView {
+/// Converts an [`entry::AgentDetails`], including the fields for its owner and admins if `principal` may see them.
+pub fn agent_for(principal: &Principal, view: entry::AgentView) -> AgentDetails {
     let is_theirs = principal.is_admin() || principal.sees_all_of(&view.id, &view.owner);
     let private = is_theirs.then(|| (view.share.clone(), view.settings.clone()));
     let (share, settings) = private.unzip();
-    AgentView {
+    AgentDetails {
         share,
         settings,
         ..view.into()

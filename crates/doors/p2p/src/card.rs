@@ -6,7 +6,7 @@
 use jackfield_core::entry::AgentView;
 use jackfield_peer::{
     card::{VERSION, fitting},
-    wire::{Card, FIT_CARD, Method, Param, Params, Skill, path},
+    wire::{MAX_WRITTEN_CARD, Method, PathParam, PathParams, PeerCard, PeerSkill, path},
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -22,7 +22,7 @@ const HINT: &str = "hand off GET /agents for all of them";
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Behind<'a> {
     pub(crate) id: &'a str,
-    pub(crate) card: &'a Card,
+    pub(crate) card: &'a PeerCard,
     /// Whether it is there now.
     pub(crate) is_here: bool,
 }
@@ -38,7 +38,7 @@ pub(crate) fn hub_card<'a>(
     let here = behind.filter(|it| it.is_here);
     skills.extend(here.flat_map(|Behind { id, card, .. }| {
         let skills = card.skills.iter();
-        skills.map(move |skill| Skill {
+        skills.map(move |skill| PeerSkill {
             id: format!("{id}/{}", skill.id),
             path: below(id, &skill.path),
             ..skill.clone()
@@ -47,27 +47,27 @@ pub(crate) fn hub_card<'a>(
     if takes_goals {
         skills.insert(0, goal_skill());
     }
-    let card = Card {
+    let card = PeerCard {
         name: name.to_owned(),
         version: VERSION.to_owned(),
         description: "A switchboard for AI agents. Each skill is an agent; GET /agents/ID/card shows what it can do."
             .to_owned(),
         skills,
-        ..Card::default()
+        ..PeerCard::default()
     };
-    card.fit(FIT_CARD, HINT)
+    card.fit(MAX_WRITTEN_CARD, HINT)
 }
 
 /// What a peer sees that may call nobody here.
 pub(crate) fn closed_card(name: &str) -> String {
-    let card = Card {
+    let card = PeerCard {
         name: name.to_owned(),
         version: VERSION.to_owned(),
         description: "A switchboard for AI agents. It takes handoffs from allowed peers only."
             .to_owned(),
-        ..Card::default()
+        ..PeerCard::default()
     };
-    card.fit(FIT_CARD, HINT)
+    card.fit(MAX_WRITTEN_CARD, HINT)
 }
 
 /// The card of an agent of the hub.
@@ -76,7 +76,7 @@ pub(crate) fn agent_card(view: &AgentView) -> String {
     let mut skills: Vec<_> = agent_as_skill(view).into_iter().collect();
     skills.extend(profile.skills.iter().filter_map(|skill| {
         let name = said(skill.name.as_deref()).unwrap_or(&skill.id);
-        Some(Skill {
+        Some(PeerSkill {
             id: skill.id.clone(),
             name: name.to_owned(),
             description: said(skill.description.as_deref())
@@ -86,20 +86,20 @@ pub(crate) fn agent_card(view: &AgentView) -> String {
             ..plain_skill()
         })
     }));
-    let card = Card {
+    let card = PeerCard {
         name: name_of(view).to_owned(),
         version: said(profile.version.as_deref())
             .unwrap_or(VERSION)
             .to_owned(),
         description: description_of(view).to_owned(),
         skills,
-        ..Card::default()
+        ..PeerCard::default()
     };
     fitting(&card)
 }
 
 /// The card of an agent behind HTTP, with paths as they are here.
-pub(crate) fn behind_card(id: &str, card: &Card) -> String {
+pub(crate) fn behind_card(id: &str, card: &PeerCard) -> String {
     let mut card = card.clone();
     for skill in &mut card.skills {
         skill.path = below(id, &skill.path);
@@ -193,14 +193,14 @@ pub(crate) fn meant<'a>(view: &'a AgentView, rest: &str) -> Meant<'a> {
 }
 
 /// The agent as one skill of the hub; none if no path can lead to it.
-fn agent_as_skill(view: &AgentView) -> Option<Skill> {
+fn agent_as_skill(view: &AgentView) -> Option<PeerSkill> {
     let skills = view.profile.skills.iter().map(|skill| skill.id.as_str());
     let skills: Vec<_> = skills.collect();
     let mut description = description_of(view).to_owned();
     if !skills.is_empty() {
         description = format!("{description} Skills: {}.", skills.join(", "));
     }
-    Some(Skill {
+    Some(PeerSkill {
         id: view.id.to_string(),
         name: name_of(view).to_owned(),
         description,
@@ -210,10 +210,10 @@ fn agent_as_skill(view: &AgentView) -> Option<Skill> {
 }
 
 /// What is handed to the hub itself, by the path that the original's agents have.
-fn goal_skill() -> Skill {
+fn goal_skill() -> PeerSkill {
     let params =
         schema(r#"{"type":"object","properties":{"goal":{"type":"string"}},"required":["goal"]}"#);
-    Skill {
+    PeerSkill {
         id: "goal".to_owned(),
         name: "Goal".to_owned(),
         description: "Anything, in plain words.".to_owned(),
@@ -224,12 +224,12 @@ fn goal_skill() -> Skill {
 }
 
 /// A skill that takes and gives what agents do: words, or an object.
-fn plain_skill() -> Skill {
-    Skill {
+fn plain_skill() -> PeerSkill {
+    PeerSkill {
         method: Method::Post.name().to_owned(),
         input_schema: Some(words_or_object()),
         output_schema: Some(words_or_object()),
-        ..Skill::default()
+        ..PeerSkill::default()
     }
 }
 
@@ -244,10 +244,10 @@ fn schema(json: &str) -> Box<RawValue> {
 
 /// The path of a skill, encoded; none where the id is such that no path can lead to it.
 fn skill_path(agent: &str, skill: &str) -> Option<String> {
-    let params = Params::from([("skill".to_owned(), Param::from(skill))]);
+    let params = PathParams::from([("skill".to_owned(), PathParam::from(skill))]);
     let path = path::expand(&below(agent, "{skill}"), &params).ok()?;
     // `card` is taken: the agent is asked for such a skill by its words.
-    let is_skill = matches!(path::route(&path), Ok(path::Route::Agent { .. }));
+    let is_skill = matches!(path::route(&path), Ok(path::PeerRoute::Agent { .. }));
     is_skill.then_some(path)
 }
 

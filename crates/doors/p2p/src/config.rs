@@ -4,8 +4,8 @@ use std::{collections::HashSet, net::IpAddr};
 
 use jackfield_core::units::Span;
 use jackfield_kit::{
-    auth::Trust,
-    door::{ConfigError, Context, Open, OpenError, Opened, check_url},
+    auth::TokenlessAccess,
+    door::{ConfigError, DoorConfig, DoorContext, DoorOpenError, OpenedDoor, check_url},
     outbound::OutboundError,
 };
 use jackfield_model::AgentId;
@@ -117,7 +117,7 @@ impl Config {
     }
 
     /// Where the node listens: as configured, else beside the hub.
-    fn addresses(&self, context: &Context) -> Vec<String> {
+    fn addresses(&self, context: &DoorContext) -> Vec<String> {
         if !self.listen.is_empty() {
             return self.listen.clone();
         }
@@ -130,16 +130,16 @@ impl Config {
         beside(hub.bound.ip(), port).into()
     }
 
-    fn setting(self, context: &Context) -> Result<Setting, OpenError> {
-        let parse = |addresses: &[String]| -> Result<Vec<_>, OpenError> {
+    fn setting(self, context: &DoorContext) -> Result<Setting, DoorOpenError> {
+        let parse = |addresses: &[String]| -> Result<Vec<_>, DoorOpenError> {
             let parsed = addresses.iter().map(|text| address::parse(text));
             let parsed = parsed.collect::<Result<_, _>>();
-            parsed.map_err(|error| OpenError::new("an address of [p2p] cannot be used", error))
+            parsed.map_err(|error| DoorOpenError::new("an address of [p2p] cannot be used", error))
         };
         let trust = context.gatekeeper.trust();
         let key = context.secrets.folder();
         let key = Identity::load_or_create(key).map_err(|error| {
-            OpenError::new("cannot read or make the hub's key among peers", error)
+            DoorOpenError::new("cannot read or make the hub's key among peers", error)
         })?;
         let endpoint = |it: &EndpointConfig| {
             Ok((
@@ -164,7 +164,7 @@ impl Config {
             },
             terms: Terms {
                 // Where the programs of this machine need no token, they need no entry here, unless the operator made a list.
-                allowed: if trust != Trust::Nobody && self.allowed.is_empty() {
+                allowed: if trust != TokenlessAccess::Nobody && self.allowed.is_empty() {
                     Allowed::ThisMachine
                 } else {
                     Allowed::Only(self.allowed)
@@ -175,31 +175,31 @@ impl Config {
                 ..Terms::default()
             },
             rules: RegistryRules {
-                allow_private: trust != Trust::Nobody || context.allow_private_outbound,
+                allow_private: trust != TokenlessAccess::Nobody || context.allow_private_outbound,
             },
             endpoints: endpoints.map_err(|error| {
-                OpenError::new("a url of [[p2p.endpoint]] cannot be used", error)
+                DoorOpenError::new("a url of [[p2p.endpoint]] cannot be used", error)
             })?,
             peers: parse(&self.peers)?,
         })
     }
 }
 
-impl Open for Config {
+impl DoorConfig for Config {
     /// The hub as a peer, if it is one.
     type Handle = Option<P2p>;
 
-    async fn open(self, context: &Context) -> Result<Opened<Option<P2p>>, OpenError> {
+    async fn open(self, context: &DoorContext) -> Result<OpenedDoor<Option<P2p>>, DoorOpenError> {
         if !self.enabled {
-            return Ok(Opened::new(None));
+            return Ok(OpenedDoor::new(None));
         }
         let setting = self.setting(context)?;
         let door = P2p::open(setting).await.map_err(|error| {
             let text = "cannot listen for peers; is another hub running? ([p2p] listen chooses another address, enabled = false none)";
-            OpenError::new(text, error)
+            DoorOpenError::new(text, error)
         })?;
         let routes = door.router();
-        Ok(Opened::new(Some(door)).with_routes(routes))
+        Ok(OpenedDoor::new(Some(door)).with_routes(routes))
     }
 }
 

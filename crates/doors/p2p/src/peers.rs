@@ -25,7 +25,7 @@ use jackfield_peer::{
     multiaddr::Protocol,
     node::{Node, PeerEvent},
     origin::Origin,
-    wire::{Card, registry::Registration},
+    wire::{PeerCard, registry::Registration},
 };
 use jackfield_registry::{Registry, placed};
 use jiff::Timestamp;
@@ -325,7 +325,7 @@ impl Peers {
     }
 
     /// A peer that is connected and showed its card can be found.
-    fn note(&self, peer: PeerId, card: &Card) {
+    fn note(&self, peer: PeerId, card: &PeerCard) {
         let mut addresses = Vec::new();
         if let Some(seen) = self.0.node.peer(peer) {
             let from = ip_of(&seen.address);

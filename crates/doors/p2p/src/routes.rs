@@ -13,7 +13,8 @@ use http::StatusCode;
 use jackfield_core::{hub::Hub, units::Size};
 use jackfield_kit::{
     api::{
-        Api, Caller, Id, Problem, Refused, Responses, count_refused, errors, invalid, wrong_method,
+        ApiError, ApiState, AuthenticatedCaller, ErrorResponses, PathId, ResponseMap,
+        count_refused, errors, invalid, wrong_method,
     },
     auth::Gatekeeper,
     body, json,
@@ -51,7 +52,7 @@ impl PeerRoutes {
     }
 }
 
-impl Api for PeerRoutes {
+impl ApiState for PeerRoutes {
     fn hub(&self) -> &Hub {
         self.reception.hub()
     }
@@ -95,13 +96,14 @@ struct NewPeer {
 struct Admin;
 
 impl FromRequestParts<PeerRoutes> for Admin {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
     async fn from_request_parts(
         parts: &mut http::request::Parts,
         door: &PeerRoutes,
-    ) -> Result<Self, Problem> {
-        let Caller(principal) = Caller::from_request_parts(parts, door).await?;
+    ) -> Result<Self, ApiError> {
+        let AuthenticatedCaller(principal) =
+            AuthenticatedCaller::from_request_parts(parts, door).await?;
         if principal.is_admin() {
             return Ok(Self);
         }
@@ -114,14 +116,14 @@ impl FromRequestParts<PeerRoutes> for Admin {
 struct Named(PeerId);
 
 impl FromRequestParts<PeerRoutes> for Named {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
     async fn from_request_parts(
         parts: &mut http::request::Parts,
         door: &PeerRoutes,
-    ) -> Result<Self, Problem> {
+    ) -> Result<Self, ApiError> {
         Admin::from_request_parts(parts, door).await?;
-        let Id(id) = Id::from_request_parts(parts, door).await?;
+        let PathId(id) = PathId::from_request_parts(parts, door).await?;
         let peer = id.parse();
         let peer = peer.map_err(|_| invalid("the path must name a peer id, such as 12D3KooW…"))?;
         Ok(Self(peer))
@@ -131,7 +133,7 @@ impl FromRequestParts<PeerRoutes> for Named {
 struct NotThere;
 
 impl IntoResponses for NotThere {
-    fn responses() -> Responses {
+    fn responses() -> ResponseMap {
         errors("Error", &[("404", "No such peer: not_found")])
     }
 }
@@ -139,7 +141,7 @@ impl IntoResponses for NotThere {
 struct InTheFile;
 
 impl IntoResponses for InTheFile {
-    fn responses() -> Responses {
+    fn responses() -> ResponseMap {
         let list = [("409", "It stands in the configuration file: conflict")];
         errors("Error", &list)
     }
@@ -148,7 +150,7 @@ impl IntoResponses for InTheFile {
 struct TooMany;
 
 impl IntoResponses for TooMany {
-    fn responses() -> Responses {
+    fn responses() -> ResponseMap {
         errors("Error", &[("429", "There are as many as may be: busy")])
     }
 }
@@ -156,7 +158,7 @@ impl IntoResponses for TooMany {
 struct NotAdded;
 
 impl IntoResponses for NotAdded {
-    fn responses() -> Responses {
+    fn responses() -> ResponseMap {
         let list = [
             ("409", "The peer is blocked: conflict"),
             ("413", "The body is too large: too_large"),
@@ -171,7 +173,7 @@ impl IntoResponses for NotAdded {
     get,
     path = "/v1/peers",
     tag = "peers",
-    responses((status = 200, description = "The peers", body = PeersView), Refused),
+    responses((status = 200, description = "The peers", body = PeersView), ErrorResponses),
 )]
 async fn list(State(door): State<PeerRoutes>, _: Admin) -> Json<PeersView> {
     Json(PeersView::of(&door))
@@ -187,7 +189,7 @@ async fn list(State(door): State<PeerRoutes>, _: Admin) -> Json<PeersView> {
     responses(
         (status = 200, description = "It was kept before, and is dialled by this address now", body = PeerView),
         (status = 201, description = "It is kept; with `keep` it may be offline", body = PeerView),
-        Refused,
+        ErrorResponses,
         NotAdded,
         TooMany,
     ),
@@ -196,7 +198,7 @@ async fn add(
     State(door): State<PeerRoutes>,
     _: Admin,
     request: Request,
-) -> Result<(StatusCode, Json<PeerView>), Problem> {
+) -> Result<(StatusCode, Json<PeerView>), ApiError> {
     let limits = door.hub().limits();
     let text = body::read(request.into_body(), MAX_BODY, limits.write_stuck).await?;
     let new: NewPeer = json::parse(&text, limits.json_depth)?;
@@ -219,12 +221,12 @@ async fn add(
     path = "/v1/peers/{peer}",
     tag = "peers",
     params(("peer" = String, Path, description = "The peer's id")),
-    responses((status = 200, description = "The peer", body = PeerView), Refused, NotThere),
+    responses((status = 200, description = "The peer", body = PeerView), ErrorResponses, NotThere),
 )]
 async fn show(
     State(door): State<PeerRoutes>,
     Named(peer): Named,
-) -> Result<Json<PeerView>, Problem> {
+) -> Result<Json<PeerView>, ApiError> {
     let Some(view) = PeerView::of(&door, peer) else {
         let text = format!("peer {peer} is neither connected nor kept nor blocked");
         return Err(Failure::new(Reason::NotFound, text).into());
@@ -238,9 +240,12 @@ async fn show(
     path = "/v1/peers/{peer}",
     tag = "peers",
     params(("peer" = String, Path, description = "The peer's id")),
-    responses((status = 204, description = "It is forgotten"), Refused, NotThere, InTheFile),
+    responses((status = 204, description = "It is forgotten"), ErrorResponses, NotThere, InTheFile),
 )]
-async fn remove(State(door): State<PeerRoutes>, Named(peer): Named) -> Result<StatusCode, Problem> {
+async fn remove(
+    State(door): State<PeerRoutes>,
+    Named(peer): Named,
+) -> Result<StatusCode, ApiError> {
     // Of a peer that is gone, what the registry has is forgotten too.
     let was_listed = door.node.peer(peer).is_none() && door.registry.forget(&peer);
     match door.known.forget(peer).await {
@@ -258,12 +263,12 @@ async fn remove(State(door): State<PeerRoutes>, Named(peer): Named) -> Result<St
     path = "/v1/peers/{peer}/block",
     tag = "peers",
     params(("peer" = String, Path, description = "The peer's id")),
-    responses((status = 200, description = "The peer", body = PeerView), Refused, TooMany),
+    responses((status = 200, description = "The peer", body = PeerView), ErrorResponses, TooMany),
 )]
 async fn block(
     State(door): State<PeerRoutes>,
     Named(peer): Named,
-) -> Result<Json<PeerView>, Problem> {
+) -> Result<Json<PeerView>, ApiError> {
     door.block(peer, true).await?;
     door.peers.part(peer, "it is blocked");
     Ok(Json(PeerView::known(&door, peer)))
@@ -275,12 +280,12 @@ async fn block(
     path = "/v1/peers/{peer}/unblock",
     tag = "peers",
     params(("peer" = String, Path, description = "The peer's id")),
-    responses((status = 200, description = "The peer", body = PeerView), Refused),
+    responses((status = 200, description = "The peer", body = PeerView), ErrorResponses),
 )]
 async fn unblock(
     State(door): State<PeerRoutes>,
     Named(peer): Named,
-) -> Result<Json<PeerView>, Problem> {
+) -> Result<Json<PeerView>, ApiError> {
     door.block(peer, false).await?;
     Ok(Json(PeerView::known(&door, peer)))
 }

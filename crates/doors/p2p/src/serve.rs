@@ -23,7 +23,7 @@ use jackfield_peer::{
     failure::Trouble,
     origin::Origin,
     serve::{self, Answer, DEADLINE, Host, Way},
-    wire::{self, HandOff, Method, path, path::Route},
+    wire::{self, HandOff, Method, path, path::PeerRoute},
 };
 use jackfield_sidecar::{Endpoint, Sight};
 
@@ -75,10 +75,10 @@ struct Inner {
 impl Host for Reception {
     type Work = Job;
 
-    fn limits(&self) -> wire::Limits {
-        wire::Limits {
+    fn limits(&self) -> wire::BodyLimits {
+        wire::BodyLimits {
             max_depth: self.0.hub.limits().json_depth,
-            ..wire::Limits::default()
+            ..wire::BodyLimits::default()
         }
     }
 
@@ -179,23 +179,23 @@ impl Reception {
     fn begin(&self, principal: Principal, hand_off: HandOff) -> Result<Job, Trouble> {
         let path = path::expand(&hand_off.path, &hand_off.params)?;
         match path::route(&path)? {
-            Route::Card => {
+            PeerRoute::Card => {
                 check_method(hand_off.method, Method::Get)?;
                 Ok(Job::Known(self.hub_card(&principal)))
             }
-            Route::Agents => {
+            PeerRoute::Agents => {
                 check_method(hand_off.method, Method::Get)?;
                 let seen = self.seen();
                 let list = card::agent_list(&self.agents(&principal), behind(&seen));
                 Ok(Job::Known(list))
             }
-            Route::AgentCard(id) => {
+            PeerRoute::AgentCard(id) => {
                 // Whether the agent is there comes first, as everywhere.
                 let card = self.agent_card(&principal, &id)?;
                 check_method(hand_off.method, Method::Get)?;
                 Ok(Job::Known(card))
             }
-            Route::Agent { id, rest } => match self.0.endpoints.get(id.as_str()) {
+            PeerRoute::Agent { id, rest } => match self.0.endpoints.get(id.as_str()) {
                 Some(endpoint) => {
                     self.check_hops(&hand_off)?;
                     let max = self.0.hub.limits().message.0;
@@ -204,7 +204,7 @@ impl Reception {
                 }
                 None => self.ask(principal, &id, &rest, &hand_off),
             },
-            Route::Goal(goal) => {
+            PeerRoute::Goal(goal) => {
                 let agent = self.0.terms.default_agent.clone();
                 let agent = agent.ok_or_else(|| {
                     Trouble::coded(
@@ -263,7 +263,7 @@ impl Reception {
         if let Some(trace) = &hand_off.trace
             && let Ok(value) = HeaderValue::from_str(trace)
         {
-            trace::follow(&mut request, &HeaderMap::from_iter([(TRACEPARENT, value)]))?;
+            trace::set_origin(&mut request, &HeaderMap::from_iter([(TRACEPARENT, value)]))?;
         }
         let asking = self.0.hub.calls().open(request)?;
         let call = asking.call();

@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     fn hand_off(text: &str) -> HandOff {
-        HandOff::read(text.as_bytes(), &wire::Limits::default()).unwrap()
+        HandOff::read(text.as_bytes(), &wire::BodyLimits::default()).unwrap()
     }
 
     fn data(json: &str) -> Part {
@@ -200,7 +200,7 @@ mod tests {
     fn a_goal_is_said_before_the_input_and_nothing_at_all_is_no_message() {
         let request = r#"{"method": "POST", "path": "/x", "input_data": "more"}"#;
         let message = message_from(&hand_off(request), None, Some("plan a trip".into())).unwrap();
-        assert_eq!(message.words(), "plan a trip\nmore");
+        assert_eq!(message.joined_text(), "plan a trip\nmore");
         let request = r#"{"method": "POST", "path": "/x", "input_data": null, "params": null}"#;
         assert!(message_from(&hand_off(request), Some("s"), None).is_none());
     }

@@ -1,6 +1,6 @@
 //! Configuration of the team door, and how the hub opens the door.
 
-use jackfield_kit::door::{ConfigError, Context, Open, OpenError, Opened};
+use jackfield_kit::door::{ConfigError, DoorConfig, DoorContext, DoorOpenError, OpenedDoor};
 use jackfield_model::AgentId;
 
 use crate::{TeamDoor, Teams, router, team::TeamSpec};
@@ -15,10 +15,10 @@ pub struct Config {
     pub declared: Vec<(AgentId, TeamSpec)>,
 }
 
-impl Open for Config {
+impl DoorConfig for Config {
     type Handle = ();
 
-    async fn open(self, context: &Context) -> Result<Opened, OpenError> {
+    async fn open(self, context: &DoorContext) -> Result<OpenedDoor, DoorOpenError> {
         let declared = self.teams.declare(self.declared).await;
         declared.map_err(|failure| ConfigError(format!("[[team]]: {}", failure.text)))?;
         let door = TeamDoor {
@@ -26,6 +26,6 @@ impl Open for Config {
             gatekeeper: context.gatekeeper.clone(),
             tasks: context.tasks.clone(),
         };
-        Ok(Opened::new(()).with_routes(router(door)))
+        Ok(OpenedDoor::new(()).with_routes(router(door)))
     }
 }

@@ -10,10 +10,11 @@ use futures_util::{StreamExt as _, stream};
 use http::{HeaderMap, header::UPGRADE};
 use jackfield_kit::{
     api::{
-        Actor, ActsAs, CallRefused, ErrorView, Id, Params, Problem, header, invalid,
-        leash::{Leash, respond},
+        Actor, ActsAsHeader, ApiError, ApiErrorBody, ApiQuery, CallErrorResponses, PathId, header,
+        invalid,
+        lifetime::{RequestLifetime, respond},
     },
-    server::Peer,
+    server::RequestPeer,
     sse::SseFrame,
     upgrade::Upgrade,
 };
@@ -23,9 +24,9 @@ use serde_json::value::RawValue;
 
 use crate::{
     DOOR, TeamDoor, publisher,
-    team::stage::{Missed, Pending, Seen, Since, Told, Viewing},
+    team::feed::{FeedEvent, FeedItem, FeedReader, MissedEvents, PendingQuestion, ReplayStart},
     translate,
-    view::{TaskList, TaskView, Team},
+    view::{BoardTaskList, BoardTaskView, Team},
     viewer,
 };
 
@@ -45,21 +46,21 @@ use crate::{
         ("team_run_id" = Option<String>, Query, description = "The run that after_sequence counts in; of any other, all retained events are told"),
         ("replay" = Option<bool>, Query, description = "Whether the retained events are told again; they are if not said"),
         ("Last-Event-ID" = Option<String>, Header, description = "Go on after this event"),
-        ActsAs,
+        ActsAsHeader,
     ),
     responses(
         (status = 200, description = "The events", content_type = "text/event-stream", body = String),
-        CallRefused,
+        CallErrorResponses,
     ),
 )]
 pub(crate) async fn events(
     State(door): State<TeamDoor>,
     Actor(principal): Actor,
-    Id(id): Id,
-    mut params: Params,
-    peer: Option<Extension<Peer>>,
+    PathId(id): PathId,
+    mut params: ApiQuery,
+    peer: Option<Extension<RequestPeer>>,
     request: Request,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let (mut parts, _) = request.into_parts();
     if wants_socket(&parts.headers) {
         params.finish()?;
@@ -81,20 +82,20 @@ pub(crate) async fn events(
     let pending = viewing.pending();
     let first = frame(
         "snapshot",
-        &Snapshot {
+        &TeamSnapshot {
             team: Team::from(&team),
-            tasks: TaskList::from(tasks).tasks,
-            approvals: pending.iter().map(Approval::from).collect(),
+            tasks: BoardTaskList::from(tasks).tasks,
+            approvals: pending.iter().map(TeamApproval::from).collect(),
         },
     );
-    let reader = Reader {
+    let reader = TeamEventReader {
         team: id,
         viewing: Some(viewing),
     };
     let seen = stream::unfold(reader, |mut reader| async move {
         reader.next().await.map(|frame| (frame, reader))
     });
-    let leash = Leash::until_stop(&principal, door.tasks.stop_token());
+    let leash = RequestLifetime::until_stop(&principal, door.tasks.stop_token());
     let frames = stream::iter([first]).chain(seen);
     Ok(respond(door.teams.hub(), DOOR, leash, failed, frames))
 }
@@ -105,26 +106,26 @@ fn wants_socket(headers: &HeaderMap) -> bool {
     values.any(|value| value.to_ascii_lowercase().contains("websocket"))
 }
 
-/// Parses an event id into a [`Since`].
-fn after(id: &str) -> Result<Since, Failure> {
+/// Parses an event id into a [`ReplayStart`].
+fn after(id: &str) -> Result<ReplayStart, Failure> {
     let read = id.rsplit_once(':').and_then(|(run, sequence)| {
         let sequence = sequence.parse().ok()?;
-        Some(Since::After(Some(run.to_owned()), sequence))
+        Some(ReplayStart::After(Some(run.to_owned()), sequence))
     });
     read.ok_or_else(|| invalid("header Last-Event-ID must be the id of an event: RUN:SEQUENCE"))
 }
 
-struct Reader {
+struct TeamEventReader {
     team: String,
     /// Reader of the feed. `None` after the final frame.
-    viewing: Option<Viewing>,
+    viewing: Option<FeedReader>,
 }
 
-impl Reader {
+impl TeamEventReader {
     async fn next(&mut self) -> Option<SseFrame> {
         match self.viewing.as_mut()?.next().await {
-            Some(Seen::Event(told)) => Some(envelope(&told, &self.team)),
-            Some(Seen::Missed(missed)) => Some(gap(&missed)),
+            Some(FeedItem::Event(told)) => Some(envelope(&told, &self.team)),
+            Some(FeedItem::Missed(missed)) => Some(gap(&missed)),
             None => {
                 self.viewing = None;
                 let text = format!("team {} was removed", self.team);
@@ -136,15 +137,15 @@ impl Reader {
 
 /// State of a team at the start of the stream.
 #[derive(Serialize)]
-struct Snapshot<'a> {
+struct TeamSnapshot<'a> {
     team: Team,
-    tasks: Vec<TaskView>,
-    approvals: Vec<Approval<'a>>,
+    tasks: Vec<BoardTaskView>,
+    approvals: Vec<TeamApproval<'a>>,
 }
 
 /// Pending question.
 #[derive(Serialize)]
-struct Approval<'a> {
+struct TeamApproval<'a> {
     route_key: &'a str,
     invocation_id: &'a str,
     tool_name: &'a str,
@@ -153,8 +154,8 @@ struct Approval<'a> {
     message: &'a str,
 }
 
-impl<'a> From<&'a Pending> for Approval<'a> {
-    fn from(pending: &'a Pending) -> Self {
+impl<'a> From<&'a PendingQuestion> for TeamApproval<'a> {
+    fn from(pending: &'a PendingQuestion) -> Self {
         Self {
             route_key: &pending.route,
             invocation_id: &pending.asked.of.id,
@@ -166,20 +167,20 @@ impl<'a> From<&'a Pending> for Approval<'a> {
 }
 
 #[derive(Serialize)]
-struct Gap<'a> {
+struct EventGap<'a> {
     team_run_id: &'a str,
     from_sequence: u64,
     to_sequence: u64,
 }
 
-fn envelope(told: &Told, team: &str) -> SseFrame {
+fn envelope(told: &FeedEvent, team: &str) -> SseFrame {
     SseFrame::data(translate::envelope(told, team))
         .with_event("envelope")
         .with_id(format!("{}:{}", told.run.id, told.sequence))
 }
 
-fn gap(missed: &Missed) -> SseFrame {
-    let gap = Gap {
+fn gap(missed: &MissedEvents) -> SseFrame {
+    let gap = EventGap {
         team_run_id: &missed.run.id,
         from_sequence: missed.from,
         to_sequence: missed.to,
@@ -188,7 +189,7 @@ fn gap(missed: &Missed) -> SseFrame {
 }
 
 fn failed(failure: &Failure) -> SseFrame {
-    frame("failed", &ErrorView::from(failure))
+    frame("failed", &ApiErrorBody::from(failure))
 }
 
 fn frame(event: &'static str, data: &impl Serialize) -> SseFrame {

@@ -21,7 +21,7 @@ pub use self::{config::Config, matrix::MATRIX};
 use axum::{Router, middleware};
 use jackfield_core::hub::Hub;
 use jackfield_kit::{
-    api::{Api, count_refused, wrong_method},
+    api::{ApiState, count_refused, wrong_method},
     auth::Gatekeeper,
     tasks::Tasks,
 };
@@ -44,7 +44,7 @@ pub struct TeamDoor {
     pub tasks: Tasks,
 }
 
-impl Api for TeamDoor {
+impl ApiState for TeamDoor {
     fn hub(&self) -> &Hub {
         self.teams.hub()
     }

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use axum::{Json, extract::State};
 use http::StatusCode;
 use jackfield_core::principal::Principal;
-use jackfield_kit::api::{Actor, ActsAs, CallRefused, Id, Problem, Unread, invalid};
+use jackfield_kit::api::{
+    Actor, ActsAsHeader, ApiError, CallErrorResponses, PathId, UnreadBody, invalid,
+};
 use jackfield_model as event;
 use jackfield_model::{Failure, Reason};
 use jiff::Timestamp;
@@ -22,16 +24,16 @@ use uuid::Uuid;
 use self::envelope::Envelopes;
 use crate::{
     TeamDoor,
-    team::teams::Publication,
+    team::teams::CheckedEnvelope,
     teams::team_id,
     translate,
-    wire::{Fill, Limits, Published, complete, read_envelopes},
+    wire::{EnvelopeDefaults, EnvelopeLimits, PublishedEnvelope, complete, read_envelopes},
 };
 
 /// Result of publishing events.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TeamEventsAccepted)]
-pub(crate) struct Accepted {
+pub(crate) struct PublishReceipt {
     /// Number of accepted events.
     accepted: usize,
     /// Run that shows the events.
@@ -47,16 +49,16 @@ pub(crate) struct Accepted {
     post,
     path = "/v1/teams/{id}/events",
     tag = "teams",
-    params(("id" = String, Path, description = "The team"), ActsAs),
+    params(("id" = String, Path, description = "The team"), ActsAsHeader),
     request_body(content = Envelopes, description = "An envelope of the team protocol, or a list of them"),
-    responses((status = 202, description = "They are shown", body = Accepted), CallRefused),
+    responses((status = 202, description = "They are shown", body = PublishReceipt), CallErrorResponses),
 )]
 pub(crate) async fn publish(
     State(door): State<TeamDoor>,
     Actor(principal): Actor,
-    Id(id): Id,
-    body: Unread,
-) -> Result<(StatusCode, Json<Accepted>), Problem> {
+    PathId(id): PathId,
+    body: UnreadBody,
+) -> Result<(StatusCode, Json<PublishReceipt>), ApiError> {
     door.teams.publisher(&principal, team_id(&id)?.as_str())?;
     let text = body.read_text(&door).await?;
     let accepted = publish_text(&door, &principal, &id, &text)?;
@@ -69,14 +71,14 @@ pub(crate) fn publish_text(
     principal: &Principal,
     team: &str,
     text: &str,
-) -> Result<Accepted, Failure> {
+) -> Result<PublishReceipt, Failure> {
     let team = team_id(team)?;
     let team = team.as_str();
     // Check first: an unauthorized caller learns nothing about errors in the text.
     let publisher = door.teams.publisher(principal, team)?;
-    let limits = Limits {
+    let limits = EnvelopeLimits {
         max_depth: door.teams.hub().limits().json_depth,
-        ..Limits::default()
+        ..EnvelopeLimits::default()
     };
     let envelopes = read_envelopes(text, &limits).map_err(|fault| invalid(fault.to_string()))?;
     if envelopes.is_empty() {
@@ -99,23 +101,23 @@ pub(crate) fn publish_text(
     let whole = whole.collect::<Result<Vec<_>, _>>()?;
     let accepted = whole.len();
     let (run, last_sequence) = door.teams.publish(principal, team, whole)?;
-    Ok(Accepted {
+    Ok(PublishReceipt {
         accepted,
         team_run_id: run.id.clone(),
         last_sequence,
     })
 }
 
-/// Fills in the fields that the runtime left out of a [`Published`] envelope.
+/// Fills in the fields that the runtime left out of a [`PublishedEnvelope`] envelope.
 fn whole(
-    envelope: &Published<'_>,
-    checked: Publication,
+    envelope: &PublishedEnvelope<'_>,
+    checked: CheckedEnvelope,
     team: &str,
     at: &str,
-) -> Result<(Publication, event::Json), Failure> {
+) -> Result<(CheckedEnvelope, event::Json), Failure> {
     let text = complete(
         envelope,
-        &Fill {
+        &EnvelopeDefaults {
             team_id: team,
             event_id: Uuid::new_v4().as_u128(),
             at,

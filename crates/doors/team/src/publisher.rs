@@ -4,11 +4,11 @@
 use axum::{Extension, response::Response};
 use jackfield_core::principal::Principal;
 use jackfield_kit::{
-    api::{ErrorView, Problem},
-    line::{Leave, Line, Step},
-    server::Peer,
+    api::{ApiError, ApiErrorBody},
+    server::RequestPeer,
     upgrade::Upgrade,
     ws::WsError,
+    ws_connection::{WsConnection, WsConnectionEnd, WsConnectionEvent},
 };
 use jackfield_model::{Failure, Reason};
 use serde::Serialize;
@@ -20,63 +20,68 @@ pub(crate) fn open(
     door: TeamDoor,
     principal: Principal,
     team: String,
-    peer: Option<Extension<Peer>>,
+    peer: Option<Extension<RequestPeer>>,
     upgrade: Upgrade,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     door.teams.get(&principal, &team)?;
     let parts = line_parts(&door, &principal, peer)?;
     let tasks = door.tasks.clone();
-    Ok(Line::open(upgrade, &tasks, parts, move |mut line| {
-        line.known(principal.grant.revoked.clone());
-        let mut publisher = Publisher {
-            door,
-            principal,
-            team,
-            line,
-        };
-        async move { publisher.run().await }
-    }))
+    Ok(WsConnection::open(
+        upgrade,
+        &tasks,
+        parts,
+        move |mut line| {
+            line.set_authenticated(principal.grant.revoked.clone());
+            let mut publisher = PublishSession {
+                door,
+                principal,
+                team,
+                line,
+            };
+            async move { publisher.run().await }
+        },
+    ))
 }
 
-struct Publisher {
+struct PublishSession {
     door: TeamDoor,
     principal: Principal,
     team: String,
-    line: Line,
+    line: WsConnection,
 }
 
-impl Publisher {
+impl PublishSession {
     async fn run(&mut self) {
         let leave = loop {
             match self.line.next().await {
-                Step::Text(text) => {
+                WsConnectionEvent::Text(text) => {
                     let published = publish_text(&self.door, &self.principal, &self.team, &text);
                     match published {
                         Ok(accepted) => self.say(&accepted),
                         Err(failure) => self.refuse(&failure),
                     }
                 }
-                Step::Binary => self.refuse(&Failure::new(
+                WsConnectionEvent::Binary => self.refuse(&Failure::new(
                     Reason::Unsupported,
                     "binary frames are not read here; send JSON in text frames",
                 )),
-                Step::Rang(_) | Step::Look => {}
-                Step::Broken(error) => {
+                WsConnectionEvent::Rang(_) | WsConnectionEvent::Look => {}
+                WsConnectionEvent::Broken(error) => {
                     if matches!(error, WsError::TooLarge { .. }) {
                         let text = format!("{error}; the connection is closed");
                         self.refuse(&Failure::new(Reason::TooLarge, text));
                     }
-                    break Leave::from(&error);
+                    break WsConnectionEnd::from(&error);
                 }
-                Step::Over(leave) => break leave,
+                WsConnectionEvent::Over(leave) => break leave,
             }
         };
-        self.line.part(leave).await;
+        self.line.close(leave).await;
     }
 
     fn refuse(&mut self, failure: &Failure) {
         self.door.teams.hub().metrics().refused(DOOR);
-        self.say(&ErrorView::from(failure));
+        self.say(&ApiErrorBody::from(failure));
     }
 
     fn say(&mut self, answer: &impl Serialize) {

@@ -2,14 +2,16 @@
 
 use axum::{Json, extract::State};
 use http::StatusCode;
-use jackfield_kit::api::{Actor, ActsAs, Body, CallRefused, Id, Problem, Unread, invalid};
+use jackfield_kit::api::{
+    Actor, ActsAsHeader, ApiError, CallErrorResponses, JsonBody, PathId, UnreadBody, invalid,
+};
 use jackfield_model::{CallId, Failure, Reason, TaskId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::{
     TeamDoor,
-    team::teams::{Decision, Undecided},
+    team::teams::{DecisionError, ViewerDecision},
     teams::team_id,
     translate,
 };
@@ -18,7 +20,7 @@ use crate::{
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = TeamMessage)]
-pub(crate) struct MessageBody {
+pub(crate) struct TeamMessageBody {
     /// Text of the message.
     #[schema(min_length = 1)]
     content: String,
@@ -37,7 +39,7 @@ pub(crate) struct MessageBody {
 /// Result of a message to a team.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TeamMessageTaken)]
-pub(crate) struct Taken {
+pub(crate) struct MessageReceipt {
     /// Started task.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, nullable = false)]
@@ -66,7 +68,7 @@ pub(crate) struct StopBody {
 /// Result of a stop.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TeamStopped)]
-pub(crate) struct Stopped {
+pub(crate) struct StopReceipt {
     /// Number of stopped calls.
     stopped: usize,
 }
@@ -98,7 +100,7 @@ pub(crate) struct DecisionBody {
 /// Empty result of a decision.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TeamDecided)]
-pub(crate) struct Decided {}
+pub(crate) struct DecisionReceipt {}
 
 /// Sends a message to a team or to a member. Responds as soon as the message is stored. The results appear in
 /// the team's event stream, and the task can be read like any task.
@@ -106,19 +108,19 @@ pub(crate) struct Decided {}
     post,
     path = "/v1/teams/{id}/messages",
     tag = "teams",
-    params(("id" = String, Path, description = "The team"), ActsAs),
-    request_body = MessageBody,
-    responses((status = 202, description = "It is kept", body = Taken), CallRefused),
+    params(("id" = String, Path, description = "The team"), ActsAsHeader),
+    request_body = TeamMessageBody,
+    responses((status = 202, description = "It is kept", body = MessageReceipt), CallErrorResponses),
 )]
 pub(crate) async fn say(
     State(door): State<TeamDoor>,
     Actor(principal): Actor,
-    Id(id): Id,
-    body: Unread,
-) -> Result<(StatusCode, Json<Taken>), Problem> {
+    PathId(id): PathId,
+    body: UnreadBody,
+) -> Result<(StatusCode, Json<MessageReceipt>), ApiError> {
     let id = team_id(&id)?;
     door.teams.get(&principal, id.as_str())?;
-    let body: MessageBody = body.read(&door).await?;
+    let body: TeamMessageBody = body.read(&door).await?;
     let (files, images) = (body.context_file_paths, body.image_urls);
     if body.content.trim().is_empty() && files.is_empty() && images.is_empty() {
         return Err(invalid("field \"content\" is empty: what shall be said?").into());
@@ -127,9 +129,9 @@ pub(crate) async fn say(
     let target = body.target.as_deref();
     let said = door
         .teams
-        .say(&principal, id.as_str(), target, message, None);
+        .send_message(&principal, id.as_str(), target, message, None);
     let record = said.await?.map(|task| task.record());
-    let taken = Taken {
+    let taken = MessageReceipt {
         answered: record.is_none(),
         task: record.as_ref().map(|record| record.id),
         call: record.map(|record| record.call),
@@ -143,22 +145,22 @@ pub(crate) async fn say(
     post,
     path = "/v1/teams/{id}/stop",
     tag = "teams",
-    params(("id" = String, Path, description = "The team"), ActsAs),
+    params(("id" = String, Path, description = "The team"), ActsAsHeader),
     request_body = Option<StopBody>,
-    responses((status = 202, description = "They are told to stop", body = Stopped), CallRefused),
+    responses((status = 202, description = "They are told to stop", body = StopReceipt), CallErrorResponses),
 )]
 pub(crate) async fn stop(
     State(door): State<TeamDoor>,
     Actor(principal): Actor,
-    Id(id): Id,
-    body: Option<Body<StopBody>>,
-) -> Result<(StatusCode, Json<Stopped>), Problem> {
+    PathId(id): PathId,
+    body: Option<JsonBody<StopBody>>,
+) -> Result<(StatusCode, Json<StopReceipt>), ApiError> {
     let id = team_id(&id)?;
     let target = body.and_then(|body| body.0.target);
     let stopped = door
         .teams
         .stop(&principal, id.as_str(), target.as_deref())?;
-    Ok((StatusCode::ACCEPTED, Json(Stopped { stopped })))
+    Ok((StatusCode::ACCEPTED, Json(StopReceipt { stopped })))
 }
 
 /// Decides a question of a member, for example whether the member may use a tool. The owner of the asking
@@ -168,20 +170,20 @@ pub(crate) async fn stop(
     post,
     path = "/v1/teams/{id}/decisions",
     tag = "teams",
-    params(("id" = String, Path, description = "The team"), ActsAs),
+    params(("id" = String, Path, description = "The team"), ActsAsHeader),
     request_body = DecisionBody,
-    responses((status = 200, description = "It is decided", body = Decided), CallRefused),
+    responses((status = 200, description = "It is decided", body = DecisionReceipt), CallErrorResponses),
 )]
 pub(crate) async fn decide(
     State(door): State<TeamDoor>,
     Actor(principal): Actor,
-    Id(id): Id,
-    body: Unread,
-) -> Result<Json<Decided>, Problem> {
+    PathId(id): PathId,
+    body: UnreadBody,
+) -> Result<Json<DecisionReceipt>, ApiError> {
     let id = team_id(&id)?;
     door.teams.get(&principal, id.as_str())?;
     let body: DecisionBody = body.read(&door).await?;
-    let decision = Decision {
+    let decision = ViewerDecision {
         run: body.team_run_id,
         target: body.target,
         invocation: body.invocation_id,
@@ -189,49 +191,49 @@ pub(crate) async fn decide(
         reason: body.reason,
     };
     match door.teams.decide(&principal, id.as_str(), &decision) {
-        Ok(()) => Ok(Json(Decided {})),
+        Ok(()) => Ok(Json(DecisionReceipt {})),
         Err(undecided) => Err(failure(undecided, &decision).into()),
     }
 }
 
-fn failure(undecided: Undecided, decision: &Decision) -> Failure {
+fn failure(undecided: DecisionError, decision: &ViewerDecision) -> Failure {
     match undecided {
-        Undecided::NotPending if decision.invocation.is_none() => Failure::new(
+        DecisionError::NotPending if decision.invocation.is_none() => Failure::new(
             Reason::NotFound,
             "nobody in this team waits for a decision of yours",
         ),
-        Undecided::NotPending => Failure::new(
+        DecisionError::NotPending => Failure::new(
             Reason::NotFound,
             "field \"invocation_id\": no call of this team waits for a decision of this id; if an outside runtime published \
              the request, that runtime decides",
         ),
-        Undecided::Stale => Failure::new(
+        DecisionError::Stale => Failure::new(
             Reason::Conflict,
             "field \"team_run_id\": that run is over; see GET /v1/teams/{id}",
         ),
-        Undecided::OtherMember if decision.target.is_none() => Failure::new(
+        DecisionError::OtherMember if decision.target.is_none() => Failure::new(
             Reason::Conflict,
             "field \"target\" is needed: several members wait for a decision of this id",
         ),
-        Undecided::Several(ids) => Failure::new(
+        DecisionError::Several(ids) => Failure::new(
             Reason::Conflict,
             format!(
                 "field \"invocation_id\" is needed: several decisions are waited for ({})",
                 ids.join(", ")
             ),
         ),
-        Undecided::OtherMember => Failure::new(
+        DecisionError::OtherMember => Failure::new(
             Reason::Conflict,
             "field \"target\": that member waits for no decision of this id, but another does",
         ),
-        Undecided::NotAllowed => Failure::new(
+        DecisionError::NotAllowed => Failure::new(
             Reason::Unauthorized,
             "the owner of the asking agent decides this, or of a team that is theirs too",
         ),
-        Undecided::NoMember(failure) => {
+        DecisionError::NoMember(failure) => {
             let text = format!("field \"target\": {}", failure.text);
             Failure::new(failure.reason, text)
         }
-        Undecided::Failed(failure) => failure,
+        DecisionError::Failed(failure) => failure,
     }
 }

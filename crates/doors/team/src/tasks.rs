@@ -3,8 +3,11 @@
 use axum::{Json, extract::State};
 use http::StatusCode;
 use jackfield_kit::{
-    api::{Actor, ActsAs, CallRefused, ErrorView, Id, Ids, Problem, Refused, Unread, invalid},
-    json::Object,
+    api::{
+        Actor, ActsAsHeader, ApiError, ApiErrorBody, CallErrorResponses, ErrorResponses, PathId,
+        PathIds, UnreadBody, invalid,
+    },
+    json::StrictObject,
 };
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -13,7 +16,7 @@ use crate::{
     TeamDoor,
     team::board::{BoardStatus, NewDeliverable, NewTask, TaskChange},
     teams::team_id,
-    view::{TaskList, TaskView},
+    view::{BoardTaskList, BoardTaskView},
 };
 
 /// Tasks to add to a board.
@@ -23,7 +26,7 @@ use crate::{
 pub(crate) struct NewTasks {
     /// Tasks. All are added, or none if any is refused.
     #[schema(value_type = Vec<TaskBody>, min_items = 1)]
-    tasks: Vec<Object<TaskBody>>,
+    tasks: Vec<StrictObject<TaskBody>>,
     /// Member that adds the tasks. Defaults to the calling member, or to the coordinator if the owner calls.
     #[schema(nullable = false)]
     agent_name: Option<String>,
@@ -69,7 +72,7 @@ pub(crate) struct ChangeBody {
     /// Files to add to the produced files.
     #[serde(default)]
     #[schema(value_type = Vec<DeliverableBody>)]
-    deliverables: Vec<Object<DeliverableBody>>,
+    deliverables: Vec<StrictObject<DeliverableBody>>,
     /// Complete list of tasks to complete before, by name or id.
     #[schema(nullable = false)]
     dependencies: Option<Vec<String>>,
@@ -113,18 +116,18 @@ impl From<DeliverableBody> for NewDeliverable {
     get,
     path = "/v1/teams/{id}/tasks",
     tag = "teams",
-    params(("id" = String, Path, description = "The team"), ActsAs),
+    params(("id" = String, Path, description = "The team"), ActsAsHeader),
     responses(
-        (status = 200, description = "The board", body = TaskList),
-        Refused,
-        (status = 404, description = "No such team, or none that you may see: not_found", body = ErrorView),
+        (status = 200, description = "The board", body = BoardTaskList),
+        ErrorResponses,
+        (status = 404, description = "No such team, or none that you may see: not_found", body = ApiErrorBody),
     ),
 )]
 pub(crate) async fn list(
     State(door): State<TeamDoor>,
     Actor(principal): Actor,
-    Id(id): Id,
-) -> Result<Json<TaskList>, Problem> {
+    PathId(id): PathId,
+) -> Result<Json<BoardTaskList>, ApiError> {
     let id = team_id(&id)?;
     let tasks = door.teams.board(&principal, id.as_str())?;
     Ok(Json(tasks.into()))
@@ -135,16 +138,16 @@ pub(crate) async fn list(
     post,
     path = "/v1/teams/{id}/tasks",
     tag = "teams",
-    params(("id" = String, Path, description = "The team"), ActsAs),
+    params(("id" = String, Path, description = "The team"), ActsAsHeader),
     request_body = NewTasks,
-    responses((status = 201, description = "The tasks that were added", body = TaskList), CallRefused),
+    responses((status = 201, description = "The tasks that were added", body = BoardTaskList), CallErrorResponses),
 )]
 pub(crate) async fn add(
     State(door): State<TeamDoor>,
     Actor(principal): Actor,
-    Id(id): Id,
-    body: Unread,
-) -> Result<(StatusCode, Json<TaskList>), Problem> {
+    PathId(id): PathId,
+    body: UnreadBody,
+) -> Result<(StatusCode, Json<BoardTaskList>), ApiError> {
     let id = team_id(&id)?;
     door.teams.get(&principal, id.as_str())?;
     let new: NewTasks = body.read(&door).await?;
@@ -163,17 +166,17 @@ pub(crate) async fn add(
     params(
         ("id" = String, Path, description = "The team"),
         ("task" = String, Path, description = "The task's id or name"),
-        ActsAs,
+        ActsAsHeader,
     ),
     request_body = ChangeBody,
-    responses((status = 200, description = "The task as it is now", body = TaskView), CallRefused),
+    responses((status = 200, description = "The task as it is now", body = BoardTaskView), CallErrorResponses),
 )]
 pub(crate) async fn change(
     State(door): State<TeamDoor>,
     Actor(principal): Actor,
-    Ids(id, task): Ids,
-    body: Unread,
-) -> Result<Json<TaskView>, Problem> {
+    PathIds(id, task): PathIds,
+    body: UnreadBody,
+) -> Result<Json<BoardTaskView>, ApiError> {
     let id = team_id(&id)?;
     door.teams.get(&principal, id.as_str())?;
     let body: ChangeBody = body.read(&door).await?;

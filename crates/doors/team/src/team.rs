@@ -5,12 +5,12 @@
 
 pub mod board;
 pub mod event;
-pub(crate) mod kept;
+pub mod feed;
+pub(crate) mod feed_observer;
 pub(crate) mod record;
 pub(crate) mod registry;
-pub(crate) mod seat;
-pub mod stage;
-pub(crate) mod story;
+pub(crate) mod renderer;
+pub(crate) mod run_context;
 pub mod teams;
 pub mod tree;
 
@@ -20,12 +20,12 @@ use jackfield_model::{AgentId, Owner};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::kept::KeptSeat;
+pub(crate) use self::run_context::StoredMembership;
 
-/// Kind of a [`Member`]: an agent or a team.
+/// Kind of a [`MemberSpec`]: an agent or a team.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum MemberOf {
+pub enum MemberKind {
     /// Agent of the hub, from any door.
     Agent(AgentId),
     /// Nested team.
@@ -34,12 +34,12 @@ pub enum MemberOf {
 
 /// Member of a team.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Member {
+pub struct MemberSpec {
     /// Name of the member in the team.
     pub name: Arc<str>,
     /// Agent or team behind the name.
     #[serde(flatten)]
-    pub of: MemberOf,
+    pub of: MemberKind,
 }
 
 /// Description of a team as its owner wrote it.
@@ -53,7 +53,7 @@ pub struct TeamSpec {
     /// Name of the member that receives calls of the team. Must be an agent.
     pub coordinator: Arc<str>,
     /// Members of the team.
-    pub members: Vec<Member>,
+    pub members: Vec<MemberSpec>,
 }
 
 /// Stored team. The agent entry with the same id holds the owner and the shares.

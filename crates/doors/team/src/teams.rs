@@ -7,9 +7,10 @@ use http::StatusCode;
 use jackfield_core::principal::Principal;
 use jackfield_kit::{
     api::{
-        Actor, ActsAs, Body, CallRefused, Caller, ErrorView, Id, Problem, Refused, Unread, invalid,
+        Actor, ActsAsHeader, ApiError, ApiErrorBody, AuthenticatedCaller, CallErrorResponses,
+        ErrorResponses, JsonBody, PathId, UnreadBody, invalid,
     },
-    json::Object,
+    json::StrictObject,
 };
 use jackfield_model::{AgentId, Failure};
 use serde::Deserialize;
@@ -17,7 +18,7 @@ use utoipa::ToSchema;
 
 use crate::{
     TeamDoor, Teams,
-    team::{Member, MemberOf, TeamSpec},
+    team::{MemberKind, MemberSpec, TeamSpec},
     view::{NewMember, Team, TeamList},
 };
 
@@ -40,7 +41,7 @@ pub(crate) struct NewTeam {
     coordinator: Option<String>,
     /// Members of the team.
     #[schema(value_type = Vec<NewMember>, min_items = 1)]
-    members: Vec<Object<NewMember>>,
+    members: Vec<StrictObject<NewMember>>,
 }
 
 /// Changes of a team. Fields left out stay unchanged.
@@ -58,7 +59,7 @@ pub(crate) struct TeamChange {
     coordinator: Option<String>,
     /// Complete list of members.
     #[schema(value_type = Option<Vec<NewMember>>, nullable = false, min_items = 1)]
-    members: Option<Vec<Object<NewMember>>>,
+    members: Option<Vec<StrictObject<NewMember>>>,
 }
 
 impl TeamChange {
@@ -76,10 +77,10 @@ pub(crate) fn team_id(text: &str) -> Result<AgentId, Failure> {
 }
 
 fn members(
-    given: Vec<Object<NewMember>>,
+    given: Vec<StrictObject<NewMember>>,
     teams: &Teams,
     principal: &Principal,
-) -> Result<Vec<Member>, Failure> {
+) -> Result<Vec<MemberSpec>, Failure> {
     let is_team = |id: &AgentId| teams.get(principal, id.as_str()).is_ok();
     let given = given.into_iter().enumerate();
     let members = given.map(|(at, member)| member.0.member(at, is_team));
@@ -87,10 +88,10 @@ fn members(
 }
 
 /// Returns the name of the coordinator: the given name, or the first agent.
-fn coordinator(named: Option<String>, members: &[Member]) -> Result<Arc<str>, Failure> {
+fn coordinator(named: Option<String>, members: &[MemberSpec]) -> Result<Arc<str>, Failure> {
     let first = || {
         let mut agents = members.iter();
-        agents.find(|member| matches!(member.of, MemberOf::Agent(_)))
+        agents.find(|member| matches!(member.of, MemberKind::Agent(_)))
     };
     match named {
         Some(named) => Ok(named.into()),
@@ -119,8 +120,8 @@ fn filled(text: String) -> Option<String> {
     get,
     path = "/v1/teams",
     tag = "teams",
-    params(ActsAs),
-    responses((status = 200, description = "The teams", body = TeamList), Refused),
+    params(ActsAsHeader),
+    responses((status = 200, description = "The teams", body = TeamList), ErrorResponses),
 )]
 pub(crate) async fn list(State(door): State<TeamDoor>, Actor(principal): Actor) -> Json<TeamList> {
     let teams = door.teams.list(&principal);
@@ -135,13 +136,13 @@ pub(crate) async fn list(State(door): State<TeamDoor>, Actor(principal): Actor) 
     path = "/v1/teams",
     tag = "teams",
     request_body = NewTeam,
-    responses((status = 201, description = "The team", body = Team), CallRefused),
+    responses((status = 201, description = "The team", body = Team), CallErrorResponses),
 )]
 pub(crate) async fn create(
     State(door): State<TeamDoor>,
-    Caller(principal): Caller,
-    Body(new): Body<NewTeam>,
-) -> Result<(StatusCode, Json<Team>), Problem> {
+    AuthenticatedCaller(principal): AuthenticatedCaller,
+    JsonBody(new): JsonBody<NewTeam>,
+) -> Result<(StatusCode, Json<Team>), ApiError> {
     let members = members(new.members, &door.teams, &principal)?;
     let spec = TeamSpec {
         name: name(new.name.unwrap_or_default(), &new.id),
@@ -160,18 +161,18 @@ pub(crate) async fn create(
     get,
     path = "/v1/teams/{id}",
     tag = "teams",
-    params(("id" = String, Path, description = "The team"), ActsAs),
+    params(("id" = String, Path, description = "The team"), ActsAsHeader),
     responses(
         (status = 200, description = "The team", body = Team),
-        Refused,
-        (status = 404, description = "No such team, or none that you may see: not_found", body = ErrorView),
+        ErrorResponses,
+        (status = 404, description = "No such team, or none that you may see: not_found", body = ApiErrorBody),
     ),
 )]
 pub(crate) async fn show(
     State(door): State<TeamDoor>,
     Actor(principal): Actor,
-    Id(id): Id,
-) -> Result<Json<Team>, Problem> {
+    PathId(id): PathId,
+) -> Result<Json<Team>, ApiError> {
     let id = team_id(&id)?;
     let team = door.teams.get(&principal, id.as_str())?;
     Ok(Json(Team::from(&team)))
@@ -184,14 +185,14 @@ pub(crate) async fn show(
     tag = "teams",
     params(("id" = String, Path, description = "The team")),
     request_body = TeamChange,
-    responses((status = 200, description = "The team as it is now", body = Team), CallRefused),
+    responses((status = 200, description = "The team as it is now", body = Team), CallErrorResponses),
 )]
 pub(crate) async fn change(
     State(door): State<TeamDoor>,
-    Caller(principal): Caller,
-    Id(id): Id,
-    body: Unread,
-) -> Result<Json<Team>, Problem> {
+    AuthenticatedCaller(principal): AuthenticatedCaller,
+    PathId(id): PathId,
+    body: UnreadBody,
+) -> Result<Json<Team>, ApiError> {
     let id = team_id(&id)?;
     door.teams.get(&principal, id.as_str())?;
     let change: TeamChange = body.read(&door).await?;
@@ -222,16 +223,16 @@ pub(crate) async fn change(
     params(("id" = String, Path, description = "The team")),
     responses(
         (status = 204, description = "It is forgotten"),
-        Refused,
-        (status = 404, description = "No such team, or none that you may see: not_found", body = ErrorView),
-        (status = 409, description = "It is a member of another team: conflict", body = ErrorView),
+        ErrorResponses,
+        (status = 404, description = "No such team, or none that you may see: not_found", body = ApiErrorBody),
+        (status = 409, description = "It is a member of another team: conflict", body = ApiErrorBody),
     ),
 )]
 pub(crate) async fn remove(
     State(door): State<TeamDoor>,
-    Caller(principal): Caller,
-    Id(id): Id,
-) -> Result<StatusCode, Problem> {
+    AuthenticatedCaller(principal): AuthenticatedCaller,
+    PathId(id): PathId,
+) -> Result<StatusCode, ApiError> {
     let id = team_id(&id)?;
     door.teams.remove(&principal, &id)?.await?;
     tracing::info!(team = %id, by = %principal.owner, "team forgotten");

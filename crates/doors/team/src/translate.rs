@@ -1,17 +1,17 @@
-//! Pure conversions between [`Told`] events and the types of the protocol.
+//! Pure conversions between [`FeedEvent`] events and the types of the protocol.
 
 mod tasks;
 
 use jackfield_model::{File, Message, Part};
 use jiff::Timestamp;
 
-use self::tasks::Plan;
+use self::tasks::WireTasks;
 pub(crate) use self::tasks::{BoardForm, deliverable, snapshot_tasks};
 use crate::{
     team::{
         board::{BoardChange, BoardStatus, BoardTask},
-        event::{Body, Invocation, MadeArtifact, MemberEvent, Node, StatusChange},
-        stage::Told,
+        event::{EventBody, MemberArtifact, MemberEvent, StatusChange, SubTeam, ToolInvocation},
+        feed::FeedEvent,
     },
     wire,
 };
@@ -31,7 +31,7 @@ pub(crate) fn time(at: Timestamp) -> String {
 }
 
 /// Returns the WebSocket message of an event for viewers of a team. Empty if the event has none.
-pub(crate) fn flat(told: &Told, team: &str, form: BoardForm) -> String {
+pub(crate) fn flat(told: &FeedEvent, team: &str, form: BoardForm) -> String {
     with_event(told, team, form, |event, stamp| {
         wire::flatten(event, Some(stamp)).unwrap_or_default()
     })
@@ -40,8 +40,8 @@ pub(crate) fn flat(told: &Told, team: &str, form: BoardForm) -> String {
 /// Writes the current status, from `now`, of all tasks that had begun when other tasks were added: the web
 /// client forgets their status with every addition. The messages have no sequence numbers, so a reconnecting
 /// client accepts them again. The old status would revert later changes, hence the current status.
-pub(crate) fn begun(told: &Told, team: &str, now: &[BoardTask], each: &mut dyn FnMut(&str)) {
-    let Body::Board(BoardChange::Created { all, .. }) = &*told.body else {
+pub(crate) fn begun(told: &FeedEvent, team: &str, now: &[BoardTask], each: &mut dyn FnMut(&str)) {
+    let EventBody::Board(BoardChange::Created { all, .. }) = &*told.body else {
         return;
     };
     let was_begun = |task: &&BoardTask| {
@@ -49,15 +49,15 @@ pub(crate) fn begun(told: &Told, team: &str, now: &[BoardTask], each: &mut dyn F
         all.any(|it| it.id == task.id && it.status != BoardStatus::NotStarted)
     };
     let begun: Vec<_> = now.iter().filter(was_begun).cloned().collect();
-    let place = Standing::new(team, &told.path, told.at);
+    let place = SnapshotRenderer::new(team, &told.path, told.at);
     tasks::each_status(&begun, &mut |source| each(&place.flat(source)));
 }
 
 /// Returns the WebSocket message of an event for viewers of a single agent. Empty if the event has none.
-pub(crate) fn single(told: &Told) -> String {
+pub(crate) fn single(told: &FeedEvent) -> String {
     // The client displays the messages of its user itself.
-    if let Body::Member { event, .. } = &*told.body
-        && matches!(event, MemberEvent::Told { .. })
+    if let EventBody::Member { event, .. } = &*told.body
+        && matches!(event, MemberEvent::OutsideMessage { .. })
     {
         return String::new();
     }
@@ -67,14 +67,14 @@ pub(crate) fn single(told: &Told) -> String {
 }
 
 /// Returns the event as an envelope of the seed.
-pub(crate) fn envelope(told: &Told, team: &str) -> String {
+pub(crate) fn envelope(told: &FeedEvent, team: &str) -> String {
     with_event(told, team, BoardForm::Added, |event, stamp| {
         wire::write_envelope(event, stamp)
     })
 }
 
-fn nodes(path: &[Node]) -> Vec<wire::Node<'_>> {
-    let nodes = path.iter().map(|node| wire::Node {
+fn nodes(path: &[SubTeam]) -> Vec<wire::SubTeamNode<'_>> {
+    let nodes = path.iter().map(|node| wire::SubTeamNode {
         name: &node.name,
         team_id: node.team.as_str(),
     });
@@ -83,43 +83,49 @@ fn nodes(path: &[Node]) -> Vec<wire::Node<'_>> {
 
 /// Converts an event and its number, and passes both to `write`.
 fn with_event(
-    told: &Told,
+    told: &FeedEvent,
     team: &str,
     form: BoardForm,
-    write: impl FnOnce(&wire::Outgoing<'_>, &wire::Stamp<'_>) -> String,
+    write: impl FnOnce(&wire::OutgoingEvent<'_>, &wire::Stamp<'_>) -> String,
 ) -> String {
     let at = time(told.at);
     let path = nodes(&told.path);
     let plan = match &*told.body {
-        Body::Board(change) => Plan::of(change, form),
-        Body::Team { .. } | Body::Member { .. } | Body::Published(_) => Plan::default(),
+        EventBody::Board(change) => WireTasks::of(change, form),
+        EventBody::Team { .. } | EventBody::Member { .. } | EventBody::Published(_) => {
+            WireTasks::default()
+        }
     };
     let tasks = plan.tasks();
     let source = match &*told.body {
-        Body::Team { new, old, error } => wire::Source::Team {
+        EventBody::Team { new, old, error } => wire::EventSource::Team {
             new: *new,
             old: *old,
             error_message: error.as_deref(),
         },
-        Body::Member { name, agent, event } => wire::Source::Agent {
+        EventBody::Member { name, agent, event } => wire::EventSource::Agent {
             name,
             agent_id: agent.as_str(),
             event: member_event(event),
         },
-        Body::Board(BoardChange::Created { .. }) => wire::Source::TasksCreated { tasks: &tasks },
-        Body::Board(BoardChange::Status { task, new, by, .. }) => wire::Source::TaskStatus {
-            task_id: task,
-            new_status: new.name(),
-            agent_name: by,
-            deliverables: plan.given(),
-        },
-        Body::Published(json) => wire::Source::Published(json.raw()),
+        EventBody::Board(BoardChange::Created { .. }) => {
+            wire::EventSource::TasksCreated { tasks: &tasks }
+        }
+        EventBody::Board(BoardChange::Status { task, new, by, .. }) => {
+            wire::EventSource::TaskStatus {
+                task_id: task,
+                new_status: new.name(),
+                agent_name: by,
+                deliverables: plan.given(),
+            }
+        }
+        EventBody::Published(json) => wire::EventSource::Published(json.raw()),
     };
     let origin = match &*told.body {
-        Body::Published(_) => "remote",
-        Body::Team { .. } | Body::Member { .. } | Body::Board(_) => "local",
+        EventBody::Published(_) => "remote",
+        EventBody::Team { .. } | EventBody::Member { .. } | EventBody::Board(_) => "local",
     };
-    let event = wire::Outgoing {
+    let event = wire::OutgoingEvent {
         team_id: team,
         path: &path,
         event_id: told.id,
@@ -137,13 +143,13 @@ fn with_event(
     write(&event, &stamp)
 }
 
-fn member_event(event: &MemberEvent) -> wire::MemberEvent<'_> {
+fn member_event(event: &MemberEvent) -> wire::AgentEventData<'_> {
     match event {
         MemberEvent::SegmentStart { id, kind, tool } => {
-            wire::MemberEvent::Segment(wire::Segment::Start {
+            wire::AgentEventData::Segment(wire::SegmentEvent::Start {
                 id,
                 kind: *kind,
-                metadata: tool.as_deref().map(|tool| wire::Metadata {
+                metadata: tool.as_deref().map(|tool| wire::SegmentMetadata {
                     tool_name: Some(tool),
                     arguments: None,
                 }),
@@ -151,15 +157,15 @@ fn member_event(event: &MemberEvent) -> wire::MemberEvent<'_> {
         }
         MemberEvent::SegmentContent { id, kind, delta } => {
             let kind = Some(*kind);
-            wire::MemberEvent::Segment(wire::Segment::Content { id, kind, delta })
+            wire::AgentEventData::Segment(wire::SegmentEvent::Content { id, kind, delta })
         }
         MemberEvent::SegmentEnd {
             id,
             tool,
             arguments,
-        } => wire::MemberEvent::Segment(wire::Segment::End {
+        } => wire::AgentEventData::Segment(wire::SegmentEvent::End {
             id,
-            metadata: (tool.is_some() || arguments.is_some()).then(|| wire::Metadata {
+            metadata: (tool.is_some() || arguments.is_some()).then(|| wire::SegmentMetadata {
                 tool_name: tool.as_deref(),
                 arguments: arguments.as_ref().map(|json| json.raw()),
             }),
@@ -169,7 +175,7 @@ fn member_event(event: &MemberEvent) -> wire::MemberEvent<'_> {
             old,
             tool,
             error,
-        }) => wire::MemberEvent::Status {
+        }) => wire::AgentEventData::Status {
             new: *new,
             old: *old,
             trigger: None,
@@ -180,7 +186,7 @@ fn member_event(event: &MemberEvent) -> wire::MemberEvent<'_> {
             content,
             is_cut,
             usage,
-        } => wire::MemberEvent::Complete {
+        } => wire::AgentEventData::Complete {
             content,
             is_cut: *is_cut,
             usage: usage.as_ref().map(|json| json.raw()),
@@ -193,7 +199,7 @@ fn member_event(event: &MemberEvent) -> wire::MemberEvent<'_> {
             of,
             arguments,
             text,
-        } => wire::MemberEvent::ApprovalRequested {
+        } => wire::AgentEventData::ApprovalRequested {
             invocation_id: &of.id,
             tool_name: &of.tool,
             arguments: arguments.raw(),
@@ -201,77 +207,77 @@ fn member_event(event: &MemberEvent) -> wire::MemberEvent<'_> {
             message: (!text.is_empty()).then_some(text),
         },
         MemberEvent::Approved {
-            of: Invocation { id, tool },
+            of: ToolInvocation { id, tool },
             reason,
-        } => wire::MemberEvent::Approved {
+        } => wire::AgentEventData::Approved {
             invocation_id: id,
             tool_name: tool,
             reason: reason.as_deref(),
         },
         MemberEvent::Denied {
-            of: Invocation { id, tool },
+            of: ToolInvocation { id, tool },
             reason,
-        } => wire::MemberEvent::Denied {
+        } => wire::AgentEventData::Denied {
             invocation_id: id,
             tool_name: tool,
             reason,
             error: reason,
         },
         MemberEvent::ToolStarted {
-            of: Invocation { id, tool },
+            of: ToolInvocation { id, tool },
             arguments,
-        } => wire::MemberEvent::ToolStarted {
+        } => wire::AgentEventData::ToolStarted {
             invocation_id: id,
             tool_name: tool,
             arguments: arguments.as_ref().map(|json| json.raw()),
         },
         MemberEvent::ToolSucceeded {
-            of: Invocation { id, tool },
+            of: ToolInvocation { id, tool },
             result,
-        } => wire::MemberEvent::ToolSucceeded {
+        } => wire::AgentEventData::ToolSucceeded {
             invocation_id: id,
             tool_name: tool,
             result: result.as_ref().map(|json| json.raw()),
         },
         MemberEvent::ToolFailed {
-            of: Invocation { id, tool },
+            of: ToolInvocation { id, tool },
             error,
-        } => wire::MemberEvent::ToolFailed {
+        } => wire::AgentEventData::ToolFailed {
             invocation_id: id,
             tool_name: tool,
             error,
         },
         MemberEvent::Log {
-            of: Invocation { id, tool },
+            of: ToolInvocation { id, tool },
             entry,
-        } => wire::MemberEvent::ToolLog {
+        } => wire::AgentEventData::ToolLog {
             entry,
             tool_invocation_id: id,
             tool_name: tool,
         },
-        MemberEvent::InterAgent {
+        MemberEvent::MemberMessage {
             sender,
             recipient,
             content,
-        } => wire::MemberEvent::InterAgent {
+        } => wire::AgentEventData::InterAgent {
             sender_agent_id: sender.as_str(),
             recipient_role_name: recipient,
             content,
             message_type: DIRECT_MESSAGE,
         },
-        MemberEvent::Told {
+        MemberEvent::OutsideMessage {
             sender,
             recipient,
             content,
             ..
-        } => wire::MemberEvent::InterAgent {
+        } => wire::AgentEventData::InterAgent {
             sender_agent_id: sender,
             recipient_role_name: recipient,
             content,
             message_type: USER_MESSAGE,
         },
         MemberEvent::Artifact(made) => artifact(made),
-        MemberEvent::Error { code, message } => wire::MemberEvent::Error {
+        MemberEvent::Error { code, message } => wire::AgentEventData::Error {
             code,
             message,
             details: None,
@@ -279,8 +285,8 @@ fn member_event(event: &MemberEvent) -> wire::MemberEvent<'_> {
     }
 }
 
-fn artifact(made: &MadeArtifact) -> wire::MemberEvent<'_> {
-    let MadeArtifact {
+fn artifact(made: &MemberArtifact) -> wire::AgentEventData<'_> {
+    let MemberArtifact {
         id,
         path,
         kind,
@@ -288,7 +294,7 @@ fn artifact(made: &MadeArtifact) -> wire::MemberEvent<'_> {
         is_whole,
     } = made;
     if *is_whole {
-        wire::MemberEvent::ArtifactPersisted {
+        wire::AgentEventData::ArtifactPersisted {
             artifact_id: id,
             path,
             agent_id: None,
@@ -296,7 +302,7 @@ fn artifact(made: &MadeArtifact) -> wire::MemberEvent<'_> {
             url: url.as_deref(),
         }
     } else {
-        wire::MemberEvent::ArtifactUpdated {
+        wire::AgentEventData::ArtifactUpdated {
             artifact_id: Some(id),
             path,
             agent_id: None,
@@ -307,14 +313,14 @@ fn artifact(made: &MadeArtifact) -> wire::MemberEvent<'_> {
 
 /// Writer of snapshot messages for a position in a team. Snapshot messages have no sequence number.
 #[derive(Debug)]
-pub(crate) struct Standing<'a> {
+pub(crate) struct SnapshotRenderer<'a> {
     team: &'a str,
-    path: Vec<wire::Node<'a>>,
+    path: Vec<wire::SubTeamNode<'a>>,
     at: String,
 }
 
-impl<'a> Standing<'a> {
-    pub(crate) fn new(team: &'a str, path: &'a [Node], at: Timestamp) -> Self {
+impl<'a> SnapshotRenderer<'a> {
+    pub(crate) fn new(team: &'a str, path: &'a [SubTeam], at: Timestamp) -> Self {
         Self {
             team,
             path: nodes(path),
@@ -322,8 +328,8 @@ impl<'a> Standing<'a> {
         }
     }
 
-    fn event<'e>(&'e self, source: wire::Source<'e>) -> wire::Outgoing<'e> {
-        wire::Outgoing {
+    fn event<'e>(&'e self, source: wire::EventSource<'e>) -> wire::OutgoingEvent<'e> {
+        wire::OutgoingEvent {
             team_id: self.team,
             path: &self.path,
             event_id: 0,
@@ -333,7 +339,7 @@ impl<'a> Standing<'a> {
     }
 
     /// Returns the WebSocket message for `source`.
-    pub(crate) fn flat(&self, source: wire::Source<'_>) -> String {
+    pub(crate) fn flat(&self, source: wire::EventSource<'_>) -> String {
         wire::flatten(&self.event(source), None).unwrap_or_default()
     }
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::{
-    team::{Member, MemberOf, board::BoardTask, teams::TeamView},
+    team::{MemberKind, MemberSpec, board::BoardTask, teams::TeamView},
     translate::deliverable,
     wire::{AgentStatus, Deliverable, TeamStatus},
 };
@@ -50,7 +50,7 @@ pub(crate) struct Team {
     #[schema(value_type = String, format = DateTime)]
     updated_at: Timestamp,
     /// All agents of the team's tree, outer teams first.
-    agents: Vec<AgentView>,
+    agents: Vec<TeamAgentView>,
 }
 
 /// Member of a team: an agent or a team.
@@ -87,7 +87,7 @@ pub(crate) struct RunView {
 /// Agent of a team's tree.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TeamAgent)]
-pub(crate) struct AgentView {
+pub(crate) struct TeamAgentView {
     /// Unique name in the tree: the names of the teams on the path and the agent's own name, joined by `/`.
     #[schema(value_type = String)]
     route_key: Arc<str>,
@@ -111,7 +111,7 @@ impl From<&TeamView> for Team {
             sequence: *sequence,
             started_at: run.started_at,
         });
-        let agents = team.agents.iter().map(|agent| AgentView {
+        let agents = team.agents.iter().map(|agent| TeamAgentView {
             route_key: agent.route_key.clone(),
             name: agent.place.name.clone(),
             agent: agent.place.agent.clone(),
@@ -136,11 +136,11 @@ impl From<&TeamView> for Team {
     }
 }
 
-impl From<Member> for MemberView {
-    fn from(member: Member) -> Self {
+impl From<MemberSpec> for MemberView {
+    fn from(member: MemberSpec) -> Self {
         let (agent, team) = match member.of {
-            MemberOf::Agent(agent) => (Some(agent), None),
-            MemberOf::Team(team) => (None, Some(team)),
+            MemberKind::Agent(agent) => (Some(agent), None),
+            MemberKind::Team(team) => (None, Some(team)),
         };
         Self {
             name: member.name,
@@ -173,11 +173,11 @@ impl NewMember {
         self,
         at: usize,
         is_team: impl Fn(&AgentId) -> bool,
-    ) -> Result<Member, Failure> {
+    ) -> Result<MemberSpec, Failure> {
         let of = match (self.agent, self.team) {
-            (Some(team), None) if is_team(&team) => MemberOf::Team(team),
-            (Some(agent), None) => MemberOf::Agent(agent),
-            (None, Some(team)) => MemberOf::Team(team),
+            (Some(team), None) if is_team(&team) => MemberKind::Team(team),
+            (Some(agent), None) => MemberKind::Agent(agent),
+            (None, Some(team)) => MemberKind::Team(team),
             (None, None) => {
                 let text = "needs \"agent\" or \"team\": what is it?";
                 return Err(invalid(format!("field \"members[{at}]\" {text}")));
@@ -188,9 +188,9 @@ impl NewMember {
             }
         };
         let name = self.name.unwrap_or_else(|| match &of {
-            MemberOf::Agent(id) | MemberOf::Team(id) => id.as_str().into(),
+            MemberKind::Agent(id) | MemberKind::Team(id) => id.as_str().into(),
         });
-        Ok(Member { name, of })
+        Ok(MemberSpec { name, of })
     }
 }
 
@@ -204,7 +204,7 @@ pub(crate) struct TeamList {
 /// Task of a team's board.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TeamTask)]
-pub(crate) struct TaskView {
+pub(crate) struct BoardTaskView {
     /// Id of the task on the board.
     id: String,
     /// Same as `id`, for programs of the team protocol.
@@ -224,7 +224,7 @@ pub(crate) struct TaskView {
     file_deliverables: Vec<Deliverable>,
 }
 
-impl From<BoardTask> for TaskView {
+impl From<BoardTask> for BoardTaskView {
     fn from(task: BoardTask) -> Self {
         Self {
             id: task.id.clone(),
@@ -242,12 +242,12 @@ impl From<BoardTask> for TaskView {
 /// Tasks of a team's board.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TeamTaskList)]
-pub(crate) struct TaskList {
+pub(crate) struct BoardTaskList {
     /// Tasks in the order of addition.
-    pub(crate) tasks: Vec<TaskView>,
+    pub(crate) tasks: Vec<BoardTaskView>,
 }
 
-impl From<Vec<BoardTask>> for TaskList {
+impl From<Vec<BoardTask>> for BoardTaskList {
     fn from(tasks: Vec<BoardTask>) -> Self {
         Self {
             tasks: tasks.into_iter().map(Into::into).collect(),

@@ -2,23 +2,23 @@
 //! callers are refused before the upgrade. An unknown team is reported after the upgrade, as the protocol
 //! requires.
 
-mod orders;
+mod commands;
 mod session;
 mod snapshot;
 
 use axum::{Extension, Router, extract::State, response::Response, routing::get};
 use jackfield_core::principal::Principal;
 use jackfield_kit::{
-    api::{Caller, Id, Params, Problem, invalid},
-    auth::Came,
-    line::{Line, LineParts},
-    server::Peer,
+    api::{ApiError, ApiQuery, AuthenticatedCaller, PathId, invalid},
+    auth::Ingress,
+    server::RequestPeer,
     upgrade::Upgrade,
+    ws_connection::{WsConnection, WsConnectionParts},
 };
 use jackfield_model::Failure;
 
-use self::session::Session;
-use crate::{DOOR, TeamDoor, team::stage::Since, translate::BoardForm};
+use self::session::ViewerSession;
+use crate::{DOOR, TeamDoor, team::feed::ReplayStart, translate::BoardForm};
 
 /// Builds the WebSocket routes.
 pub(crate) fn router(door: TeamDoor) -> Router {
@@ -30,7 +30,7 @@ pub(crate) fn router(door: TeamDoor) -> Router {
 
 /// Subject of a viewer.
 #[derive(Debug, Clone)]
-enum Subject {
+enum ViewedSubject {
     /// Team, with the form of its board.
     Team(String, BoardForm),
     /// Single agent.
@@ -39,12 +39,12 @@ enum Subject {
 
 async fn view_team(
     State(door): State<TeamDoor>,
-    Caller(principal): Caller,
-    Id(id): Id,
-    mut params: Params,
-    peer: Option<Extension<Peer>>,
+    AuthenticatedCaller(principal): AuthenticatedCaller,
+    PathId(id): PathId,
+    mut params: ApiQuery,
+    peer: Option<Extension<RequestPeer>>,
     upgrade: Upgrade,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let since = since(&mut params)?;
     let form = match params.one::<String>("tasks")?.as_deref() {
         None | Some("all") => BoardForm::All,
@@ -52,7 +52,7 @@ async fn view_team(
         Some(_) => return Err(invalid("query parameter tasks must be all or delta").into()),
     };
     params.finish()?;
-    let subject = Subject::Team(id, form);
+    let subject = ViewedSubject::Team(id, form);
     open(door, principal, subject, since, peer, upgrade)
 }
 
@@ -60,24 +60,24 @@ async fn view_team(
 /// would show replayed events twice, so only `replay=true` sends past events.
 async fn view_agent(
     State(door): State<TeamDoor>,
-    Caller(principal): Caller,
-    Id(id): Id,
-    mut params: Params,
-    peer: Option<Extension<Peer>>,
+    AuthenticatedCaller(principal): AuthenticatedCaller,
+    PathId(id): PathId,
+    mut params: ApiQuery,
+    peer: Option<Extension<RequestPeer>>,
     upgrade: Upgrade,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let since = match params.one("replay")? {
-        Some(true) => Since::Tail,
-        Some(false) | None => Since::Now,
+        Some(true) => ReplayStart::Tail,
+        Some(false) | None => ReplayStart::Now,
     };
     params.finish()?;
-    let subject = Subject::Agent(id);
+    let subject = ViewedSubject::Agent(id);
     open(door, principal, subject, since, peer, upgrade)
 }
 
-/// Reads the start position ([`Since`]) of a team's viewer from the query parameters `after_sequence` (a number in
+/// Reads the start position ([`ReplayStart`]) of a team's viewer from the query parameters `after_sequence` (a number in
 /// `team_run_id`) and `replay`.
-pub(crate) fn since(params: &mut Params) -> Result<Since, Failure> {
+pub(crate) fn since(params: &mut ApiQuery) -> Result<ReplayStart, Failure> {
     let run = params.one::<String>("team_run_id")?;
     let sequence = match params.one::<String>("after_sequence")? {
         None if run.is_some() => {
@@ -94,46 +94,46 @@ pub(crate) fn since(params: &mut Params) -> Result<Since, Failure> {
         (Some(_), Some(false)) => Err(invalid(
             "query parameter after_sequence asks for what replay=false leaves out; give one of them",
         )),
-        (Some(sequence), _) => Ok(Since::After(run, sequence)),
-        (None, Some(false)) => Ok(Since::Now),
-        (None, Some(true) | None) => Ok(Since::Tail),
+        (Some(sequence), _) => Ok(ReplayStart::After(run, sequence)),
+        (None, Some(false)) => Ok(ReplayStart::Now),
+        (None, Some(true) | None) => Ok(ReplayStart::Tail),
     }
 }
 
 fn open(
     door: TeamDoor,
     principal: Principal,
-    subject: Subject,
-    since: Since,
-    peer: Option<Extension<Peer>>,
+    subject: ViewedSubject,
+    since: ReplayStart,
+    peer: Option<Extension<RequestPeer>>,
     upgrade: Upgrade,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let parts = line_parts(&door, &principal, peer)?;
     let tasks = door.tasks.clone();
-    Ok(Line::open(upgrade, &tasks, parts, move |line| {
-        let mut session = Session::new(door, principal, subject, line);
+    Ok(WsConnection::open(upgrade, &tasks, parts, move |line| {
+        let mut session = ViewerSession::new(door, principal, subject, line);
         async move { session.run(since).await }
     }))
 }
 
-/// Builds the parts for a [`Line`] of the team door. Counts the connection for its owner, and fails if the
+/// Builds the parts for a [`WsConnection`] of the team door. Counts the connection for its owner, and fails if the
 /// owner has too many.
 pub(crate) fn line_parts(
     door: &TeamDoor,
     principal: &Principal,
-    peer: Option<Extension<Peer>>,
-) -> Result<LineParts, Failure> {
+    peer: Option<Extension<RequestPeer>>,
+) -> Result<WsConnectionParts, Failure> {
     let mut peer = peer.map(|Extension(peer)| peer);
     if let Some(peer) = &mut peer {
         peer.account.move_to(&principal.owner)?;
     }
-    Ok(LineParts {
+    Ok(WsConnectionParts {
         hub: door.teams.hub().clone(),
         door: DOOR,
         stop: door.tasks.stop_token().clone(),
         peer,
         // The caller was authenticated before.
         token: None,
-        came: Came::Forwarded,
+        came: Ingress::Forwarded,
     })
 }

@@ -1,7 +1,7 @@
 //! Wire types of the team stream (seed 002): all events of a team of agents, including nested teams, as a
 //! single numbered stream.
 //!
-//! - An [`Outgoing`] event consists of its [`Source`] and its position, and is written in two forms:
+//! - An [`OutgoingEvent`] event consists of its [`EventSource`] and its position, and is written in two forms:
 //!   [`write_envelope`] writes the seed's envelope with a wrapper per nesting level. [`flatten`] writes the
 //!   WebSocket message for viewers of a team, [`flatten_single`] for viewers of a single agent.
 //! - [`read_envelopes`] reads envelopes published by outside runtimes, and [`complete`] fills in missing
@@ -22,7 +22,7 @@ mod event_type;
 mod fault;
 mod flatten;
 mod frame;
-mod leaf;
+mod innermost;
 mod outgoing;
 mod publish;
 mod read;
@@ -33,18 +33,18 @@ mod task;
 #[cfg(test)]
 mod tests;
 
-pub use client::{ClientMessage, Decision, message_id, read_client_message};
-pub use complete::{Fill, complete};
+pub use client::{ClientMessage, ToolDecision, message_id, read_client_message};
+pub use complete::{EnvelopeDefaults, complete};
 pub use envelope::write_envelope;
-pub use event::MemberEvent;
-pub use fault::{Fault, code};
+pub use event::AgentEventData;
+pub use fault::{MessageFault, code};
 pub use flatten::{flatten, flatten_single};
 pub use frame::{accepted, connected_agent, connected_team, error, gap, snapshot_agent_status};
-pub use outgoing::{Node, Outgoing, Source, Stamp};
-pub use publish::{Published, Said, read_envelopes};
-pub use segment::{Metadata, Segment, SegmentKind};
+pub use outgoing::{EventSource, OutgoingEvent, Stamp, SubTeamNode};
+pub use publish::{PublishedEnvelope, PublishedSource, read_envelopes};
+pub use segment::{SegmentEvent, SegmentKind, SegmentMetadata};
 pub use status::{AgentStatus, TeamStatus};
-pub use task::{Deliverable, TaskView};
+pub use task::{Deliverable, PlanTask};
 
 /// Close code of a connection that named an unknown team or agent.
 pub const CLOSE_NOT_FOUND: u16 = 4004;
@@ -54,16 +54,16 @@ pub const MAX_NESTING: usize = 16;
 
 /// Limits for [`read_client_message`] and [`read_envelopes`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct EnvelopeLimits {
     /// Maximum nesting depth of the JSON text.
     pub max_depth: usize,
     /// Maximum number of `SUB_TEAM` wrappers around an event.
     pub max_nesting: usize,
 }
 
-impl Default for Limits {
+impl Default for EnvelopeLimits {
     fn default() -> Self {
-        Limits {
+        EnvelopeLimits {
             max_depth: MAX_DEPTH,
             max_nesting: MAX_NESTING,
         }

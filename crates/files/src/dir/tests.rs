@@ -17,7 +17,7 @@ fn a_link_is_no_folder_and_no_file() {
     assert!(dir.read("file".as_ref()).unwrap().is_none());
     assert!(dir.create("file").is_err());
     assert!(dir.open_or_create("file").is_err());
-    assert_eq!(dir.kind("folder").unwrap(), Some(Kind::Link));
+    assert_eq!(dir.kind("folder").unwrap(), Some(EntryKind::Link));
 }
 
 #[test]

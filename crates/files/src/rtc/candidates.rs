@@ -36,10 +36,10 @@ impl Candidates {
 /// Returns the candidate line in a signal's payload.
 pub(super) fn line_of(payload: &str) -> Option<String> {
     #[derive(Deserialize)]
-    struct Payload {
+    struct CandidatePayload {
         candidate: String,
     }
-    serde_json::from_str::<Payload>(payload)
+    serde_json::from_str::<CandidatePayload>(payload)
         .ok()
         .map(|payload| payload.candidate)
 }

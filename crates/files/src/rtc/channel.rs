@@ -6,10 +6,10 @@ use std::sync::Arc;
 use str0m::channel::ChannelId;
 use tokio::task::JoinSet;
 
-use super::drive::Driver;
-use super::peer::Peer;
-use super::queue::{End, FULL, Queue};
-use crate::{Channel, ChannelError, Frame};
+use super::drive::ChannelDriver;
+use super::peer::RtcPeer;
+use super::queue::{FULL, FrameQueue, QueueEnd};
+use crate::{Channel, ChannelError, ChannelFrame};
 
 /// An open data channel. Dropping it ends its task and closes its sockets; the peer sees a lost connection.
 ///
@@ -18,18 +18,18 @@ use crate::{Channel, ChannelError, Frame};
 ///
 /// Empty messages are not sent.
 pub struct RtcChannel {
-    inbox: Arc<Queue>,
-    outbox: Arc<Queue>,
+    inbox: Arc<FrameQueue>,
+    outbox: Arc<FrameQueue>,
     driver: JoinSet<Result<(), ChannelError>>,
     max_message: usize,
 }
 
 impl RtcChannel {
-    pub(super) fn start(peer: Peer, id: ChannelId, max_message: usize) -> Self {
-        let inbox = Arc::new(Queue::default());
-        let outbox = Arc::new(Queue::default());
+    pub(super) fn start(peer: RtcPeer, id: ChannelId, max_message: usize) -> Self {
+        let inbox = Arc::new(FrameQueue::default());
+        let outbox = Arc::new(FrameQueue::default());
         let mut driver = JoinSet::new();
-        driver.spawn(Driver::new(peer, id, Arc::clone(&inbox), Arc::clone(&outbox)).run());
+        driver.spawn(ChannelDriver::new(peer, id, Arc::clone(&inbox), Arc::clone(&outbox)).run());
         Self {
             inbox,
             outbox,
@@ -61,10 +61,10 @@ impl RtcChannel {
 }
 
 impl Channel for RtcChannel {
-    async fn send(&mut self, frame: Frame) -> Result<(), ChannelError> {
+    async fn send(&mut self, frame: ChannelFrame) -> Result<(), ChannelError> {
         let size = match &frame {
-            Frame::Text(text) => text.len(),
-            Frame::Binary(bytes) => bytes.len(),
+            ChannelFrame::Text(text) => text.len(),
+            ChannelFrame::Binary(bytes) => bytes.len(),
         };
         if size == 0 {
             return Ok(());
@@ -78,12 +78,12 @@ impl Channel for RtcChannel {
         self.outbox.push(frame).await
     }
 
-    async fn recv(&mut self) -> Result<Option<Frame>, ChannelError> {
+    async fn recv(&mut self) -> Result<Option<ChannelFrame>, ChannelError> {
         self.inbox.pop().await
     }
 
     async fn finish(&mut self) -> Result<(), ChannelError> {
-        self.outbox.end(End::Closed);
+        self.outbox.end(QueueEnd::Closed);
         match self.driver.join_next().await {
             Some(Ok(outcome)) => outcome,
             Some(Err(error)) => Err(ChannelError::Cut(error.to_string())),

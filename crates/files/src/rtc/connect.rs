@@ -12,23 +12,23 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep_until, timeout};
 
 use super::candidates::{self, Candidates};
-use super::peer::Peer;
-use super::sockets::Arrival;
-use super::stun::{self, Questions};
-use super::{Kind, LABEL, Options, RtcChannel, Signalling, sdp};
+use super::peer::RtcPeer;
+use super::sockets::PacketArrival;
+use super::stun::{self, StunRequests};
+use super::{LABEL, RtcChannel, RtcOptions, SignalKind, Signalling, sdp};
 use crate::ChannelError;
 
 /// Calls the peer: sends an offer and opens the [`RtcChannel`].
 pub async fn call<S: Signalling>(
     signalling: &mut S,
-    options: &Options,
+    options: &RtcOptions,
 ) -> Result<RtcChannel, ChannelError> {
     let mut connecting = Connecting::open(options).await?;
     let mut offer = connecting.offer()?;
     if let Some(offset) = options.offset {
         offer = sdp::with_offset(&offer, offset);
     }
-    let way = connecting.find(signalling, Kind::Offer, offer);
+    let way = connecting.find(signalling, SignalKind::Offer, offer);
     let found = timeout(options.patience, way).await;
     connecting.result(found.ok(), options.patience)
 }
@@ -37,17 +37,17 @@ pub async fn call<S: Signalling>(
 pub async fn answer<S: Signalling>(
     signalling: &mut S,
     offer_sdp: &str,
-    options: &Options,
+    options: &RtcOptions,
 ) -> Result<RtcChannel, ChannelError> {
     let mut connecting = Connecting::open(options).await?;
     let answer = connecting.answer(offer_sdp)?;
-    let way = connecting.find(signalling, Kind::Answer, answer);
+    let way = connecting.find(signalling, SignalKind::Answer, answer);
     let found = timeout(options.patience, way).await;
     connecting.result(found.ok(), options.patience)
 }
 
 struct Connecting {
-    peer: Peer,
+    peer: RtcPeer,
     /// Our offer, until answered.
     pending: Option<SdpPendingOffer>,
     /// Media section to which our candidates belong.
@@ -56,26 +56,26 @@ struct Connecting {
     candidates: Candidates,
     /// Candidates that arrived before the description.
     early: Vec<Candidate>,
-    questions: Questions,
+    questions: StunRequests,
     lookups: JoinSet<Vec<SocketAddr>>,
     /// Whether the peer may still send signals.
     is_signalled: bool,
 }
 
 impl Connecting {
-    async fn open(options: &Options) -> Result<Self, ChannelError> {
+    async fn open(options: &RtcOptions) -> Result<Self, ChannelError> {
         let mut lookups = JoinSet::new();
         for (host, port) in stun::servers(&options.ice_servers) {
             lookups.spawn(stun::resolve(host, port));
         }
         Ok(Self {
-            peer: Peer::open(options).await?,
+            peer: RtcPeer::open(options).await?,
             pending: None,
             mid: String::new(),
             max_message: 0,
             candidates: Candidates::default(),
             early: Vec::new(),
-            questions: Questions::default(),
+            questions: StunRequests::default(),
             lookups,
             is_signalled: true,
         })
@@ -86,7 +86,7 @@ impl Connecting {
         changes.add_channel(LABEL.to_owned());
         let (offer, pending) = changes
             .apply()
-            .ok_or_else(|| ChannelError::NoWay("there is nothing to offer".to_owned()))?;
+            .ok_or_else(|| ChannelError::NoRoute("there is nothing to offer".to_owned()))?;
         let offer = offer.to_sdp_string();
         self.pending = Some(pending);
         sdp::mid_of(&offer).clone_into(&mut self.mid);
@@ -100,7 +100,7 @@ impl Connecting {
         }
         let offered = SdpOffer::from_sdp_string(&description).map_err(unusable)?;
         let answer = self.peer.sdp().accept_offer(offered).map_err(unusable)?;
-        self.described(&description, &candidates);
+        self.on_description(&description, &candidates);
         Ok(answer.to_sdp_string())
     }
 
@@ -109,12 +109,12 @@ impl Connecting {
         let answer = SdpAnswer::from_sdp_string(&description).map_err(unusable)?;
         let sdp = self.peer.sdp();
         sdp.accept_answer(pending, answer).map_err(unusable)?;
-        self.described(&description, &candidates);
+        self.on_description(&description, &candidates);
         Ok(())
     }
 
     /// Handles the peer's description; its candidates can be tried from now on.
-    fn described(&mut self, description: &str, candidates: &[&str]) {
+    fn on_description(&mut self, description: &str, candidates: &[&str]) {
         self.max_message = sdp::max_message_of(description);
         sdp::mid_of(description).clone_into(&mut self.mid);
         let inside = candidates.iter();
@@ -130,7 +130,7 @@ impl Connecting {
     async fn find<S: Signalling>(
         &mut self,
         signalling: &mut S,
-        kind: Kind,
+        kind: SignalKind,
         description: String,
     ) -> Result<ChannelId, ChannelError> {
         signalling.send(kind, description).await?;
@@ -142,13 +142,13 @@ impl Connecting {
             let due = self.questions.due().map_or(due, |other| due.min(other));
             tokio::select! {
                 signal = signalling.next(), if self.is_signalled => match signal {
-                    Some((kind, payload)) => self.signalled(kind, &payload)?,
+                    Some((kind, payload)) => self.on_signal(kind, &payload)?,
                     None => self.is_signalled = false,
                 },
                 () = self.peer.sockets.readable() => {
                     if let Some(candidate) = self.received() {
                         let payload = candidates::payload(&candidate, &self.mid);
-                        signalling.send(Kind::Candidate, payload).await?;
+                        signalling.send(SignalKind::Candidate, payload).await?;
                     }
                 }
                 Some(servers) = self.lookups.join_next() => {
@@ -166,7 +166,7 @@ impl Connecting {
 
     /// Processes pending events. Returns the channel if open.
     async fn opened(&mut self) -> Result<Option<ChannelId>, ChannelError> {
-        let failed = |error: str0m::RtcError| ChannelError::NoWay(error.to_string());
+        let failed = |error: str0m::RtcError| ChannelError::NoRoute(error.to_string());
         while let Some(event) = self.peer.next_event().await.map_err(failed)? {
             match event {
                 Event::ChannelOpen(id, label) if label == LABEL => return Ok(Some(id)),
@@ -180,9 +180,9 @@ impl Connecting {
         }
     }
 
-    fn signalled(&mut self, kind: Kind, payload: &str) -> Result<(), ChannelError> {
+    fn on_signal(&mut self, kind: SignalKind, payload: &str) -> Result<(), ChannelError> {
         match kind {
-            Kind::Candidate => {
+            SignalKind::Candidate => {
                 let line = candidates::line_of(payload);
                 let candidate = line.and_then(|line| self.candidates.take(&line));
                 match (candidate, &self.pending) {
@@ -192,12 +192,12 @@ impl Connecting {
                 }
                 Ok(())
             }
-            Kind::Answer => match self.pending.take() {
+            SignalKind::Answer => match self.pending.take() {
                 Some(pending) => self.answered(pending, payload),
                 None => Ok(()),
             },
             // A call has a single offer.
-            Kind::Offer => Ok(()),
+            SignalKind::Offer => Ok(()),
         }
     }
 
@@ -205,15 +205,19 @@ impl Connecting {
     fn received(&mut self) -> Option<Candidate> {
         let (arrival, packet) = self.peer.receive()?;
         match self.questions.answered(arrival, packet) {
-            Some(mapped) => self.mapped(arrival, mapped),
+            Some(mapped) => self.on_mapped_address(arrival, mapped),
             None => {
-                self.peer.take(arrival);
+                self.peer.process(arrival);
                 None
             }
         }
     }
 
-    fn mapped(&mut self, arrival: Arrival, mapped: SocketAddr) -> Option<Candidate> {
+    fn on_mapped_address(
+        &mut self,
+        arrival: PacketArrival,
+        mapped: SocketAddr,
+    ) -> Option<Candidate> {
         if self.peer.sockets.addresses().any(|own| own == mapped) {
             return None;
         }
@@ -231,7 +235,7 @@ impl Connecting {
             Some(Err(error)) => Err(error),
             None => {
                 let seconds = patience.as_secs_f32();
-                Err(ChannelError::NoWay(match self.pending {
+                Err(ChannelError::NoRoute(match self.pending {
                     Some(_) => format!("it did not answer within {seconds} s"),
                     None => format!("none of its addresses was reached within {seconds} s"),
                 }))
@@ -245,5 +249,5 @@ fn unusable(error: impl std::fmt::Display) -> ChannelError {
 }
 
 fn gave_up() -> ChannelError {
-    ChannelError::NoWay("the other side gave up".to_owned())
+    ChannelError::NoRoute("the other side gave up".to_owned())
 }

@@ -13,11 +13,11 @@ use str0m::channel::{ChannelData, ChannelId};
 use str0m::{Event, IceConnectionState};
 use tokio::time::{Instant, sleep_until};
 
-use super::peer::Peer;
-use super::queue::{End, Queue};
-use super::sockets::Arrival;
-use super::under_way::UnderWay;
-use crate::{ChannelError, Frame};
+use super::in_flight::InFlightLimit;
+use super::peer::RtcPeer;
+use super::queue::{FrameQueue, QueueEnd};
+use super::sockets::PacketArrival;
+use crate::{ChannelError, ChannelFrame};
 
 /// Packets read before other work gets its turn.
 const BATCH: usize = 64;
@@ -32,28 +32,33 @@ const LINGER: Duration = Duration::from_secs(2);
 /// not yet acknowledged the last two packets.
 const LAST_PACKETS: usize = 4096;
 
-pub(super) struct Driver {
-    peer: Peer,
+pub(super) struct ChannelDriver {
+    peer: RtcPeer,
     id: ChannelId,
-    inbox: Arc<Queue>,
-    outbox: Arc<Queue>,
+    inbox: Arc<FrameQueue>,
+    outbox: Arc<FrameQueue>,
     /// Message for which str0m had no room.
-    next: Option<Frame>,
+    next: Option<ChannelFrame>,
     has_written: bool,
     /// Bytes given to str0m and not yet acknowledged.
     unacknowledged: usize,
-    under_way: UnderWay,
-    kept: VecDeque<(Arrival, Vec<u8>)>,
+    under_way: InFlightLimit,
+    kept: VecDeque<(PacketArrival, Vec<u8>)>,
     kept_bytes: usize,
     /// Deadline for the peer's response, after our close.
     closing: Option<Instant>,
-    over: Option<End>,
+    over: Option<QueueEnd>,
     /// Whether the peer closed regularly. Unacknowledged data may have arrived then.
     is_farewell: bool,
 }
 
-impl Driver {
-    pub(super) fn new(peer: Peer, id: ChannelId, inbox: Arc<Queue>, outbox: Arc<Queue>) -> Self {
+impl ChannelDriver {
+    pub(super) fn new(
+        peer: RtcPeer,
+        id: ChannelId,
+        inbox: Arc<FrameQueue>,
+        outbox: Arc<FrameQueue>,
+    ) -> Self {
         Self {
             peer,
             id,
@@ -62,7 +67,7 @@ impl Driver {
             next: None,
             has_written: false,
             unacknowledged: 0,
-            under_way: UnderWay::default(),
+            under_way: InFlightLimit::default(),
             kept: VecDeque::new(),
             kept_bytes: 0,
             closing: None,
@@ -96,7 +101,7 @@ impl Driver {
                 () = sleep_until(due) => {
                     self.peer.tick();
                     if self.closing.is_some_and(|until| until <= Instant::now()) {
-                        self.over = Some(End::Closed);
+                        self.over = Some(QueueEnd::Closed);
                     }
                 }
             }
@@ -123,8 +128,8 @@ impl Driver {
             };
             let written = match &frame {
                 _ if channel.buffered_amount() >= self.under_way.limit() => Ok(false),
-                Frame::Text(text) => channel.write(false, text.as_bytes()),
-                Frame::Binary(bytes) => channel.write(true, bytes),
+                ChannelFrame::Text(text) => channel.write(false, text.as_bytes()),
+                ChannelFrame::Binary(bytes) => channel.write(true, bytes),
             };
             match written {
                 Ok(true) => has_moved = true,
@@ -134,7 +139,7 @@ impl Driver {
                 }
                 Err(error) => {
                     self.next = Some(frame);
-                    self.end(End::Cut(error.to_string()));
+                    self.end(QueueEnd::Cut(error.to_string()));
                     break;
                 }
             }
@@ -146,52 +151,56 @@ impl Driver {
     async fn take_events(&mut self) {
         loop {
             match self.peer.next_event().await {
-                Ok(Some(event)) => self.heard(event),
+                Ok(Some(event)) => self.on_event(event),
                 Ok(None) => break,
-                Err(error) => return self.end(End::Cut(error.to_string())),
+                Err(error) => return self.end(QueueEnd::Cut(error.to_string())),
             }
         }
         // A closed channel no longer knows its data in flight.
         if let Some(mut channel) = self.peer.channel(self.id) {
             self.unacknowledged = channel.buffered_amount();
         } else if self.closing.is_none() && !self.peer.is_alive() {
-            self.end(End::Cut("the connection has ended".to_owned()));
+            self.end(QueueEnd::Cut("the connection has ended".to_owned()));
         }
     }
 
-    fn heard(&mut self, event: Event) {
+    fn on_event(&mut self, event: Event) {
         match event {
-            Event::ChannelData(data) if data.id == self.id => self.arrived(data),
+            Event::ChannelData(data) if data.id == self.id => self.on_data(data),
             Event::PeerStats(stats) => {
                 let pair = stats.selected_candidate_pair;
                 if let Some(time) = pair.and_then(|pair| pair.current_round_trip_time) {
-                    self.under_way.learn(time);
+                    self.under_way.record_round_trip(time);
                 }
             }
             Event::ChannelClose(id) if id == self.id && self.closing.is_none() => {
                 self.is_farewell = true;
-                self.end(End::Closed);
+                self.end(QueueEnd::Closed);
             }
-            Event::Closed if self.closing.is_some() => self.end(End::Closed),
+            Event::Closed if self.closing.is_some() => self.end(QueueEnd::Closed),
             Event::Closed => {
                 self.is_farewell = true;
-                self.end(End::Cut("the other side ended the connection".to_owned()));
+                self.end(QueueEnd::Cut(
+                    "the other side ended the connection".to_owned(),
+                ));
             }
             Event::IceConnectionStateChange(IceConnectionState::Disconnected) => {
-                self.end(End::Cut("the other side is not heard any more".to_owned()));
+                self.end(QueueEnd::Cut(
+                    "the other side is not heard any more".to_owned(),
+                ));
             }
             _ => {}
         }
     }
 
-    fn arrived(&mut self, data: ChannelData) {
+    fn on_data(&mut self, data: ChannelData) {
         // After `finish` no reader exists.
         if self.outbox.is_ended() && self.inbox.is_full() {
             return;
         }
         self.inbox.put(match data.binary {
-            true => Frame::Binary(data.data.into()),
-            false => Frame::Text(String::from_utf8_lossy(&data.data).into_owned()),
+            true => ChannelFrame::Binary(data.data.into()),
+            false => ChannelFrame::Text(String::from_utf8_lossy(&data.data).into_owned()),
         });
     }
 
@@ -206,7 +215,7 @@ impl Driver {
             let is_slow = self.is_reader_slow();
             if !is_slow && let Some((arrival, packet)) = self.kept.pop_front() {
                 self.kept_bytes -= packet.len();
-                self.peer.take_kept(arrival, &packet);
+                self.peer.process_kept(arrival, &packet);
                 self.take_events().await;
                 continue;
             }
@@ -223,10 +232,10 @@ impl Driver {
                 }
                 // After our close, the peer sends nothing but its own close.
                 if self.closing.is_some() {
-                    self.end(End::Closed);
+                    self.end(QueueEnd::Closed);
                 }
             }
-            self.peer.take(arrival);
+            self.peer.process(arrival);
             // Process acknowledgements in batches, because str0m scans all data in flight each time. The last
             // ones arrive together with the peer's close and must not wait.
             untaken += 1;
@@ -249,21 +258,21 @@ impl Driver {
     }
 
     /// Sets the end; the first reason counts.
-    fn end(&mut self, end: End) {
+    fn end(&mut self, end: QueueEnd) {
         self.over.get_or_insert(end);
     }
 
-    fn conclude(self, end: End) -> Result<(), ChannelError> {
+    fn conclude(self, end: QueueEnd) -> Result<(), ChannelError> {
         let unsent = self.next.is_some() || self.outbox.bytes() > 0;
         let last = if self.is_farewell { LAST_PACKETS } else { 0 };
         // Without written data nothing can be lost; opening the channel is acknowledged too.
         let has_arrived = !unsent && (!self.has_written || self.unacknowledged <= last);
         let why = match &end {
-            End::Closed => "the other side has closed".to_owned(),
-            End::Cut(why) => why.clone(),
+            QueueEnd::Closed => "the other side has closed".to_owned(),
+            QueueEnd::Cut(why) => why.clone(),
         };
         self.inbox.end(end);
-        self.outbox.end(End::Cut(why.clone()));
+        self.outbox.end(QueueEnd::Cut(why.clone()));
         match has_arrived {
             true => Ok(()),
             false => Err(ChannelError::Cut(why)),

@@ -8,9 +8,9 @@ use str0m::net::{Protocol, Receive};
 use str0m::{Candidate, Event, Input, Output, Rtc, RtcError};
 use tokio::time::Instant;
 
-use super::Options;
+use super::RtcOptions;
 use super::queue::FULL;
-use super::sockets::{Arrival, Sockets};
+use super::sockets::{PacketArrival, UdpSockets};
 use crate::ChannelError;
 
 /// Unanswered connectivity checks until the connection counts as lost: about twelve seconds.
@@ -23,18 +23,18 @@ const LONGEST_PACKET: usize = 2048;
 const FAREWELL: usize = 32;
 
 /// One end of a connection. Dropping it notifies the peer, if the system accepts the packets at once.
-pub(super) struct Peer {
+pub(super) struct RtcPeer {
     rtc: Rtc,
-    pub(super) sockets: Sockets,
+    pub(super) sockets: UdpSockets,
     buffer: Box<[u8]>,
     deadline: Instant,
 }
 
-impl Peer {
+impl RtcPeer {
     /// Opens the sockets, which are the first candidates.
-    pub(super) async fn open(options: &Options) -> Result<Self, ChannelError> {
-        let sockets = Sockets::open(options.bind.as_deref()).await;
-        let sockets = sockets.map_err(|error| ChannelError::NoWay(error.to_string()))?;
+    pub(super) async fn open(options: &RtcOptions) -> Result<Self, ChannelError> {
+        let sockets = UdpSockets::open(options.bind.as_deref()).await;
+        let sockets = sockets.map_err(|error| ChannelError::NoRoute(error.to_string()))?;
         let now = Instant::now();
         let mut config = Rtc::builder()
             .clear_codecs()
@@ -86,19 +86,19 @@ impl Peer {
     }
 
     /// Returns a received packet, if any.
-    pub(super) fn receive(&mut self) -> Option<(Arrival, &[u8])> {
+    pub(super) fn receive(&mut self) -> Option<(PacketArrival, &[u8])> {
         let arrival = self.sockets.try_receive(&mut self.buffer)?;
         Some((arrival, &self.buffer[..arrival.len]))
     }
 
     /// Processes the packet that [`Self::receive`] returned last.
-    pub(super) fn take(&mut self, arrival: Arrival) {
+    pub(super) fn process(&mut self, arrival: PacketArrival) {
         let Self { rtc, buffer, .. } = self;
         feed(rtc, arrival, &buffer[..arrival.len]);
     }
 
     /// Processes a packet that was kept.
-    pub(super) fn take_kept(&mut self, arrival: Arrival, packet: &[u8]) {
+    pub(super) fn process_kept(&mut self, arrival: PacketArrival, packet: &[u8]) {
         feed(&mut self.rtc, arrival, packet);
     }
 
@@ -140,7 +140,7 @@ impl Peer {
 }
 
 /// Passes a packet to str0m. Ignores invalid packets, because anyone can send to an open port.
-fn feed(rtc: &mut Rtc, arrival: Arrival, packet: &[u8]) {
+fn feed(rtc: &mut Rtc, arrival: PacketArrival, packet: &[u8]) {
     let Ok(packet) = Receive::new(Protocol::Udp, arrival.source, arrival.local, packet) else {
         return;
     };
@@ -153,7 +153,7 @@ fn feed(rtc: &mut Rtc, arrival: Arrival, packet: &[u8]) {
     }
 }
 
-impl Drop for Peer {
+impl Drop for RtcPeer {
     fn drop(&mut self) {
         if self.rtc.close().is_err() {
             return;

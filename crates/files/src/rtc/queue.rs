@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use crate::{ChannelError, Frame};
+use crate::{ChannelError, ChannelFrame};
 
 /// Bytes from which on a queue is full: sixteen messages of the usual size, enough that neither side waits
 /// for the other.
@@ -13,9 +13,9 @@ pub(super) const FULL: usize = 1024 * 1024;
 /// Bytes counted for an empty message, so that their number is bounded too.
 const FRAME_COST: usize = 64;
 
-/// Why a [`Queue`] has ended.
+/// Why a [`FrameQueue`] has ended.
 #[derive(Debug, Clone)]
-pub(super) enum End {
+pub(super) enum QueueEnd {
     /// Closed regularly.
     Closed,
     /// The connection was lost.
@@ -24,30 +24,30 @@ pub(super) enum End {
 
 /// Queue for one direction, with one writer and one reader.
 #[derive(Debug, Default)]
-pub(super) struct Queue {
-    state: Mutex<State>,
+pub(super) struct FrameQueue {
+    state: Mutex<FrameQueueState>,
     filled: Notify,
     emptied: Notify,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    frames: VecDeque<Frame>,
+struct FrameQueueState {
+    frames: VecDeque<ChannelFrame>,
     bytes: usize,
     most: usize,
-    end: Option<End>,
+    end: Option<QueueEnd>,
 }
 
-impl Queue {
+impl FrameQueue {
     /// Adds a message once the queue has room.
-    pub(super) async fn push(&self, frame: Frame) -> Result<(), ChannelError> {
+    pub(super) async fn push(&self, frame: ChannelFrame) -> Result<(), ChannelError> {
         loop {
             {
                 let mut state = self.state();
                 if let Some(end) = &state.end {
                     return Err(ChannelError::Cut(match end {
-                        End::Closed => "it is closed".to_owned(),
-                        End::Cut(why) => why.clone(),
+                        QueueEnd::Closed => "it is closed".to_owned(),
+                        QueueEnd::Cut(why) => why.clone(),
                     }));
                 }
                 if state.bytes < FULL {
@@ -61,20 +61,20 @@ impl Queue {
     }
 
     /// Adds a message regardless of room; the writer checks [`Self::is_full`] itself.
-    pub(super) fn put(&self, frame: Frame) {
+    pub(super) fn put(&self, frame: ChannelFrame) {
         self.state().add(frame);
         self.filled.notify_one();
     }
 
     /// Waits for the next message; `None` once closed.
-    pub(super) async fn pop(&self) -> Result<Option<Frame>, ChannelError> {
+    pub(super) async fn pop(&self) -> Result<Option<ChannelFrame>, ChannelError> {
         loop {
             if let Some(frame) = self.try_pop() {
                 return Ok(Some(frame));
             }
             match self.state().end.clone() {
-                Some(End::Closed) => return Ok(None),
-                Some(End::Cut(why)) => return Err(ChannelError::Cut(why)),
+                Some(QueueEnd::Closed) => return Ok(None),
+                Some(QueueEnd::Cut(why)) => return Err(ChannelError::Cut(why)),
                 None => {}
             }
             self.filled.notified().await;
@@ -82,7 +82,7 @@ impl Queue {
     }
 
     /// Takes the next message, if present.
-    pub(super) fn try_pop(&self) -> Option<Frame> {
+    pub(super) fn try_pop(&self) -> Option<ChannelFrame> {
         let mut state = self.state();
         let frame = state.frames.pop_front()?;
         state.bytes -= cost(&frame);
@@ -91,7 +91,7 @@ impl Queue {
     }
 
     /// Ends the queue; the first reason counts.
-    pub(super) fn end(&self, end: End) {
+    pub(super) fn end(&self, end: QueueEnd) {
         self.state().end.get_or_insert(end);
         self.filled.notify_one();
         self.emptied.notify_one();
@@ -133,24 +133,24 @@ impl Queue {
         self.state().most
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, FrameQueueState> {
         // No code panics halfway through a change.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    fn add(&mut self, frame: Frame) {
+impl FrameQueueState {
+    fn add(&mut self, frame: ChannelFrame) {
         self.bytes += cost(&frame);
         self.most = self.most.max(self.bytes);
         self.frames.push_back(frame);
     }
 }
 
-fn cost(frame: &Frame) -> usize {
+fn cost(frame: &ChannelFrame) -> usize {
     FRAME_COST
         + match frame {
-            Frame::Text(text) => text.len(),
-            Frame::Binary(bytes) => bytes.len(),
+            ChannelFrame::Text(text) => text.len(),
+            ChannelFrame::Binary(bytes) => bytes.len(),
         }
 }

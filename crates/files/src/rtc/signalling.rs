@@ -7,7 +7,7 @@ use crate::ChannelError;
 
 /// Kind of a signal of [`Signalling`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum SignalKind {
     /// SDP of the calling peer.
     Offer,
     /// SDP of the answering peer.
@@ -16,7 +16,7 @@ pub enum Kind {
     Candidate,
 }
 
-impl Kind {
+impl SignalKind {
     /// Returns the name on the wire (`signal_type`).
     pub fn as_str(self) -> &'static str {
         match self {
@@ -32,7 +32,7 @@ impl Kind {
 #[error("the signal is not about a data channel")]
 pub struct OtherSignal;
 
-impl FromStr for Kind {
+impl FromStr for SignalKind {
     type Err = OtherSignal;
 
     fn from_str(name: &str) -> Result<Self, OtherSignal> {
@@ -48,11 +48,11 @@ pub trait Signalling: Send {
     /// Sends a signal to the peer.
     fn send(
         &mut self,
-        kind: Kind,
+        kind: SignalKind,
         payload: String,
     ) -> impl Future<Output = Result<(), ChannelError>> + Send;
 
     /// Waits for the peer's next signal; `None` if no more will come. Cancel-safe: dropping the future loses
     /// no signal.
-    fn next(&mut self) -> impl Future<Output = Option<(Kind, String)>> + Send;
+    fn next(&mut self) -> impl Future<Output = Option<(SignalKind, String)>> + Send;
 }

@@ -14,21 +14,21 @@ const BUFFER: usize = 4 * 1024 * 1024;
 
 /// UDP sockets, closed on drop.
 #[derive(Debug)]
-pub(super) struct Sockets {
+pub(super) struct UdpSockets {
     list: Vec<(UdpSocket, SocketAddr)>,
     /// Index of the socket that received last, and probably receives next.
     busy: usize,
 }
 
-/// A packet received by [`Sockets`]: length, source, and local address.
+/// A packet received by [`UdpSockets`]: length, source, and local address.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Arrival {
+pub(super) struct PacketArrival {
     pub(super) len: usize,
     pub(super) source: SocketAddr,
     pub(super) local: SocketAddr,
 }
 
-impl Sockets {
+impl UdpSockets {
     /// Opens a socket per address in `bind`, else per address of the machine. Skips addresses that cannot be
     /// opened.
     pub(super) async fn open(bind: Option<&[IpAddr]>) -> io::Result<Self> {
@@ -74,7 +74,7 @@ impl Sockets {
     }
 
     /// Receives a packet, if available.
-    pub(super) fn try_receive(&mut self, buffer: &mut [u8]) -> Option<Arrival> {
+    pub(super) fn try_receive(&mut self, buffer: &mut [u8]) -> Option<PacketArrival> {
         let count = self.list.len();
         for index in (self.busy..self.busy + count).map(|index| index % count) {
             let (socket, local) = &self.list[index];
@@ -82,7 +82,7 @@ impl Sockets {
             if let Ok((len, source)) = socket.try_recv_from(buffer) {
                 self.busy = index;
                 let local = *local;
-                return Some(Arrival { len, source, local });
+                return Some(PacketArrival { len, source, local });
             }
         }
         None

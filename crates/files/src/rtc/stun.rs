@@ -9,7 +9,7 @@ use tokio::net::lookup_host;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::sockets::{Arrival, Sockets};
+use super::sockets::{PacketArrival, UdpSockets};
 
 /// Most servers that are asked.
 const MOST_SERVERS: usize = 4;
@@ -29,12 +29,12 @@ const HEADER: usize = 20;
 
 /// Pending requests.
 #[derive(Debug, Default)]
-pub(super) struct Questions {
-    open: Vec<Question>,
+pub(super) struct StunRequests {
+    open: Vec<StunRequest>,
 }
 
 #[derive(Debug)]
-struct Question {
+struct StunRequest {
     server: SocketAddr,
     local: SocketAddr,
     id: [u8; 12],
@@ -42,15 +42,15 @@ struct Question {
     due: Instant,
 }
 
-impl Questions {
+impl StunRequests {
     /// Asks a server about each local address that can reach it.
-    pub(super) fn ask(&mut self, server: SocketAddr, sockets: &Sockets) {
+    pub(super) fn ask(&mut self, server: SocketAddr, sockets: &UdpSockets) {
         let suits = |local: &SocketAddr| {
             local.is_ipv4() == server.is_ipv4()
                 && local.ip().is_loopback() == server.ip().is_loopback()
         };
         self.open
-            .extend(sockets.addresses().filter(suits).map(|local| Question {
+            .extend(sockets.addresses().filter(suits).map(|local| StunRequest {
                 server,
                 local,
                 id: new_id(),
@@ -65,7 +65,7 @@ impl Questions {
     }
 
     /// Sends due requests, and drops those sent often enough.
-    pub(super) fn send_due(&mut self, sockets: &Sockets) {
+    pub(super) fn send_due(&mut self, sockets: &UdpSockets) {
         let now = Instant::now();
         self.open
             .retain(|question| question.due > now || question.sends < SENDS);
@@ -78,7 +78,7 @@ impl Questions {
     }
 
     /// Returns our address as seen by the server, if the packet answers a pending request.
-    pub(super) fn answered(&mut self, arrival: Arrival, packet: &[u8]) -> Option<SocketAddr> {
+    pub(super) fn answered(&mut self, arrival: PacketArrival, packet: &[u8]) -> Option<SocketAddr> {
         let id = packet.get(8..HEADER)?;
         let index = self.open.iter().position(|question| {
             question.id == id

@@ -11,16 +11,16 @@ use std::{
 
 use tracing::error;
 
-use super::{Clash, UnpackError, in_the_way};
+use super::{ConflictPolicy, UnpackError, conflict_error};
 use crate::{
-    dir::{Dir, Kind},
-    work::Wanted,
-    zip::Entry,
+    dir::{Dir, EntryKind},
+    work::CancelFlag,
+    zip::ZipEntry,
 };
 
-/// Entries that need more than a move in [`put`].
+/// Entries that need more than a move in [`move_all`].
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct PlacementPlan {
     /// Indexes of entries that replace an existing file.
     replaced: Vec<usize>,
     /// Indexes of entries with an existing file of equal size, which stays if the content is equal.
@@ -28,40 +28,44 @@ pub(super) struct Plan {
 }
 
 /// State of a final path.
-enum Found {
+enum PathState {
     Nothing,
-    Entry(Kind),
+    Entry(EntryKind),
     /// A parent exists and is not a folder.
     Blocked(String),
 }
 
-impl Plan {
+impl PlacementPlan {
     /// Examines the final paths. Returns an error if a path is taken.
-    pub(super) fn of(root: &Dir, entries: &[Entry], clash: Clash) -> Result<Self, UnpackError> {
+    pub(super) fn of(
+        root: &Dir,
+        entries: &[ZipEntry],
+        clash: ConflictPolicy,
+    ) -> Result<Self, UnpackError> {
         let (mut replaced, mut there) = (Vec::new(), Vec::new());
         let mut taken = Vec::new();
         for (at, entry) in entries.iter().enumerate() {
             match (find(root, &entry.name)?, entry.is_folder) {
-                (Found::Nothing, _) | (Found::Entry(Kind::Folder), true) => {}
-                (Found::Entry(Kind::File | Kind::Link | Kind::Other), false)
-                    if clash == Clash::Replace =>
+                (PathState::Nothing, _) | (PathState::Entry(EntryKind::Folder), true) => {}
+                (PathState::Entry(EntryKind::File | EntryKind::Link | EntryKind::Other), false)
+                    if clash == ConflictPolicy::Replace =>
                 {
                     replaced.push(at);
                 }
-                (Found::Entry(Kind::File), false)
+                (PathState::Entry(EntryKind::File), false)
                     if open(root, &entry.name)?.is_some_and(|(_, size)| size == entry.unpacked) =>
                 {
                     there.push(at);
                 }
-                (Found::Entry(_), _) => taken.push(entry.name.clone()),
-                (Found::Blocked(folder), _) if taken.contains(&folder) => {}
-                (Found::Blocked(folder), _) => taken.push(folder),
+                (PathState::Entry(_), _) => taken.push(entry.name.clone()),
+                (PathState::Blocked(folder), _) if taken.contains(&folder) => {}
+                (PathState::Blocked(folder), _) => taken.push(folder),
             }
         }
         if taken.is_empty() {
             Ok(Self { replaced, there })
         } else {
-            Err(in_the_way(taken))
+            Err(conflict_error(taken))
         }
     }
 
@@ -70,8 +74,8 @@ impl Plan {
         &self,
         root: &Dir,
         staging: &Dir,
-        entries: &[Entry],
-        wanted: &Wanted,
+        entries: &[ZipEntry],
+        wanted: &CancelFlag,
     ) -> Result<(), UnpackError> {
         let mut taken = Vec::new();
         for &at in &self.there {
@@ -87,7 +91,7 @@ impl Plan {
         }
         match taken.is_empty() {
             true => Ok(()),
-            false => Err(in_the_way(taken)),
+            false => Err(conflict_error(taken)),
         }
     }
 }
@@ -106,7 +110,7 @@ fn open(root: &Dir, name: &str) -> io::Result<Option<(File, u64)>> {
     }
 }
 
-fn is_same(one: File, other: File, wanted: &Wanted) -> io::Result<bool> {
+fn is_same(one: File, other: File, wanted: &CancelFlag) -> io::Result<bool> {
     let (mut one, mut other) = (BufReader::new(one), BufReader::new(other));
     loop {
         wanted.check()?;
@@ -120,27 +124,27 @@ fn is_same(one: File, other: File, wanted: &Wanted) -> io::Result<bool> {
     }
 }
 
-fn find(root: &Dir, name: &str) -> io::Result<Found> {
+fn find(root: &Dir, name: &str) -> io::Result<PathState> {
     let mut dir = root.folder(".")?;
     for (at, _) in name.match_indices('/') {
         let (_, folder) = split(&name[..at]);
         dir = match dir.folder(folder) {
             Ok(inner) => inner,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(PathState::Nothing),
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
-                return Ok(Found::Blocked(name[..at].to_owned()));
+                return Ok(PathState::Blocked(name[..at].to_owned()));
             }
             Err(error) => return Err(error),
         };
     }
     Ok(match dir.kind(split(name).1)? {
-        None => Found::Nothing,
-        Some(kind) => Found::Entry(kind),
+        None => PathState::Nothing,
+        Some(kind) => PathState::Entry(kind),
     })
 }
 
-/// A completed step of [`put`], undone in reverse order.
-enum Step<'a> {
+/// A completed step of [`move_all`], undone in reverse order.
+enum PlacementStep<'a> {
     /// The existing file was moved to the staging folder.
     Cleared { at: usize, name: &'a str },
     /// The folder was created.
@@ -150,14 +154,14 @@ enum Step<'a> {
 }
 
 /// Moves the staged files to their final paths and creates folders. Undoes all steps if one fails.
-pub(super) fn put(
+pub(super) fn move_all(
     root: &Dir,
     staging: &Dir,
-    entries: &[Entry],
-    plan: &Plan,
+    entries: &[ZipEntry],
+    plan: &PlacementPlan,
 ) -> Result<(), UnpackError> {
     let mut steps = Vec::new();
-    let done = advance(root, staging, entries, plan, &mut steps);
+    let done = run_steps(root, staging, entries, plan, &mut steps);
     if done.is_err() {
         for step in steps.iter().rev() {
             if let Err(error) = undo(root, staging, step) {
@@ -168,12 +172,12 @@ pub(super) fn put(
     done
 }
 
-fn advance<'a>(
+fn run_steps<'a>(
     root: &Dir,
     staging: &Dir,
-    entries: &'a [Entry],
-    plan: &Plan,
-    steps: &mut Vec<Step<'a>>,
+    entries: &'a [ZipEntry],
+    plan: &PlacementPlan,
+    steps: &mut Vec<PlacementStep<'a>>,
 ) -> Result<(), UnpackError> {
     for &at in &plan.replaced {
         let name = entries[at].name.as_str();
@@ -183,7 +187,7 @@ fn advance<'a>(
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             moved => {
                 moved?;
-                steps.push(Step::Cleared { at, name });
+                steps.push(PlacementStep::Cleared { at, name });
             }
         }
     }
@@ -201,17 +205,21 @@ fn advance<'a>(
         match staging.move_to(&at.to_string(), &folder, last) {
             // Created concurrently, or the file system treats two names as equal.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                return Err(in_the_way(vec![name.to_owned()]));
+                return Err(conflict_error(vec![name.to_owned()]));
             }
             moved => moved?,
         }
-        steps.push(Step::Placed(name));
+        steps.push(PlacementStep::Placed(name));
     }
     Ok(())
 }
 
 /// Opens a folder below the root; creates missing folders.
-fn make<'a>(root: &Dir, path: &'a str, steps: &mut Vec<Step<'a>>) -> Result<Dir, UnpackError> {
+fn make<'a>(
+    root: &Dir,
+    path: &'a str,
+    steps: &mut Vec<PlacementStep<'a>>,
+) -> Result<Dir, UnpackError> {
     let mut dir = root.folder(".")?;
     if path.is_empty() {
         return Ok(dir);
@@ -219,14 +227,14 @@ fn make<'a>(root: &Dir, path: &'a str, steps: &mut Vec<Step<'a>>) -> Result<Dir,
     let ends = path.match_indices('/').map(|(at, _)| at);
     for end in ends.chain([path.len()]) {
         let (_, name) = split(&path[..end]);
-        match dir.make_shown(name) {
-            Ok(()) => steps.push(Step::Made(&path[..end])),
+        match dir.make_shared(name) {
+            Ok(()) => steps.push(PlacementStep::Made(&path[..end])),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error.into()),
         }
         dir = match dir.folder(name) {
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
-                return Err(in_the_way(vec![path[..end].to_owned()]));
+                return Err(conflict_error(vec![path[..end].to_owned()]));
             }
             opened => opened?,
         };
@@ -234,17 +242,17 @@ fn make<'a>(root: &Dir, path: &'a str, steps: &mut Vec<Step<'a>>) -> Result<Dir,
     Ok(dir)
 }
 
-fn undo(root: &Dir, staging: &Dir, step: &Step<'_>) -> io::Result<()> {
+fn undo(root: &Dir, staging: &Dir, step: &PlacementStep<'_>) -> io::Result<()> {
     match *step {
-        Step::Cleared { at, name } => {
+        PlacementStep::Cleared { at, name } => {
             let (above, last) = split(name);
             staging.move_to(&old(at), &walk(root, above)?, last)
         }
-        Step::Made(name) => {
+        PlacementStep::Made(name) => {
             let (above, last) = split(name);
             walk(root, above)?.remove_empty(last)
         }
-        Step::Placed(name) => {
+        PlacementStep::Placed(name) => {
             let (above, last) = split(name);
             walk(root, above)?.remove(last.as_ref())
         }

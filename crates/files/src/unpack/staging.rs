@@ -73,9 +73,9 @@ fn sweep(root: &Dir) {
 
 /// Folders that were created for the target, removed on drop unless kept.
 #[derive(Debug)]
-pub(super) struct Made(Vec<PathBuf>);
+pub(super) struct CreatedFolders(Vec<PathBuf>);
 
-impl Made {
+impl CreatedFolders {
     pub(super) fn folder(path: &Path) -> io::Result<Self> {
         let missing = path
             .ancestors()
@@ -98,7 +98,7 @@ impl Made {
     }
 }
 
-impl Drop for Made {
+impl Drop for CreatedFolders {
     fn drop(&mut self) {
         while let Some(folder) = self.0.pop() {
             // A folder that is no longer empty stays.

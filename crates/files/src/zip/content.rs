@@ -8,15 +8,15 @@ use std::{
 
 use flate2::{Crc, bufread::DeflateDecoder};
 
-use super::Entry;
-use crate::work::Wanted;
+use super::ZipEntry;
+use crate::work::CancelFlag;
 
 /// Bytes per read and write.
 const PIECE: usize = 64 << 10;
 
 /// Why the content of an entry is invalid.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Broken {
+pub(crate) enum ContentError {
     /// The compressed data is corrupt.
     #[error("is broken")]
     Content,
@@ -30,14 +30,14 @@ pub(crate) enum Broken {
     Io(#[from] io::Error),
 }
 
-/// Writes the content of an [`Entry`] to `to`.
+/// Writes the content of an [`ZipEntry`] to `to`.
 pub(crate) fn copy(
     archive: &File,
-    entry: &Entry,
+    entry: &ZipEntry,
     to: impl Write,
-    wanted: &Wanted,
-) -> Result<(), Broken> {
-    let packed = Section {
+    wanted: &CancelFlag,
+) -> Result<(), ContentError> {
+    let packed = FileRange {
         file: archive,
         at: entry.start,
         left: entry.packed,
@@ -50,17 +50,17 @@ pub(crate) fn copy(
     check(entry, &mut inflated, to, wanted)?;
     // Trailing bytes would be in the archive but in no file.
     if inflated.total_in() != entry.packed {
-        return Err(Broken::Content);
+        return Err(ContentError::Content);
     }
     Ok(())
 }
 
 fn check(
-    entry: &Entry,
+    entry: &ZipEntry,
     from: &mut impl Read,
     mut to: impl Write,
-    wanted: &Wanted,
-) -> Result<(), Broken> {
+    wanted: &CancelFlag,
+) -> Result<(), ContentError> {
     let mut crc = Crc::new();
     let mut size = 0;
     let mut piece = vec![0; PIECE];
@@ -72,34 +72,34 @@ fn check(
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             // The decoder reports corrupt data with this kind.
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
-                return Err(Broken::Content);
+                return Err(ContentError::Content);
             }
             Err(error) => return Err(error.into()),
         };
         size += read as u64;
         if size > entry.unpacked {
-            return Err(Broken::Longer);
+            return Err(ContentError::Longer);
         }
         crc.update(&piece[..read]);
         to.write_all(&piece[..read])?;
     }
     if size != entry.unpacked {
-        return Err(Broken::Content);
+        return Err(ContentError::Content);
     }
     if crc.sum() != entry.crc {
-        return Err(Broken::Checksum);
+        return Err(ContentError::Checksum);
     }
     Ok(())
 }
 
 /// Reader for a range of a file.
-struct Section<'a> {
+struct FileRange<'a> {
     file: &'a File,
     at: u64,
     left: u64,
 }
 
-impl Read for Section<'_> {
+impl Read for FileRange<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let max = usize::try_from(self.left).map_or(buffer.len(), |left| left.min(buffer.len()));
         let read = self.file.read_at(&mut buffer[..max], self.at)?;

@@ -8,8 +8,8 @@ use super::{
     LOCAL_LEN, STORED, TIME_FIELD,
 };
 use crate::{
-    limits::{Limits, megabytes},
-    tree::{BadName, Tree},
+    limits::{ArchiveLimits, megabytes},
+    tree::{EntryNames, InvalidEntryName},
 };
 
 /// Largest directory in bytes: far more than the names of 5,000 files need.
@@ -24,13 +24,13 @@ const ELSEWHERE: u32 = u32::MAX;
 
 /// Why an archive is refused.
 #[derive(Debug, thiserror::Error)]
-pub enum BadArchive {
+pub enum InvalidArchive {
     /// Not a ZIP, or a ZIP with more than one interpretation.
     #[error("it is no proper ZIP: {0}")]
     Form(&'static str),
     /// An invalid name.
     #[error("the name {0:?} {1}")]
-    Name(String, BadName),
+    Name(String, InvalidEntryName),
     /// A name that is not UTF-8.
     #[error("the name {0:?} is no UTF-8")]
     Unreadable(String),
@@ -73,7 +73,7 @@ pub enum BadArchive {
 
 /// A valid file or folder of an archive.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct ZipEntry {
     /// Path of the entry; a folder's without trailing slash.
     pub(crate) name: String,
     pub(crate) is_folder: bool,
@@ -88,18 +88,22 @@ pub(crate) struct Entry {
     pub(crate) unpacked: u64,
 }
 
-/// Reads each [`Entry`] of an archive. Returns an error if any entry is invalid.
-pub(crate) fn read(file: &File, offered: u64, limits: Limits) -> Result<Vec<Entry>, BadArchive> {
+/// Reads each [`ZipEntry`] of an archive. Returns an error if any entry is invalid.
+pub(crate) fn read(
+    file: &File,
+    offered: u64,
+    limits: ArchiveLimits,
+) -> Result<Vec<ZipEntry>, InvalidArchive> {
     let size = file.metadata()?.len();
     let end_at = size
         .checked_sub(END_LEN as u64)
-        .ok_or(BadArchive::Form("it is too short"))?;
+        .ok_or(InvalidArchive::Form("it is too short"))?;
     let (directory_at, count, directory) = directory(file, end_at)?;
     if u64::from(count) > limits.files * 2 {
-        return Err(BadArchive::TooManyFiles(limits.files));
+        return Err(InvalidArchive::TooManyFiles(limits.files));
     }
-    let mut records = Fields(&directory);
-    let mut tree = Tree::new(limits);
+    let mut records = RecordReader(&directory);
+    let mut tree = EntryNames::new(limits);
     let mut room = limits.unpacked;
     let mut entries = Vec::with_capacity(count.into());
     // Start and end of each entry, including its local header.
@@ -112,22 +116,23 @@ pub(crate) fn read(file: &File, offered: u64, limits: Limits) -> Result<Vec<Entr
             tree.file(&entry.name)
         };
         taken.map_err(|why| match why {
-            BadName::TooMany => BadArchive::TooManyFiles(limits.files),
-            why => BadArchive::Name(entry.name.clone(), why),
+            InvalidEntryName::TooMany => InvalidArchive::TooManyFiles(limits.files),
+            why => InvalidArchive::Name(entry.name.clone(), why),
         })?;
         room = room
             .checked_sub(entry.unpacked)
-            .ok_or(BadArchive::TooLarge(limits.unpacked))?;
-        entry.start = start + compare(file, directory_at, start, &entry)?;
+            .ok_or(InvalidArchive::TooLarge(limits.unpacked))?;
+        entry.start = start + check_local_header(file, directory_at, start, &entry)?;
         spans.push((start, entry.start + entry.packed, entries.len()));
         entries.push(entry);
     }
     if !records.0.is_empty() {
-        return Err(BadArchive::Form("its directory has more than it says"));
+        return Err(InvalidArchive::Form("its directory has more than it says"));
     }
-    apart(spans, directory_at).map_err(|at| BadArchive::Overlap(entries.swap_remove(at).name))?;
+    check_overlap(spans, directory_at)
+        .map_err(|at| InvalidArchive::Overlap(entries.swap_remove(at).name))?;
     if tree.files() != offered {
-        return Err(BadArchive::Count {
+        return Err(InvalidArchive::Count {
             offered,
             found: tree.files(),
         });
@@ -138,24 +143,24 @@ pub(crate) fn read(file: &File, offered: u64, limits: Limits) -> Result<Vec<Entr
 /// Returns the offset of the directory, its number of entries, and its bytes. The directory must end right
 /// before the end record, which must be the last bytes of the file. Without a search, only one directory can
 /// be found.
-fn directory(file: &File, end_at: u64) -> Result<(u64, u16, Vec<u8>), BadArchive> {
+fn directory(file: &File, end_at: u64) -> Result<(u64, u16, Vec<u8>), InvalidArchive> {
     let mut end = [0; END_LEN];
     file.read_exact_at(&mut end, end_at)?;
-    let mut end = Fields(&end);
+    let mut end = RecordReader(&end);
     if end.u32()? != END {
-        return Err(BadArchive::Form("it does not end as one does"));
+        return Err(InvalidArchive::Form("it does not end as one does"));
     }
     let disks = end.u32()?;
     let (here, count) = (end.u16()?, end.u16()?);
     if disks != 0 || here != count {
-        return Err(BadArchive::Form("it is one of several parts"));
+        return Err(InvalidArchive::Form("it is one of several parts"));
     }
     let (len, at) = (u64::from(end.u32()?), u64::from(end.u32()?));
     if end.u16()? != 0 || at + len != end_at {
-        return Err(BadArchive::Form("its directory is not at its end"));
+        return Err(InvalidArchive::Form("its directory is not at its end"));
     }
     if len > MAX_DIRECTORY {
-        return Err(BadArchive::Form("its directory is too large"));
+        return Err(InvalidArchive::Form("its directory is too large"));
     }
     let mut directory = vec![0; usize::try_from(len).unwrap_or_default()];
     file.read_exact_at(&mut directory, at)?;
@@ -163,10 +168,10 @@ fn directory(file: &File, end_at: u64) -> Result<(u64, u16, Vec<u8>), BadArchive
 }
 
 /// Reads the next record of the directory. Returns the entry and the offset of its local header.
-fn entry(records: &mut Fields<'_>) -> Result<(Entry, u64), BadArchive> {
-    let mut record = Fields(records.take(CENTRAL_LEN)?);
+fn entry(records: &mut RecordReader<'_>) -> Result<(ZipEntry, u64), InvalidArchive> {
+    let mut record = RecordReader(records.take(CENTRAL_LEN)?);
     if record.u32()? != CENTRAL {
-        return Err(BadArchive::Form("its directory is broken"));
+        return Err(InvalidArchive::Form("its directory is broken"));
     }
     // Creator and required version are ignored.
     record.take(4)?;
@@ -183,28 +188,28 @@ fn entry(records: &mut Fields<'_>) -> Result<(Entry, u64), BadArchive> {
     records.take(comment_len.into())?;
 
     if disk != 0 || [packed, unpacked, start].contains(&ELSEWHERE) {
-        return Err(BadArchive::Form("it is ZIP64, or one of several parts"));
+        return Err(InvalidArchive::Form("it is ZIP64, or one of several parts"));
     }
     if flags & ENCRYPTED != 0 {
-        return Err(BadArchive::Encrypted(name));
+        return Err(InvalidArchive::Encrypted(name));
     }
     let mode = attributes >> 16;
     let is_folder = match (mode & KIND, name.ends_with('/')) {
-        (KIND_LINK, _) => return Err(BadArchive::Link(name)),
+        (KIND_LINK, _) => return Err(InvalidArchive::Link(name)),
         (0 | KIND_FOLDER, true) => true,
         (0 | KIND_FILE, false) if attributes & DOS_FOLDER == 0 => false,
-        _ => return Err(BadArchive::Special(name)),
+        _ => return Err(InvalidArchive::Special(name)),
     };
     if is_folder && unpacked != 0 {
-        return Err(BadArchive::Contradiction(name));
+        return Err(InvalidArchive::Contradiction(name));
     }
     let is_deflated = match method {
         DEFLATED => true,
         STORED if packed == unpacked => false,
-        STORED => return Err(BadArchive::Contradiction(name)),
-        other => return Err(BadArchive::Method(name, other)),
+        STORED => return Err(InvalidArchive::Contradiction(name)),
+        other => return Err(InvalidArchive::Method(name, other)),
     };
-    let entry = Entry {
+    let entry = ZipEntry {
         name: match name.strip_suffix('/') {
             Some(folder) => folder.to_owned(),
             None => name,
@@ -222,14 +227,19 @@ fn entry(records: &mut Fields<'_>) -> Result<(Entry, u64), BadArchive> {
 }
 
 /// Compares an entry with its local header. Returns the header's length.
-fn compare(file: &File, max: u64, start: u64, entry: &Entry) -> Result<u64, BadArchive> {
-    let contradiction = || BadArchive::Contradiction(entry.name.clone());
+fn check_local_header(
+    file: &File,
+    max: u64,
+    start: u64,
+    entry: &ZipEntry,
+) -> Result<u64, InvalidArchive> {
+    let contradiction = || InvalidArchive::Contradiction(entry.name.clone());
     if start + LOCAL_LEN as u64 > max {
         return Err(contradiction());
     }
     let mut bytes = [0; LOCAL_LEN];
     file.read_exact_at(&mut bytes, start)?;
-    let mut record = Fields(&bytes);
+    let mut record = RecordReader(&bytes);
     let is_local = record.u32()? == LOCAL;
     record.take(2)?;
     let (flags, method) = (record.u16()?, record.u16()?);
@@ -256,7 +266,7 @@ fn compare(file: &File, max: u64, start: u64, entry: &Entry) -> Result<u64, BadA
 
 /// Checks that entries overlap neither each other nor the directory. Returns the index of an overlapping
 /// entry.
-fn apart(mut spans: Vec<(u64, u64, usize)>, directory_at: u64) -> Result<(), usize> {
+fn check_overlap(mut spans: Vec<(u64, u64, usize)>, directory_at: u64) -> Result<(), usize> {
     spans.sort_unstable();
     let mut free = 0;
     for (start, end, at) in spans {
@@ -268,10 +278,10 @@ fn apart(mut spans: Vec<(u64, u64, usize)>, directory_at: u64) -> Result<(), usi
     Ok(())
 }
 
-fn text(bytes: &[u8]) -> Result<String, BadArchive> {
+fn text(bytes: &[u8]) -> Result<String, InvalidArchive> {
     match str::from_utf8(bytes) {
         Ok(text) => Ok(text.to_owned()),
-        Err(_) => Err(BadArchive::Unreadable(
+        Err(_) => Err(InvalidArchive::Unreadable(
             String::from_utf8_lossy(bytes).into_owned(),
         )),
     }
@@ -279,7 +289,7 @@ fn text(bytes: &[u8]) -> Result<String, BadArchive> {
 
 /// Returns the modification time in the extra fields. Malformed fields are ignored.
 fn changed(extra: &[u8]) -> Option<i64> {
-    let mut fields = Fields(extra);
+    let mut fields = RecordReader(extra);
     loop {
         let (id, len) = (fields.u16().ok()?, fields.u16().ok()?);
         let field = fields.take(len.into()).ok()?;
@@ -293,24 +303,24 @@ fn changed(extra: &[u8]) -> Option<i64> {
 }
 
 /// Reader for the rest of a record.
-struct Fields<'a>(&'a [u8]);
+struct RecordReader<'a>(&'a [u8]);
 
-impl<'a> Fields<'a> {
-    fn take(&mut self, len: usize) -> Result<&'a [u8], BadArchive> {
+impl<'a> RecordReader<'a> {
+    fn take(&mut self, len: usize) -> Result<&'a [u8], InvalidArchive> {
         let (field, rest) = self
             .0
             .split_at_checked(len)
-            .ok_or(BadArchive::Form("its directory is cut"))?;
+            .ok_or(InvalidArchive::Form("its directory is cut"))?;
         self.0 = rest;
         Ok(field)
     }
 
-    fn u16(&mut self) -> Result<u16, BadArchive> {
+    fn u16(&mut self) -> Result<u16, InvalidArchive> {
         let field = self.take(2)?;
         Ok(u16::from_le_bytes([field[0], field[1]]))
     }
 
-    fn u32(&mut self) -> Result<u32, BadArchive> {
+    fn u32(&mut self) -> Result<u32, InvalidArchive> {
         let field = self.take(4)?;
         Ok(u32::from_le_bytes([field[0], field[1], field[2], field[3]]))
     }

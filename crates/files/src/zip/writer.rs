@@ -22,7 +22,7 @@ const FIRST_DAY: u16 = (1 << 5) | 1;
 
 /// Metadata of a file.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Meta {
+pub(crate) struct ZipMeta {
     /// Modification time in seconds since 1970.
     pub(crate) changed: i64,
     pub(crate) is_executable: bool,
@@ -30,7 +30,7 @@ pub(crate) struct Meta {
 
 /// Writer of an archive.
 #[derive(Debug)]
-pub(crate) struct Writer {
+pub(crate) struct ZipWriter {
     out: BufWriter<File>,
     at: u64,
     max: u64,
@@ -46,7 +46,7 @@ struct Sums {
     unpacked: u32,
 }
 
-impl Writer {
+impl ZipWriter {
     /// Creates a writer for an empty file with at most `max` bytes. Exceeding the limit is an error of the
     /// kind `FileTooLarge`.
     pub(crate) fn new(file: File, max: u64) -> Self {
@@ -61,7 +61,7 @@ impl Writer {
     }
 
     /// Adds a file.
-    pub(crate) fn add(&mut self, name: &str, meta: Meta, content: impl Read) -> io::Result<()> {
+    pub(crate) fn add(&mut self, name: &str, meta: ZipMeta, content: impl Read) -> io::Result<()> {
         let start = self.at;
         let unknown = Sums {
             crc: 0,
@@ -124,7 +124,7 @@ impl Writer {
     }
 }
 
-fn local(name: &str, meta: Meta, sums: &Sums) -> io::Result<Vec<u8>> {
+fn local(name: &str, meta: ZipMeta, sums: &Sums) -> io::Result<Vec<u8>> {
     let mut record = Vec::new();
     put32(&mut record, LOCAL);
     common(&mut record, name, meta, sums)?;
@@ -136,7 +136,7 @@ fn local(name: &str, meta: Meta, sums: &Sums) -> io::Result<Vec<u8>> {
 fn central(
     records: &mut Vec<u8>,
     name: &str,
-    meta: Meta,
+    meta: ZipMeta,
     sums: &Sums,
     start: u32,
 ) -> io::Result<()> {
@@ -154,7 +154,7 @@ fn central(
 }
 
 /// Writes the fields that both records share, from the version to the length of the extra fields.
-fn common(record: &mut Vec<u8>, name: &str, meta: Meta, sums: &Sums) -> io::Result<()> {
+fn common(record: &mut Vec<u8>, name: &str, meta: ZipMeta, sums: &Sums) -> io::Result<()> {
     let (day, time) = dos_time(meta.changed);
     let name_len = u16::try_from(name.len()).map_err(|_| too_large())?;
     put16(record, VERSION);
@@ -171,7 +171,7 @@ fn common(record: &mut Vec<u8>, name: &str, meta: Meta, sums: &Sums) -> io::Resu
 }
 
 /// Builds the extra field with the exact time; empty if the time does not fit.
-fn time_field(meta: Meta) -> Vec<u8> {
+fn time_field(meta: ZipMeta) -> Vec<u8> {
     let Ok(changed) = i32::try_from(meta.changed) else {
         return Vec::new();
     };

@@ -5,8 +5,8 @@ use std::env;
 use std::path::Path;
 use std::process::Stdio;
 
-use jackfield_files::rtc::{self, Kind, Options, RtcChannel, Signalling};
-use jackfield_files::{Channel, ChannelError, Frame};
+use jackfield_files::rtc::{self, RtcChannel, RtcOptions, SignalKind, Signalling};
+use jackfield_files::{Channel, ChannelError, ChannelFrame};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
@@ -97,13 +97,13 @@ impl Judge {
 }
 
 impl Signalling for Judge {
-    async fn send(&mut self, kind: Kind, payload: String) -> Result<(), ChannelError> {
+    async fn send(&mut self, kind: SignalKind, payload: String) -> Result<(), ChannelError> {
         self.write(&json!({"kind": kind.as_str(), "payload": payload}))
             .await;
         Ok(())
     }
 
-    async fn next(&mut self) -> Option<(Kind, String)> {
+    async fn next(&mut self) -> Option<(SignalKind, String)> {
         let mut message = self.read().await?;
         if message["done"].is_object() {
             self.done = Some(message["done"].take());
@@ -129,12 +129,12 @@ fn sha256(bytes: &[u8]) -> String {
 }
 
 async fn send_archive(channel: &mut RtcChannel, archive: &[u8]) {
-    let text = |value: Value| Frame::Text(value.to_string());
+    let text = |value: Value| ChannelFrame::Text(value.to_string());
     let header = json!({"type": "header", "transfer_id": "ours", "zip_size": archive.len()});
     channel.send(text(header)).await.expect("it works");
     for piece in archive.chunks(PIECE.min(channel.max_message())) {
         channel
-            .send(Frame::Binary(piece.to_vec().into()))
+            .send(ChannelFrame::Binary(piece.to_vec().into()))
             .await
             .expect("it works");
     }
@@ -150,8 +150,8 @@ async fn receives(language: Language) {
         return;
     };
     let (kind, offer) = judge.next().await.expect("an offer");
-    assert_eq!(kind, Kind::Offer);
-    let options = Options::default();
+    assert_eq!(kind, SignalKind::Offer);
+    let options = RtcOptions::default();
     let mut channel = rtc::answer(&mut judge, &offer, &options)
         .await
         .expect("it works");
@@ -171,13 +171,13 @@ async fn sends(language: Language) {
     let Some(mut judge) = language.start(role).await else {
         return;
     };
-    let options = Options {
+    let options = RtcOptions {
         offset: Some(17),
-        ..Options::default()
+        ..RtcOptions::default()
     };
     let mut channel = rtc::call(&mut judge, &options).await.expect("it works");
     let header = channel.recv().await.expect("it works");
-    let Some(Frame::Text(header)) = header else {
+    let Some(ChannelFrame::Text(header)) = header else {
         panic!("{header:?}");
     };
     let header: Value = serde_json::from_str(&header).expect("JSON");
@@ -185,8 +185,8 @@ async fn sends(language: Language) {
     let mut taken = Vec::new();
     loop {
         match channel.recv().await.expect("it works") {
-            Some(Frame::Binary(piece)) => taken.extend_from_slice(&piece),
-            Some(Frame::Text(text)) => {
+            Some(ChannelFrame::Binary(piece)) => taken.extend_from_slice(&piece),
+            Some(ChannelFrame::Text(text)) => {
                 let text: Value = serde_json::from_str(&text).expect("JSON");
                 assert_eq!(text["type"], "complete");
                 break;

@@ -1,7 +1,7 @@
-//! `[[team]]`: a team that exists from the start of the hub.
+//! `[[to_spec]]`: a team that exists from the start of the hub.
 
 use jackfield_model::AgentId;
-use jackfield_team::team::{Member, MemberOf, TeamSpec};
+use jackfield_team::team::{MemberKind, MemberSpec, TeamSpec};
 use serde::{Deserialize, Serialize};
 
 /// A team that exists from the start of the hub.
@@ -38,11 +38,11 @@ pub struct MemberConfig {
 
 impl TeamConfig {
     /// Returns the team. Fails if a member names neither an agent nor a team, or both.
-    pub(crate) fn team(&self) -> anyhow::Result<(AgentId, TeamSpec)> {
+    pub(crate) fn to_spec(&self) -> anyhow::Result<(AgentId, TeamSpec)> {
         let member = |member: &MemberConfig| {
             let of = match (&member.agent, &member.team) {
-                (Some(agent), None) => MemberOf::Agent(agent.clone()),
-                (None, Some(team)) => MemberOf::Team(team.clone()),
+                (Some(agent), None) => MemberKind::Agent(agent.clone()),
+                (None, Some(team)) => MemberKind::Team(team.clone()),
                 _ => anyhow::bail!(
                     "member {} of [[team]] {} needs exactly one of agent and team",
                     member.name,
@@ -50,7 +50,7 @@ impl TeamConfig {
                 ),
             };
             let name = member.name.as_str().into();
-            Ok(Member { name, of })
+            Ok(MemberSpec { name, of })
         };
         let spec = TeamSpec {
             name: self.name.clone().unwrap_or_else(|| self.id.to_string()),

@@ -47,7 +47,7 @@ fn pairs() -> String {
 }
 
 fn columns(title: &str, of: fn(&Column, Topic) -> Support) -> String {
-    let table = table("", |column, topic| shown(&of(column, topic)));
+    let table = table("", |column, topic| cell_text(&of(column, topic)));
     format!("## {title}\n\n{table}")
 }
 
@@ -76,7 +76,9 @@ fn exceptions() -> String {
     let mut lines = vec![row(header), rule(3)];
     lines.extend(rows.iter().map(|(pair, support, topics)| {
         let pair = pair.map(str::to_owned);
-        row(pair.into_iter().chain([topics.join(", "), shown(support)]))
+        row(pair
+            .into_iter()
+            .chain([topics.join(", "), cell_text(support)]))
     }));
     format!("## Exceptions\n\n{}", lines.concat())
 }
@@ -104,7 +106,7 @@ fn rule(columns: usize) -> String {
     format!("|---|{}\n", "---|".repeat(columns))
 }
 
-fn shown(support: &Support) -> String {
+fn cell_text(support: &Support) -> String {
     format!("{} {}", sign(support), support.text())
 }
 

@@ -11,7 +11,7 @@ use std::{
 use anyhow::Result;
 use clap::Args;
 use http::Method;
-use jackfield_a2a::{Auth, OAuth, Source};
+use jackfield_a2a::{Auth, OAuth, SecretLocation};
 use jackfield_core::units::Span;
 use jackfield_sdk::Hub;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::show::remote_facts;
 use crate::{
     client::{self, Client},
-    exit::{About, Code, Stop, WhatAbout},
+    exit::{CliError, ErrorSubject, ExitKind, WithErrorSubject},
     output::{self, text},
     shell,
 };
@@ -52,7 +52,7 @@ pub(crate) struct Add {
     /// Send a header whose value is in the hub's environment (NAME=env:VAR) or in a file there
     /// (NAME=file:PATH); may be repeated
     #[arg(long, value_name = "NAME=SOURCE", value_parser = header)]
-    header: Vec<(String, Source)>,
+    header: Vec<(String, SecretLocation)>,
     /// Fetch a bearer token at this URL, with OAuth 2.0 client credentials
     #[arg(
         long,
@@ -63,10 +63,10 @@ pub(crate) struct Add {
     oauth_token_url: Option<String>,
     /// Use this client id for OAuth: env:VAR or file:PATH
     #[arg(long, value_name = "SOURCE", value_parser = source, requires = "oauth_token_url")]
-    oauth_client_id: Option<Source>,
+    oauth_client_id: Option<SecretLocation>,
     /// Use this client secret for OAuth: env:VAR or file:PATH
     #[arg(long, value_name = "SOURCE", value_parser = source, requires = "oauth_token_url")]
-    oauth_client_secret: Option<Source>,
+    oauth_client_secret: Option<SecretLocation>,
     /// Request this OAuth scope
     #[arg(long, value_name = "SCOPE", requires = "oauth_token_url")]
     oauth_scope: Option<String>,
@@ -89,7 +89,7 @@ impl Add {
         let body = self.body()?;
         let remote = match self.same(&hub, &body).await? {
             Some(remote) => {
-                output::chat(&format!(
+                output::print_message(&format!(
                     "{} is added already, as {}; --as ID adds it under another id",
                     self.target,
                     text(&remote, "id")
@@ -97,10 +97,15 @@ impl Add {
                 remote
             }
             None => {
-                output::chat(&format!("looking for the card of {} …", self.target));
-                let added =
-                    client::ask_within(PATIENCE, &hub, Method::POST, "/v1/remotes", Some(&body));
-                match added.await.about(About::Remote) {
+                output::print_message(&format!("looking for the card of {} …", self.target));
+                let added = client::request_within(
+                    PATIENCE,
+                    &hub,
+                    Method::POST,
+                    "/v1/remotes",
+                    Some(&body),
+                );
+                match added.await.about(ErrorSubject::Remote) {
                     Ok(remote) => remote,
                     Err(stop) => return Err(self.hint(stop).await.into()),
                 }
@@ -108,7 +113,7 @@ impl Add {
         };
         if self.client.json {
             output::json(&remote)?;
-            return Ok(Code::Ok.into());
+            return Ok(ExitKind::Ok.into());
         }
         let id = text(&remote, "id").to_owned();
         let mut facts = vec![("id", id.clone())];
@@ -118,7 +123,7 @@ impl Add {
         facts.extend(remote_facts(&remote));
         output::facts(&facts)?;
         let flags = self.client.flags();
-        output::chat(&match text(&remote, "state") {
+        output::print_message(&match text(&remote, "state") {
             "online" => {
                 let call = shell::command("call", &[&id], "hello", &flags);
                 format!("try it: {call}")
@@ -128,7 +133,7 @@ impl Add {
                 format!("the hub keeps retrying; {show} shows its state")
             }
         });
-        Ok(Code::Ok.into())
+        Ok(ExitKind::Ok.into())
     }
 
     /// Returns the server if it was added before and the command has no further options.
@@ -137,7 +142,7 @@ impl Add {
         if *body != bare {
             return Ok(None);
         }
-        let known = client::get(hub, "/v1/remotes", About::Remote).await?;
+        let known = client::get(hub, "/v1/remotes", ErrorSubject::Remote).await?;
         let known = output::items(&known, "remotes").iter();
         let url = |url: &str| url.trim_end_matches('/').to_owned();
         let mut same = known.filter(|remote| url(text(remote, "url")) == url(&self.target));
@@ -145,13 +150,13 @@ impl Add {
     }
 
     /// Adds advice to an error: the address may belong to a different kind of agent.
-    async fn hint(&self, mut stop: Stop) -> Stop {
+    async fn hint(&self, mut stop: CliError) -> CliError {
         // The hub recognised the server, and its message contains the right command.
         if stop.text.contains("type jackfield add ") {
             stop.next = None;
             return stop;
         }
-        if stop.code == Code::Usage
+        if stop.code == ExitKind::Usage
             && let Some(address) = peer::address_of_hub(&self.target).await
         {
             let add = shell::command("add", &[&address], "", &self.client.flags());
@@ -159,7 +164,7 @@ impl Add {
                 "or add the hub itself, with all of its agents, as a peer: {add}"
             ));
         }
-        if cfg!(feature = "p2p") && stop.code == Code::Missing {
+        if cfg!(feature = "p2p") && stop.code == ExitKind::Missing {
             let next = stop.next.take().map(|next| format!("{next}\n"));
             stop.next = Some(format!(
                 "{}an agent that speaks HTTP and has its card at /card needs: jackfield p2p sidecar --agent-url {}",
@@ -171,9 +176,9 @@ impl Add {
     }
 
     fn body(&self) -> Result<Value> {
-        let bearer_env = self.bearer_env.clone().map(Source::Env);
+        let bearer_env = self.bearer_env.clone().map(SecretLocation::Env);
         let bearer_file = self.bearer_file.as_deref().map(file).transpose();
-        let bearer_file = bearer_file.map_err(Stop::usage)?;
+        let bearer_file = bearer_file.map_err(CliError::usage)?;
         let oauth = match (
             &self.oauth_token_url,
             &self.oauth_client_id,
@@ -204,24 +209,24 @@ impl Add {
 }
 
 /// Returns an absolute path, because the hub runs in a different folder.
-fn file(path: &Path) -> Result<Source, String> {
+fn file(path: &Path) -> Result<SecretLocation, String> {
     let whole = std::path::absolute(path);
     let whole = whole.map_err(|error| format!("{}: {error}", path.display()))?;
-    Ok(Source::File(whole))
+    Ok(SecretLocation::File(whole))
 }
 
 /// Parses the location of a secret.
-fn source(text: &str) -> Result<Source, String> {
+fn source(text: &str) -> Result<SecretLocation, String> {
     let (kind, rest) = text.split_once(':').unwrap_or_default();
     match kind.to_ascii_lowercase().as_str() {
-        "env" if !rest.is_empty() => Ok(Source::Env(rest.to_owned())),
+        "env" if !rest.is_empty() => Ok(SecretLocation::Env(rest.to_owned())),
         "file" if !rest.is_empty() => file(Path::new(rest)),
         // The text is not repeated, because it may be the secret itself.
         _ => Err("write env:VAR or file:PATH; the secret itself does not belong here".to_owned()),
     }
 }
 
-fn header(text: &str) -> Result<(String, Source), String> {
+fn header(text: &str) -> Result<(String, SecretLocation), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), source(value)?)),
         _ => Err("write NAME=env:VAR or NAME=file:PATH".to_owned()),
@@ -234,11 +239,11 @@ mod tests {
 
     #[test]
     fn secrets_are_named_and_not_typed() {
-        let env = Source::Env("A".to_owned());
+        let env = SecretLocation::Env("A".to_owned());
         assert_eq!(source("env:A"), Ok(env.clone()));
         assert_eq!(header("X-Key=ENV:A"), Ok(("X-Key".to_owned(), env)));
-        assert_eq!(source("file:/a b"), Ok(Source::File("/a b".into())));
-        assert!(matches!(source("file:a"), Ok(Source::File(path)) if path.is_absolute()));
+        assert_eq!(source("file:/a b"), Ok(SecretLocation::File("/a b".into())));
+        assert!(matches!(source("file:a"), Ok(SecretLocation::File(path)) if path.is_absolute()));
         for bad in ["s3cret", "env:", "file:", "", "value:s3cret"] {
             let error = source(bad).unwrap_err();
             assert!(!error.contains("s3cret"), "{error}");

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::{
     client,
-    exit::{Code, Stop},
+    exit::{CliError, ExitKind},
     output, prompt,
 };
 
@@ -43,7 +43,7 @@ impl Backup {
         let file = self.file.clone();
         let mut copying =
             tokio::task::spawn_blocking(move || jackfield_store::backup_file(&data_dir, &file));
-        let is_watched = prompt::somebody_is_there();
+        let is_watched = prompt::is_interactive();
         let mut beat = tokio::time::interval(SHOWN_EVERY);
         let copied = loop {
             tokio::select! {
@@ -52,29 +52,31 @@ impl Backup {
             }
         };
         if is_watched {
-            output::murmur("\r\u{1b}[K");
+            output::print_message_part("\r\u{1b}[K");
         }
         copied.map_err(|error| refused(&error))?;
         let bytes = std::fs::metadata(&self.file).map_or(0, |file| file.len());
         if self.json {
             output::json(&json!({ "file": self.file, "bytes": bytes }))?;
         } else {
-            output::chat(&format!("wrote {} ({})", self.file.display(), size(bytes)));
+            output::print_message(&format!("wrote {} ({})", self.file.display(), size(bytes)));
         }
-        Ok(Code::Ok.into())
+        Ok(ExitKind::Ok.into())
     }
 }
 
 /// Converts a [`BackupError`] of the store, whose text includes the advice.
-fn refused(error: &BackupError) -> Stop {
+fn refused(error: &BackupError) -> CliError {
     let code = match error {
-        BackupError::Exists(_) => Code::Usage,
-        BackupError::NoDatabase(_) => Code::Missing,
-        BackupError::Unwritable { .. } | BackupError::Busy | BackupError::Sqlite(_) => Code::Failed,
+        BackupError::Exists(_) => ExitKind::Usage,
+        BackupError::NoDatabase(_) => ExitKind::Missing,
+        BackupError::Unwritable { .. } | BackupError::Busy | BackupError::Sqlite(_) => {
+            ExitKind::Failed
+        }
     };
-    Stop {
+    CliError {
         code,
-        ..Stop::usage(error)
+        ..CliError::usage(error)
     }
 }
 
@@ -83,7 +85,7 @@ fn show_progress(file: &Path) {
     let mut name = file.file_name().unwrap_or_default().to_owned();
     name.push(format!(".partial-{}", std::process::id()));
     let bytes = std::fs::metadata(file.with_file_name(name)).map_or(0, |file| file.len());
-    output::murmur(&format!("\rcopying: {} so far\u{1b}[K", size(bytes)));
+    output::print_message_part(&format!("\rcopying: {} so far\u{1b}[K", size(bytes)));
 }
 
 /// Formats a size for people.

@@ -9,16 +9,16 @@ use anyhow::Result;
 use clap::Args;
 use http::Method;
 use jackfield_core::units::Span;
-use jackfield_sdk::{CallBuilder, CallStream, Hub, Started, encode};
+use jackfield_sdk::{CallBuilder, CallStarted, CallStream, Hub, encode};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
-use self::files::Files;
+use self::files::FileArgs;
 use crate::{
     client::{self, Client},
-    exit::{About, Code, WhatAbout},
+    exit::{ErrorSubject, ExitKind, WithErrorSubject},
     output,
-    reply::{self, Outcome, Reading},
+    reply::{self, ReplyOutcome, ReplyPrinter},
     sessions, shell,
 };
 
@@ -68,7 +68,7 @@ pub(crate) struct Call {
     #[arg(long, short)]
     verbose: bool,
     #[command(flatten)]
-    with: Files,
+    with: FileArgs,
     #[command(flatten)]
     client: Client,
 }
@@ -79,28 +79,28 @@ impl Call {
         let hub = self.client.connect().await?;
         let call = self.with.name(self.builder(&hub)?)?;
         let sent = self.with.send(&hub, &self.agent, self.client.json).await?;
-        if sent != Code::Ok {
+        if sent != ExitKind::Ok {
             return Ok(sent.into());
         }
         if self.detach {
-            let started = call.detach().await.about(About::Agent);
-            let started = started.map_err(|stop| stop.naming("AGENT", &self.agent))?;
+            let started = call.detach().await.about(ErrorSubject::Agent);
+            let started = started.map_err(|stop| stop.fill_in("AGENT", &self.agent))?;
             self.detached(&hub, &started)?;
-            return Ok(Code::Ok.into());
+            return Ok(ExitKind::Ok.into());
         }
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut stream = tokio::select! {
             stream = call.start() => {
-                let stream = stream.about(About::Agent);
-                stream.map_err(|stop| stop.naming("AGENT", &self.agent))?
+                let stream = stream.about(ErrorSubject::Agent);
+                stream.map_err(|stop| stop.fill_in("AGENT", &self.agent))?
             }
-            _ = interrupt.recv() => return Ok(Code::Interrupted.into()),
+            _ = interrupt.recv() => return Ok(ExitKind::Interrupted.into()),
         };
         self.remember(&hub, &stream.started().session);
         if self.client.json {
             output::json(&opened(stream.started()))?;
         }
-        let reading = Reading {
+        let reading = ReplyPrinter {
             hub: &hub,
             json: self.client.json,
             verbose: self.verbose,
@@ -115,19 +115,19 @@ impl Call {
         let outcome = match reading.read(&mut stream).await {
             Err(error) => {
                 // The hub stored the call only for this reader, who is gone.
-                if stream.is_kept() && !self.is_kept() {
+                if stream.is_durable() && !self.is_kept() {
                     tokio::time::timeout(LAST_WORD, stream.cancel()).await.ok();
                 }
                 return Err(error);
             }
             Ok(outcome) => outcome,
         };
-        if let Outcome::Interrupted = outcome {
+        if let ReplyOutcome::Interrupted = outcome {
             cancel(stream).await;
         }
         let next = shell::command("call", &[&self.agent], "-c TEXT", &self.client.flags());
         let done = match &outcome {
-            Outcome::Done(done) => Some(done.clone()),
+            ReplyOutcome::Done(done) => Some(done.clone()),
             _ => None,
         };
         let code = reply::code(outcome, &self.agent, &next)?;
@@ -150,11 +150,11 @@ impl Call {
     /// Tells the user that the call waits because the agent is offline.
     async fn say_that_it_waits(&self, hub: &Hub) {
         let path = format!("/v1/agents/{}", encode(&self.agent));
-        let agent = client::ask(hub, Method::GET, &path, None).await;
+        let agent = client::request(hub, Method::GET, &path, None).await;
         if let (Ok(agent), Some(wait)) = (agent, self.wait_online)
             && agent["state"] == "offline"
         {
-            output::chat(&format!(
+            output::print_message(&format!(
                 "{} is offline; waiting for it up to {wait} (ctrl-c cancels the call)",
                 self.agent
             ));
@@ -183,9 +183,9 @@ impl Call {
             call = call.wait_online(time);
         }
         call = if self.keep {
-            call.keep()
+            call.durable()
         } else {
-            call.keep_if_resumable()
+            call.durable_if_resumable()
         };
         // Set for the children of an agent, so that loops are cut and cancels are passed on.
         if let Some(parent) = std::env::var("JACKFIELD_CALL")
@@ -203,7 +203,7 @@ impl Call {
         }
         let last = sessions::last(hub.address().base(), &self.agent);
         if last.is_none() {
-            output::chat(&format!(
+            output::print_message(&format!(
                 "no earlier conversation with {} is known here; starting a new one",
                 self.agent
             ));
@@ -213,13 +213,13 @@ impl Call {
 
     fn remember(&self, hub: &Hub, session: &str) {
         if let Err(error) = sessions::remember(hub.address().base(), &self.agent, session) {
-            output::chat(&format!(
+            output::print_message(&format!(
                 "cannot store this conversation for --continue: {error}"
             ));
         }
     }
 
-    fn detached(&self, hub: &Hub, started: &Started) -> Result<()> {
+    fn detached(&self, hub: &Hub, started: &CallStarted) -> Result<()> {
         self.remember(hub, &started.session);
         let (task, flags) = (
             started.task.as_deref().unwrap_or(&started.id),
@@ -231,7 +231,7 @@ impl Call {
         }
         output::line(&output::clean(task))?;
         let with = |name: &str| shell::command(name, &[task], "", &flags);
-        output::chat(&format!(
+        output::print_message(&format!(
             "follow it with: {}\ncancel it with: {}",
             with("task wait"),
             with("task cancel")
@@ -240,8 +240,8 @@ impl Call {
     }
 }
 
-/// Returns the first event of a call ([`Started`]), in the hub's format.
-fn opened(started: &Started) -> serde_json::Value {
+/// Returns the first event of a call ([`CallStarted`]), in the hub's format.
+fn opened(started: &CallStarted) -> serde_json::Value {
     let mut opened = json!({"type": "call", "id": started.id, "session": started.session});
     if let Some(task) = &started.task {
         opened["task"] = json!(task);
@@ -252,12 +252,14 @@ fn opened(started: &Started) -> serde_json::Value {
 /// Cancels a call by its [`CallStream`]. A live call is cancelled by disconnecting anyway; a durable call
 /// only if the hub receives the request.
 async fn cancel(stream: CallStream) {
-    let is_kept = stream.is_kept();
+    let is_kept = stream.is_durable();
     let told = tokio::time::timeout(LAST_WORD, stream.cancel()).await;
     match told {
-        Ok(Ok(())) => output::chat("cancelled"),
-        _ if !is_kept => output::chat("cancelled"),
-        Ok(Err(error)) => output::chat(&format!("not cancelled: {error}; see jackfield task ls")),
-        Err(_) => output::chat("the hub does not answer; see jackfield task ls"),
+        Ok(Ok(())) => output::print_message("cancelled"),
+        _ if !is_kept => output::print_message("cancelled"),
+        Ok(Err(error)) => {
+            output::print_message(&format!("not cancelled: {error}; see jackfield task ls"))
+        }
+        Err(_) => output::print_message("the hub does not answer; see jackfield task ls"),
     }
 }

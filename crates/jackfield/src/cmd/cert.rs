@@ -20,7 +20,7 @@ use rustls::pki_types::{CertificateDer, ServerName, pem::PemObject as _};
 use serde_json::json;
 
 use crate::{
-    exit::{Code, Stop},
+    exit::{CliError, ExitKind},
     output, shell,
 };
 
@@ -62,14 +62,14 @@ pub(crate) struct Cert {
 }
 
 /// Paths of the files.
-struct Files {
+struct CertFiles {
     ca: PathBuf,
     ca_key: PathBuf,
     cert: PathBuf,
     key: PathBuf,
 }
 
-impl Files {
+impl CertFiles {
     fn new(dir: &Path) -> Self {
         Self {
             ca: dir.join("ca.pem"),
@@ -80,10 +80,10 @@ impl Files {
     }
 
     /// Checks that no file would be overwritten. Returns whether a CA exists already.
-    fn check(&self) -> Result<bool, Stop> {
+    fn check(&self) -> Result<bool, CliError> {
         if let Some(taken) = [&self.cert, &self.key].into_iter().find(|it| it.exists()) {
-            return Err(Stop::new(
-                Code::Usage,
+            return Err(CliError::new(
+                ExitKind::Usage,
                 format!("{} exists already", taken.display()),
                 "name another folder with --dir DIR; to renew the certificate of this CA, remove cert.pem and key.pem first",
             ));
@@ -96,8 +96,8 @@ impl Files {
                     true => (&self.ca, &self.ca_key),
                     false => (&self.ca_key, &self.ca),
                 };
-                Err(Stop::new(
-                    Code::Usage,
+                Err(CliError::new(
+                    ExitKind::Usage,
                     format!("{} exists without {}", there.display(), gone.display()),
                     "restore the other file, or name another folder with --dir DIR",
                 ))
@@ -109,7 +109,7 @@ impl Files {
 impl Cert {
     pub(crate) fn run(self) -> Result<ExitCode> {
         let dir = std::path::absolute(&self.dir)?;
-        let files = Files::new(&dir);
+        let files = CertFiles::new(&dir);
         let has_ca = files.check()?;
         let names = self.names();
         let today = Zoned::now().date();
@@ -154,7 +154,7 @@ impl Cert {
 
     fn tell(
         &self,
-        files: &Files,
+        files: &CertFiles,
         names: &[String],
         ca: Fingerprint,
         expires: Date,
@@ -169,7 +169,7 @@ impl Cert {
                 "names": names,
                 "expires": expires.to_string(),
             }))?;
-            return Ok(Code::Ok.into());
+            return Ok(ExitKind::Ok.into());
         }
         output::facts(&[
             ("ca", files.ca.display().to_string()),
@@ -180,7 +180,7 @@ impl Cert {
             ("expires", expires.to_string()),
         ])?;
         let text = |path: &Path| toml::Value::from(path.display().to_string()).to_string();
-        output::chat(&format!(
+        output::print_message(&format!(
             "\nin the hub's jackfield.toml:\n  [tls]\n  cert = {}\n  key = {}",
             text(&files.cert),
             text(&files.key)
@@ -194,13 +194,13 @@ impl Cert {
             shell::word(&format!("https://{host}:7411")),
             shell::word(&files.ca.display().to_string()),
         );
-        output::chat(&format!(
+        output::print_message(&format!(
             "\nclients need the CA's file or its fingerprint (JACKFIELD_CA holds either; jackfield invite passes the fingerprint on):\n  \
              jackfield ls --hub {hub} --ca {file}\n  jackfield ls --hub {hub} --ca {ca}\n\n\
              Keep {} secret: anyone who has it can impersonate any hub to these clients.",
             files.ca_key.display()
         ));
-        Ok(Code::Ok.into())
+        Ok(ExitKind::Ok.into())
     }
 }
 
@@ -236,7 +236,7 @@ fn leaf(names: &[String], today: Date, until: Date) -> Result<CertificateParams>
         ServerName::try_from(name).is_ok()
     };
     if let Some(wrong) = names.iter().find(|name| !is_name(name)) {
-        return Err(Stop::usage(format!(
+        return Err(CliError::usage(format!(
             "NAME {wrong:?} is neither a DNS name nor an IP address; use one such as hub.lan or 192.168.1.10"
         ))
         .into());
@@ -252,7 +252,7 @@ fn leaf(names: &[String], today: Date, until: Date) -> Result<CertificateParams>
 }
 
 /// Creates a CA. Returns the certificate as PEM, and the [`Issuer`].
-fn make_ca(files: &Files, today: Date) -> Result<(String, Issuer<'static, KeyPair>)> {
+fn make_ca(files: &CertFiles, today: Date) -> Result<(String, Issuer<'static, KeyPair>)> {
     let (params, key) = (ca_params(today)?, KeyPair::generate()?);
     let pem = params.self_signed(&key)?.pem();
     write(&files.ca_key, &key.serialize_pem())?;
@@ -261,7 +261,7 @@ fn make_ca(files: &Files, today: Date) -> Result<(String, Issuer<'static, KeyPai
 }
 
 /// Reads the existing CA. Name and key identify the issuer, and both are the same every time.
-fn read_ca(files: &Files, today: Date) -> Result<(String, Issuer<'static, KeyPair>)> {
+fn read_ca(files: &CertFiles, today: Date) -> Result<(String, Issuer<'static, KeyPair>)> {
     let read = |path: &Path| {
         std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
     };

@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::{Args, CommandFactory};
 use clap_complete::{Shell, generate};
 
-use crate::{cli::Cli, exit::Code, output};
+use crate::{cli::Cli, exit::ExitKind, output};
 
 /// Print the completions for a shell.
 #[derive(Debug, Args)]
@@ -23,6 +23,6 @@ impl Completions {
         let mut script = Vec::new();
         generate(self.shell, &mut Cli::command(), "jackfield", &mut script);
         output::write(&String::from_utf8_lossy(&script))?;
-        Ok(Code::Ok.into())
+        Ok(ExitKind::Ok.into())
     }
 }

@@ -9,12 +9,12 @@ use std::{
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
-use super::serve::Settings;
-use jackfield_hub::config::{Config as HubConfig, DEFAULT_FILE, Overrides};
+use super::serve::ServeArgs;
+use jackfield_hub::config::{DEFAULT_FILE, HubConfig, Overrides};
 
 use crate::{
     config_file,
-    exit::{Code, Stop},
+    exit::{CliError, ExitKind},
     output,
 };
 
@@ -22,11 +22,11 @@ use crate::{
 #[derive(Debug, Args)]
 pub(crate) struct Config {
     #[command(subcommand)]
-    what: What,
+    what: ConfigCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum ConfigCommand {
     /// Check a configuration file
     #[command(
         after_long_help = "Example:\n  jackfield config check /etc/jackfield.toml && systemctl restart jackfield"
@@ -37,21 +37,21 @@ enum What {
     },
     /// Print the configuration that `serve` would use, with all defaults
     #[command(after_long_help = "Example:\n  jackfield config show > jackfield.toml")]
-    Show(Settings),
+    Show(ServeArgs),
 }
 
 impl Config {
     pub(crate) fn run(self) -> Result<ExitCode> {
         match self.what {
-            What::Check { file } => check(file.as_deref())?,
-            What::Show(settings) => {
+            ConfigCommand::Check { file } => check(file.as_deref())?,
+            ConfigCommand::Show(settings) => {
                 let config = settings.load()?;
                 // Secrets are in separate files, except the credentials of ICE servers, which are not
                 // printed.
                 output::write(&toml::to_string(&config)?)?;
             }
         }
-        Ok(Code::Ok.into())
+        Ok(ExitKind::Ok.into())
     }
 }
 
@@ -69,11 +69,11 @@ fn check(file: Option<&Path>) -> Result<()> {
 }
 
 /// Loads the [`HubConfig`]. The error names file, key and remedy.
-pub(super) fn load(file: Option<&Path>, overrides: Overrides) -> Result<HubConfig, Stop> {
-    config_file::load(file, overrides).map_err(|error| match error.downcast::<Stop>() {
+pub(super) fn load(file: Option<&Path>, overrides: Overrides) -> Result<HubConfig, CliError> {
+    config_file::load(file, overrides).map_err(|error| match error.downcast::<CliError>() {
         Ok(stop) => stop,
-        Err(error) => Stop::new(
-            Code::Usage,
+        Err(error) => CliError::new(
+            ExitKind::Usage,
             format!("{error:#}").trim_end(),
             "correct or remove the named key; jackfield.example.toml shows all keys with their defaults",
         ),

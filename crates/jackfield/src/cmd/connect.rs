@@ -1,8 +1,8 @@
 //! `jackfield connect`: connects an agent on this machine to a hub, and serves calls until stopped.
 
-mod chatter;
-mod desk;
+mod approvals;
 pub(super) mod kind;
+mod printer;
 
 use std::{
     path::{Path, PathBuf},
@@ -16,26 +16,26 @@ use http::Method;
 use jackfield_connect::{
     AgentToken, Driver, McpServer, Reaper, Sessions, address_of_agent,
     attachments::Attachments,
-    queue::{Limits, Queue},
-    setup::{self, SetupError, Tokens},
+    queue::{MachineQueue, QueueLimits},
+    setup::{self, SetupError, TokenStore},
     workspace::Workspaces,
 };
-use jackfield_sdk::{Address, Agent, Error, Failure, Hub};
+use jackfield_sdk::{Agent, AgentFailure, Error, Hub, HubAddress};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use self::{
-    chatter::Chatter,
-    kind::{Kind, Surroundings},
+    kind::{ConnectKind, DriverSettings},
+    printer::EventPrinter,
 };
 use jackfield_hub::config::LogFormat;
 
 use crate::{
     client::{self, Client},
-    exit::{About, Code, Stop},
-    output, sessions, shell,
-    shown::{self, Shown},
-    telemetry,
+    exit::{CliError, ErrorSubject, ExitKind},
+    output,
+    sent_token::{self, SentToken},
+    sessions, shell, telemetry,
 };
 
 /// Name of the MCP server through which the agent can call other agents.
@@ -78,7 +78,7 @@ pub(crate) struct Connect {
     #[arg(long)]
     trust: bool,
     /// Work on at most this many messages at once, over all agents connected here
-    #[arg(long, value_name = "N", default_value_t = Limits::default().active, value_parser = at_least_one)]
+    #[arg(long, value_name = "N", default_value_t = QueueLimits::default().active, value_parser = at_least_one)]
     max: usize,
     /// Pass this environment variable to the agent; may be repeated
     #[arg(long = "env", value_name = "NAME")]
@@ -95,7 +95,7 @@ pub(crate) struct Connect {
     #[command(flatten)]
     client: Client,
     #[command(subcommand)]
-    kind: Kind,
+    kind: ConnectKind,
 }
 
 fn at_least_one(text: &str) -> Result<usize, String> {
@@ -110,33 +110,33 @@ impl Connect {
         // Log problems that recover by themselves, such as a conversation that could not be stored.
         telemetry::start("warn", LogFormat::Text)?;
         let state = sessions::state_folder().ok_or_else(|| {
-            Stop::usage("there is no folder for state files; set HOME or XDG_STATE_HOME")
+            CliError::usage("there is no folder for state files; set HOME or XDG_STATE_HOME")
         })?;
         let state = state.join("connect");
         if let Some((program, flag)) = self.kind.misplaced() {
-            output::chat(&format!(
+            output::print_message(&format!(
                 "note: {flag} is passed to {program}, because it comes after it; flags for jackfield come before the kind of agent"
             ));
         }
         if self.kind.lets_callers_command() {
-            output::chat(COMMANDS);
+            output::print_message(COMMANDS);
         }
         let dir = self.folder()?;
         let (mut driver, mut reaper) = self.driver(&dir, &state).await?;
         // Resolve the hub after the driver's check: an invite works only once.
-        let tokens = Tokens::new(state.join("tokens"));
-        let (id, mut address) = self.who_and_where(&tokens).await?;
-        let chatter = Arc::new(Chatter::new(&id, address.base(), self.client.json));
-        let desk = desk::find(self.client.json, self.flags(&address));
-        let limits = Limits {
+        let tokens = TokenStore::new(state.join("tokens"));
+        let (id, mut address) = self.resolve_agent_and_hub(&tokens).await?;
+        let chatter = Arc::new(EventPrinter::new(&id, address.base(), self.client.json));
+        let desk = approvals::find(self.client.json, self.flags(&address));
+        let limits = QueueLimits {
             active: self.max,
-            ..Limits::default()
+            ..QueueLimits::default()
         };
         loop {
             let chatter = chatter.clone();
-            let connect = jackfield_connect::Connect {
+            let connect = jackfield_connect::ConnectedAgent {
                 agent: self.agent(&id, &*driver),
-                queue: Queue::open(state.join("queue"), limits)
+                queue: MachineQueue::open(state.join("queue"), limits)
                     .context("cannot use the queue of this machine")?,
                 workspaces: Workspaces::new(dir.clone()),
                 attachments: Attachments::new(&address, self.allow_private)?,
@@ -152,7 +152,7 @@ impl Connect {
                 is_trusted: self.trust,
                 mcp: self.mcp()?,
                 token: (!self.no_mcp).then(|| AgentToken::new(tokens.clone(), &state, &id)),
-                listener: Arc::new(move |news| chatter.tell(&news)),
+                listener: Arc::new(move |news| chatter.print(&news)),
                 reaper: reaper.clone(),
                 driver,
                 address: address.clone(),
@@ -164,7 +164,7 @@ impl Connect {
             let Some(again) = self.with_token(&error, &address, &tokens).await else {
                 return Err(ended(&error, &id, &Hub::new(address)?).await.into());
             };
-            output::chat("the hub needs a token now; connecting with this agent's token");
+            output::print_message("the hub needs a token now; connecting with this agent's token");
             address = again;
             (driver, reaper) = self.driver(&dir, &state).await?;
         }
@@ -174,7 +174,7 @@ impl Connect {
     /// program or server exists.
     async fn driver(&self, dir: &Path, state: &Path) -> Result<(Arc<dyn Driver>, Reaper)> {
         let reaper = Reaper::new();
-        let driver = self.kind.driver(&Surroundings {
+        let driver = self.kind.driver(&DriverSettings {
             dir: dir.to_owned(),
             pass: self.env.clone(),
             is_trusted: self.trust,
@@ -186,21 +186,21 @@ impl Connect {
         Ok((driver, reaper))
     }
 
-    /// Returns the hub's [`Address`] with a token, if the hub refused a connection without a token and this
+    /// Returns the hub's [`HubAddress`] with a token, if the hub refused a connection without a token and this
     /// machine has a token by now. A hub that starts with a `public_url` for the first time creates an
     /// administrator's token, which commands find.
     async fn with_token(
         &self,
         error: &Error,
-        address: &Address,
-        tokens: &Tokens,
-    ) -> Option<Address> {
+        address: &HubAddress,
+        tokens: &TokenStore,
+    ) -> Option<HubAddress> {
         let is_refused =
             matches!(error, Error::Refused { status: 0, code, .. } if code == "unauthorized");
         if !is_refused || address.token().is_some() || self.setup.is_some() {
             return None;
         }
-        let (_, again) = self.who_and_where(tokens).await.ok()?;
+        let (_, again) = self.resolve_agent_and_hub(tokens).await.ok()?;
         again.token().is_some().then_some(again)
     }
 
@@ -209,29 +209,29 @@ impl Connect {
         let dir = self.dir.as_deref().unwrap_or(Path::new("."));
         let found = dir.canonicalize().ok().filter(|dir| dir.is_dir());
         Ok(found.ok_or_else(|| {
-            Stop::usage(format!(
+            CliError::usage(format!(
                 "{} is not a folder; name one with --dir",
                 dir.display()
             ))
         })?)
     }
 
-    /// Returns the agent's id, and the hub's [`Address`] with the token to send.
-    async fn who_and_where(&self, tokens: &Tokens) -> Result<(String, Address)> {
+    /// Returns the agent's id, and the hub's [`HubAddress`] with the token to send.
+    async fn resolve_agent_and_hub(&self, tokens: &TokenStore) -> Result<(String, HubAddress)> {
         if let Some(url) = &self.setup {
             let setup = setup::fetch(url, &self.client.trust()?).await;
             let setup = setup.map_err(|error| refused(&error))?;
             let id = client::agent_id(&setup.agent_id)
-                .map_err(|error| Stop::usage(format!("the invite names no agent: {error}")))?;
+                .map_err(|error| CliError::usage(format!("the invite names no agent: {error}")))?;
             tokens
-                .keep(&setup.address, &id)
+                .store(&setup.address, &id)
                 .context("cannot store the token of the invite")?;
-            shown::note(Shown::Saved {
+            sent_token::record(SentToken::Saved {
                 file: tokens.path(&setup.address, &id),
             });
             client::warn_if_readable(&setup.address);
             if let Some(misnamed) = &setup.misnamed {
-                output::chat(&format!(
+                output::print_message(&format!(
                     "note: the hub's public_url is {}, which cannot be reached from here ({}); connecting to {}, the address of the invite",
                     output::clean(&misnamed.url),
                     output::clean(&misnamed.why),
@@ -240,7 +240,7 @@ impl Connect {
             }
             let base = shell::word(setup.address.base());
             let rest = without_setup(std::env::args());
-            output::chat(&format!(
+            output::print_message(&format!(
                 "next time without the invite: jackfield connect --hub {base} --as {}{rest}",
                 shell::word(&id)
             ));
@@ -255,13 +255,13 @@ impl Connect {
         if address.token().is_none()
             && let Some(token) = tokens.find(&address, &id)?
         {
-            shown::note(Shown::Saved {
+            sent_token::record(SentToken::Saved {
                 file: tokens.path(&address, &id),
             });
             client::warn_if_readable(&address);
             return Ok((id, address.with_token(token)));
         }
-        if !shown::is_admins() {
+        if !sent_token::is_admin_token() {
             return Ok((id, address));
         }
         // Each reconnect sends the token to whichever process listens at the address. Therefore not the
@@ -269,21 +269,21 @@ impl Connect {
         match address_of_agent(&hub, tokens, &id).await {
             Ok(address) => {
                 tokens
-                    .keep(&address, &id)
+                    .store(&address, &id)
                     .context("cannot store the token of the agent")?;
-                shown::note(Shown::Saved {
+                sent_token::record(SentToken::Saved {
                     file: tokens.path(&address, &id),
                 });
                 Ok((id, address))
             }
             Err(Error::Refused { code, .. }) if code == "unsupported" => Ok((id, address)),
-            Err(error) => Err(Stop::from_hub(&error, About::Agent).into()),
+            Err(error) => Err(CliError::from_hub(&error, ErrorSubject::Agent).into()),
         }
     }
 
     /// Returns the [`Agent`] with its profile for the hub: typed values, else the agent's own.
     fn agent(&self, id: &str, driver: &dyn Driver) -> Agent {
-        let itself = driver.introduction();
+        let itself = driver.self_description();
         let mut agent = Agent::new(id);
         if let Some(name) = self.name.clone().or(itself.name) {
             agent = agent.name(name);
@@ -316,7 +316,7 @@ impl Connect {
     }
 
     /// Returns the flags to repeat in a command that the user is told to type.
-    fn flags(&self, address: &Address) -> String {
+    fn flags(&self, address: &HubAddress) -> String {
         match &self.setup {
             Some(_) => {
                 let hub = format!(" --hub {}", shell::word(address.base()));
@@ -334,7 +334,9 @@ impl Connect {
 fn without_setup(typed: impl Iterator<Item = String>) -> String {
     let typed: Vec<_> = typed.skip_while(|word| word != "connect").skip(1).collect();
     // Arguments after the kind belong to the agent's program.
-    let kind = typed.iter().position(|word| Kind::has_subcommand(word));
+    let kind = typed
+        .iter()
+        .position(|word| ConnectKind::has_subcommand(word));
     let (ours, its) = typed.split_at(kind.unwrap_or(typed.len()));
     let mut rest = String::new();
     let mut ours = ours.iter();
@@ -350,31 +352,34 @@ fn without_setup(typed: impl Iterator<Item = String>) -> String {
 }
 
 /// Serves calls until ctrl-c or SIGTERM; a second signal stops immediately.
-async fn run(connect: jackfield_connect::Connect, reaper: &Reaper) -> Result<Code, Error> {
+async fn run(
+    connect: jackfield_connect::ConnectedAgent,
+    reaper: &Reaper,
+) -> Result<ExitKind, Error> {
     let stop = CancellationToken::new();
-    let mut signals = Signals::listen();
+    let mut signals = StopSignals::listen();
     let twice = async {
         signals.next().await;
-        output::chat("disconnecting; press ctrl-c again to stop at once");
+        output::print_message("disconnecting; press ctrl-c again to stop at once");
         stop.cancel();
         signals.next().await;
     };
     tokio::select! {
-        ended = connect.run_until(stop.cancelled()) => ended.map(|()| Code::Ok),
+        ended = connect.run_until(stop.cancelled()) => ended.map(|()| ExitKind::Ok),
         () = twice => {
             reaper.kill().await;
-            Ok(Code::Interrupted)
+            Ok(ExitKind::Interrupted)
         }
     }
 }
 
 /// Signals that stop the program. A signal that cannot be registered is ignored.
-struct Signals {
+struct StopSignals {
     interrupt: Option<Signal>,
     terminate: Option<Signal>,
 }
 
-impl Signals {
+impl StopSignals {
     fn listen() -> Self {
         Self {
             interrupt: signal(SignalKind::interrupt()).ok(),
@@ -396,85 +401,85 @@ impl Signals {
     }
 }
 
-/// Builds the [`Stop`] for an agent whose program or server is missing, or refuses us.
-fn missing(failure: &Failure) -> Stop {
+/// Builds the [`CliError`] for an agent whose program or server is missing, or refuses us.
+fn missing(failure: &AgentFailure) -> CliError {
     let code = match failure.code.as_str() {
-        "auth_failed" | "agent_unauthorized" | "model_unauthorized" => Code::Auth,
-        "invalid_message" => Code::Usage,
-        _ => Code::Missing,
+        "auth_failed" | "agent_unauthorized" | "model_unauthorized" => ExitKind::Auth,
+        "invalid_message" => ExitKind::Usage,
+        _ => ExitKind::Missing,
     };
-    Stop {
+    CliError {
         code,
         text: output::clean_lines(&failure.message),
         next: None,
     }
 }
 
-fn refused(error: &SetupError) -> Stop {
+fn refused(error: &SetupError) -> CliError {
     let (code, next) = match error {
-        SetupError::Url(_) => (Code::Usage, None),
-        SetupError::Gone => (Code::Auth, None),
-        SetupError::Unreachable { .. } | SetupError::Broken { .. } => (Code::Missing, None),
-        SetupError::Tls { why, .. } => (Code::Missing, Some(why.remedy().to_owned())),
+        SetupError::Url(_) => (ExitKind::Usage, None),
+        SetupError::Gone => (ExitKind::Auth, None),
+        SetupError::Unreachable { .. } | SetupError::Broken { .. } => (ExitKind::Missing, None),
+        SetupError::Tls { why, .. } => (ExitKind::Missing, Some(why.remedy().to_owned())),
         // As for an agent that connects without an invite.
         SetupError::NoSocket { why, .. } => {
-            let stop = Stop::from_hub(why, About::Agent);
+            let stop = CliError::from_hub(why, ErrorSubject::Agent);
             (stop.code, stop.next)
         }
-        SetupError::Refused { .. } | SetupError::Unreadable { .. } => (Code::Failed, None),
+        SetupError::Refused { .. } | SetupError::Unreadable { .. } => (ExitKind::Failed, None),
     };
-    Stop {
+    CliError {
         code,
         text: output::clean_lines(&error.to_string()),
         next,
     }
 }
 
-/// Builds the [`Stop`] after the hub ended the connection permanently. For a refused token, asks the hub for the
+/// Builds the [`CliError`] after the hub ended the connection permanently. For a refused token, asks the hub for the
 /// reason.
-async fn ended(error: &Error, id: &str, hub: &Hub) -> Stop {
+async fn ended(error: &Error, id: &str, hub: &Hub) -> CliError {
     let invite = format!(
         "ask for an invite (at the hub: jackfield invite {}) and connect with --setup URL",
         shell::word(id)
     );
-    let invite = match shown::which() {
+    let invite = match sent_token::describe() {
         Some(token) => format!("{token}\n{invite}"),
         None => invite,
     };
     match error {
-        Error::Closed { code: 4002, reason } if reason.contains("token") => Stop::new(
-            Code::Auth,
+        Error::Closed { code: 4002, reason } if reason.contains("token") => CliError::new(
+            ExitKind::Auth,
             format!("the token of {id} was revoked or has expired"),
             invite,
         ),
-        Error::Closed { code: 4002, .. } => Stop::new(
-            Code::Auth,
+        Error::Closed { code: 4002, .. } => CliError::new(
+            ExitKind::Auth,
             format!("{id} was removed from the hub"),
             "connect it again if it should be there",
         ),
         Error::Refused {
             status: 0, code, ..
         } if code == "unauthorized" => {
-            let asked = client::ask(hub, Method::GET, "/v1/whoami", None).await;
+            let asked = client::request(hub, Method::GET, "/v1/whoami", None).await;
             match asked {
                 Err(Error::Refused {
                     status: 401,
                     message,
                     ..
-                }) => Stop::new(
-                    Code::Auth,
+                }) => CliError::new(
+                    ExitKind::Auth,
                     output::clean_lines(&format!("{id} is refused: {message}")),
                     invite,
                 ),
-                _ => Stop::from_hub(error, About::Agent),
+                _ => CliError::from_hub(error, ErrorSubject::Agent),
             }
         }
-        Error::Closed { code: 4001, .. } => Stop::new(
-            Code::Failed,
+        Error::Closed { code: 4001, .. } => CliError::new(
+            ExitKind::Failed,
             format!("another connection has taken over the id {id}"),
             "only one connection can have an id; --as ID connects this one under another id",
         ),
-        error => Stop::from_hub(error, About::Agent),
+        error => CliError::from_hub(error, ErrorSubject::Agent),
     }
 }
 

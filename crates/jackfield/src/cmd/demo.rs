@@ -23,8 +23,8 @@ use jackfield_hub::{
 
 use crate::{
     client,
-    demo::{CAST, Demo as Newsroom, Greeting},
-    exit::{Code, Stop},
+    demo::{CAST, Greeting, Newsroom},
+    exit::{CliError, ExitKind},
     output::{self, Style},
     telemetry,
 };
@@ -53,14 +53,14 @@ pub(crate) struct Demo {
 }
 
 /// Signals that end the demo.
-struct Signals {
+struct DemoSignals {
     interrupt: Signal,
     terminate: Signal,
     /// The terminal was closed.
     hangup: Signal,
 }
 
-impl Signals {
+impl DemoSignals {
     fn new() -> Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
@@ -69,12 +69,12 @@ impl Signals {
         })
     }
 
-    /// Waits for a signal, and returns the exit [`Code`] for a program that stops at this point.
-    async fn any(&mut self) -> Code {
+    /// Waits for a signal, and returns the exit [`ExitKind`] for a program that stops at this point.
+    async fn any(&mut self) -> ExitKind {
         tokio::select! {
-            _ = self.interrupt.recv() => Code::Interrupted,
-            _ = self.terminate.recv() => Code::Ok,
-            _ = self.hangup.recv() => Code::Ok,
+            _ = self.interrupt.recv() => ExitKind::Interrupted,
+            _ = self.terminate.recv() => ExitKind::Ok,
+            _ = self.hangup.recv() => ExitKind::Ok,
         }
     }
 }
@@ -83,7 +83,7 @@ impl Demo {
     pub(crate) async fn run(self) -> Result<ExitCode> {
         telemetry::start(self.log.as_deref().unwrap_or("error"), LogFormat::Text)?;
         // Listen for signals from here on, so that every stop removes the folder.
-        let mut signals = Signals::new()?;
+        let mut signals = DemoSignals::new()?;
         let folder = tempfile::Builder::new().prefix("jackfield-demo-").tempdir();
         let folder =
             folder.context("cannot create a temporary folder; set TMPDIR to another place")?;
@@ -105,17 +105,17 @@ impl Demo {
             greeting.print();
         }
         if !self.quiet {
-            newsroom.come_to_life()?;
+            newsroom.start_calls()?;
         }
         tokio::select! {
             () = self.show_calls(&newsroom) => {}
             _ = signals.any() => {}
         }
         if std::io::stderr().is_terminal() {
-            output::chat("stopping; press ctrl-c again to stop at once");
+            output::print_message("stopping; press ctrl-c again to stop at once");
         }
         let code = tokio::select! {
-            () = newsroom.close() => Code::Ok,
+            () = newsroom.close() => ExitKind::Ok,
             code = signals.any() => code,
         };
         folder
@@ -125,14 +125,14 @@ impl Demo {
     }
 
     /// Returns the [`SocketAddr`]s to try, in order.
-    fn places(&self) -> Result<Vec<SocketAddr>, Stop> {
+    fn places(&self) -> Result<Vec<SocketAddr>, CliError> {
         let Some(port) = self.port else {
             return Ok(vec![usual(), at(0)]);
         };
         // Check the port here, where the error can name the flag.
         TcpListener::bind(at(port)).map_err(|error| {
-            Stop::new(
-                Code::Failed,
+            CliError::new(
+                ExitKind::Failed,
                 format!("cannot listen on {}: {error}", at(port)),
                 "--port 0 uses any free port",
             )
@@ -189,6 +189,6 @@ fn line(seen: &Seen) -> Option<String> {
         "own" => String::new(),
         door => format!(" by {door}"),
     };
-    let words = output::clean(&message.words());
+    let words = output::clean(&message.joined_text());
     Some(format!("{at} {caller} calls {agent}{by}: {words}"))
 }

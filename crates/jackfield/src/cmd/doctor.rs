@@ -11,11 +11,11 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 
-use jackfield_hub::config::{Config, Overrides};
+use jackfield_hub::config::{HubConfig, Overrides};
 
 use crate::{
     client::Client,
-    exit::Code,
+    exit::ExitKind,
     output::{self, Style},
 };
 
@@ -39,7 +39,7 @@ pub(crate) struct Doctor {
 /// Result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Verdict {
+enum CheckResult {
     Ok,
     Warn,
     Fail,
@@ -49,7 +49,7 @@ enum Verdict {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 struct Finding {
     check: &'static str,
-    verdict: Verdict,
+    verdict: CheckResult,
     found: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     remedy: Option<String>,
@@ -59,7 +59,7 @@ impl Finding {
     fn ok(check: &'static str, found: impl Into<String>) -> Self {
         Self {
             check,
-            verdict: Verdict::Ok,
+            verdict: CheckResult::Ok,
             found: found.into(),
             remedy: None,
         }
@@ -67,7 +67,7 @@ impl Finding {
 
     fn warn(check: &'static str, found: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self {
-            verdict: Verdict::Warn,
+            verdict: CheckResult::Warn,
             remedy: Some(remedy.into()),
             ..Self::ok(check, found)
         }
@@ -75,7 +75,7 @@ impl Finding {
 
     fn fail(check: &'static str, found: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self {
-            verdict: Verdict::Fail,
+            verdict: CheckResult::Fail,
             ..Self::warn(check, found, remedy)
         }
     }
@@ -90,12 +90,12 @@ impl Doctor {
         let (config, first) = checks::configuration(self.config.as_deref(), overrides);
         let mut findings = vec![first];
         // A broken file must not hide the other findings.
-        let config = config.unwrap_or_else(|| Config {
+        let config = config.unwrap_or_else(|| HubConfig {
             data_dir: self
                 .data_dir
                 .clone()
-                .unwrap_or_else(|| Config::default().data_dir),
-            ..Config::default()
+                .unwrap_or_else(|| HubConfig::default().data_dir),
+            ..HubConfig::default()
         });
         findings.extend(checks::data_dir(&config.data_dir));
         findings.extend(machine::disk(&config));
@@ -113,16 +113,16 @@ impl Doctor {
     fn report(&self, findings: &[Finding]) -> Result<ExitCode> {
         let has_failed = findings
             .iter()
-            .any(|finding| finding.verdict == Verdict::Fail);
+            .any(|finding| finding.verdict == CheckResult::Fail);
         if self.client.json {
             output::json(&json!({ "ok": !has_failed, "checks": findings }))?;
         } else {
             let style = Style::stdout();
             for finding in findings {
                 let verdict = match finding.verdict {
-                    Verdict::Ok => style.green("ok  "),
-                    Verdict::Warn => style.yellow("warn"),
-                    Verdict::Fail => style.red("FAIL"),
+                    CheckResult::Ok => style.green("ok  "),
+                    CheckResult::Warn => style.yellow("warn"),
+                    CheckResult::Fail => style.red("FAIL"),
                 };
                 output::line(&format!("{verdict} {}: {}", finding.check, finding.found))?;
                 if let Some(remedy) = &finding.remedy {
@@ -130,6 +130,11 @@ impl Doctor {
                 }
             }
         }
-        Ok(if has_failed { Code::Failed } else { Code::Ok }.into())
+        Ok(if has_failed {
+            ExitKind::Failed
+        } else {
+            ExitKind::Ok
+        }
+        .into())
     }
 }

@@ -4,19 +4,19 @@ use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::{Context as _, Result};
 use clap::Args;
-use jackfield_files::{Part, Unpacked};
+use jackfield_files::{ArchivePart, Unpacked};
 use serde_json::json;
 
 use super::call::files::absolute;
 use crate::{
     client::Client,
-    exit::{Code, Stop},
+    exit::{CliError, ExitKind},
     output::{self, Table},
     transfers::{
-        Tell, Via,
-        deliver::{Delivery, check_out},
-        tell::bytes,
-        unfinished::{Order, Orders},
+        RouteChoice, TransferProgress,
+        deliver::{FileDownload, check_out},
+        progress::bytes,
+        unfinished::{DownloadOrder, UnfinishedDownloads},
     },
 };
 
@@ -38,7 +38,7 @@ pub(crate) struct Fetch {
     overwrite: bool,
     /// Transfer by this route
     #[arg(long, value_enum, default_value_t, value_name = "WAY")]
-    via: Via,
+    via: RouteChoice,
     /// Delete the transfer and its partial data
     #[arg(long, conflicts_with_all = ["out", "overwrite"])]
     forget: bool,
@@ -51,7 +51,7 @@ pub(crate) struct Fetch {
 
 impl Fetch {
     pub(crate) async fn run(self) -> Result<ExitCode> {
-        let orders = Orders::open()?;
+        let orders = UnfinishedDownloads::open()?;
         let code = match &self.transfer {
             Some(transfer) if self.forget => {
                 self.forget(&orders, &[find(&orders, transfer)?]).await?
@@ -60,48 +60,52 @@ impl Fetch {
             None if self.all => self.forget(&orders, &all(&orders)?).await?,
             None if self.forget => {
                 let text = "name the transfer to forget, or all of them with --all";
-                return Err(Stop::usage(text).into());
+                return Err(CliError::usage(text).into());
             }
             None => self.list(&orders).await?,
         };
         Ok(code.into())
     }
 
-    async fn forget(&self, orders: &Orders, which: &[Order]) -> Result<Code> {
+    async fn forget(
+        &self,
+        orders: &UnfinishedDownloads,
+        which: &[DownloadOrder],
+    ) -> Result<ExitKind> {
         for order in which {
-            let forgotten = orders.forget(order).await;
+            let forgotten = orders.discard(order).await;
             forgotten.context("cannot remove the partial download")?;
         }
         let ids: Vec<_> = which.iter().map(|it| &it.offer.transfer_id).collect();
         match self.client.json {
             true => output::json(&json!({ "forgotten": ids }))?,
-            false => output::chat(&format!("forgotten: {}", ids.len())),
+            false => output::print_message(&format!("forgotten: {}", ids.len())),
         }
-        Ok(Code::Ok)
+        Ok(ExitKind::Ok)
     }
 
-    async fn go_on(&self, mut order: Order) -> Result<Code> {
+    async fn go_on(&self, mut order: DownloadOrder) -> Result<ExitKind> {
         if let Some(out) = &self.out {
             order.out = absolute(out)?;
         }
         check_out(&order.out)?;
         order.overwrite |= self.overwrite;
-        let delivery = Delivery {
+        let delivery = FileDownload {
             hub: &self.client.connect_to(&order.hub).await?,
             order,
             via: self.via,
-            tell: Tell::new(self.client.json),
+            tell: TransferProgress::new(self.client.json),
             flags: self.client.flags(),
             saved: Unpacked::default(),
         };
         delivery.run().await
     }
 
-    async fn list(&self, orders: &Orders) -> Result<Code> {
+    async fn list(&self, orders: &UnfinishedDownloads) -> Result<ExitKind> {
         let all = all(orders)?;
         let mut listed = Vec::new();
         let mut table = Table::new(["transfer", "agent", "here", "size", "into"]);
-        for Order {
+        for DownloadOrder {
             hub,
             agent,
             offer,
@@ -109,7 +113,7 @@ impl Fetch {
             ..
         } in all
         {
-            let received = Part::received_in(&orders.parts(), &offer).await;
+            let received = ArchivePart::received_in(&orders.parts(), &offer).await;
             let received = received.context("cannot read the partial download")?;
             let out = out.display().to_string();
             listed.push(json!({
@@ -126,29 +130,29 @@ impl Fetch {
         }
         if self.client.json {
             output::json(&json!({ "transfers": listed }))?;
-            return Ok(Code::Ok);
+            return Ok(ExitKind::Ok);
         }
         if listed.is_empty() {
-            output::chat("there are no unfinished downloads");
+            output::print_message("there are no unfinished downloads");
         }
         table.print()?;
-        Ok(Code::Ok)
+        Ok(ExitKind::Ok)
     }
 }
 
-fn all(orders: &Orders) -> Result<Vec<Order>> {
+fn all(orders: &UnfinishedDownloads) -> Result<Vec<DownloadOrder>> {
     orders
         .all()
         .context("cannot read the list of unfinished downloads")
 }
 
-fn find(orders: &Orders, transfer: &str) -> Result<Order> {
+fn find(orders: &UnfinishedDownloads, transfer: &str) -> Result<DownloadOrder> {
     let found = orders
         .find(transfer)
         .context("cannot read the list of unfinished downloads")?;
     let missing = || {
-        Stop::new(
-            Code::Missing,
+        CliError::new(
+            ExitKind::Missing,
             format!("there is no unfinished transfer {transfer}"),
             "jackfield fetch lists the unfinished ones; jackfield call AGENT TEXT --with-files starts a new one",
         )

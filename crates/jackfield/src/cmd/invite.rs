@@ -6,14 +6,14 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use http::Method;
 use jackfield_connect::setup::is_plain_url;
-use jackfield_sdk::{Address, Error, Fingerprint, Hub, TlsError, Trust, try_socket};
+use jackfield_sdk::{Error, Fingerprint, Hub, HubAddress, HubTlsError, TlsTrust, try_socket};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::connect::kind::{COMMAND, URL};
 use crate::{
     client::{self, Client},
-    exit::{About, Code, Stop},
+    exit::{CliError, ErrorSubject, ExitKind},
     output::{self, text},
     shell,
 };
@@ -32,7 +32,7 @@ pub(crate) struct Invite {
     agent: String,
     /// Print the command for this kind of agent
     #[arg(long = "type", value_name = "TYPE", default_value = "claude")]
-    kind: Kind,
+    kind: InviteKind,
     /// Make this owner the agent's owner, if its id is new; only admins may name another [default: you]
     #[arg(long, value_name = "NAME")]
     owner: Option<String>,
@@ -42,7 +42,7 @@ pub(crate) struct Invite {
 
 /// A kind of agent that `connect` supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Kind {
+enum InviteKind {
     Claude,
     Acp,
     Exec,
@@ -51,7 +51,7 @@ enum Kind {
     A2a,
 }
 
-impl Kind {
+impl InviteKind {
     /// Returns the name of the kind, and the placeholder that the user must replace.
     fn words(self) -> (&'static str, Option<&'static str>) {
         match self {
@@ -73,12 +73,12 @@ impl Invite {
         if let Some(owner) = &self.owner {
             body["owner"] = json!(owner);
         }
-        let answer = client::ask(&hub, Method::POST, "/v1/invites", Some(&body)).await;
+        let answer = client::request(&hub, Method::POST, "/v1/invites", Some(&body)).await;
         let mut invite = answer.map_err(|error| refused(&error))?;
         let url = text(&invite, "url").to_owned();
         if !url.starts_with("http") || !is_plain_url(&url) {
             let what = "the hub's invite is not a plain URL";
-            return Err(Stop::new(Code::Failed, what, "set public_url at the hub").into());
+            return Err(CliError::new(ExitKind::Failed, what, "set public_url at the hub").into());
         }
         let trust = hub_trust(&invite, &url, &hub).await;
         let ca = trust.ca.as_ref();
@@ -86,7 +86,7 @@ impl Invite {
         let besides = replaced.map_or_else(String::new, |word| format!(" {word}"));
         let command = format!("jackfield connect{ca} --setup {url} {kind}{besides}");
         // The bridge's published client starts only Claude.
-        let bridge = (self.kind == Kind::Claude).then(|| {
+        let bridge = (self.kind == InviteKind::Claude).then(|| {
             let ca = if ca.is_empty() {
                 ""
             } else {
@@ -98,40 +98,40 @@ impl Invite {
             invite["command"] = command.into();
             invite["bridge_command"] = bridge.into();
             output::json(&invite)?;
-            return Ok(Code::Ok.into());
+            return Ok(ExitKind::Ok.into());
         }
         output::line(&command)?;
         match replaced {
             Some(COMMAND) => {
-                output::chat(
+                output::print_message(
                     "On that machine, replace COMMAND by the command that runs the agent.",
                 );
             }
-            Some(URL) => {
-                output::chat("On that machine, replace URL by the address of the agent's server.")
-            }
+            Some(URL) => output::print_message(
+                "On that machine, replace URL by the address of the agent's server.",
+            ),
             _ => {}
         }
         if let Some(bridge) = bridge {
-            output::chat(&format!("or with the client of Agent Mesh: {bridge}"));
+            output::print_message(&format!("or with the client of Agent Mesh: {bridge}"));
         }
-        output::chat(
+        output::print_message(
             "It works once, within 15 minutes. Anyone who has it can connect as this agent.",
         );
-        output::chat(&self.whose(&invite, &hub).await);
+        output::print_message(&self.whose(&invite, &hub).await);
         if let Some(note) = trust.note {
-            output::chat(&note);
+            output::print_message(&note);
         }
-        if client::is_here(&url) {
-            output::chat(
+        if client::is_loopback_url(&url) {
+            output::print_message(
                 "It works on this machine only; for agents on other machines set public_url (every request then needs a token).",
             );
         } else if let Some(why) = unreachable(&url, &hub).await {
-            output::chat(&format!(
+            output::print_message(&format!(
                 "warning: {why}; if the other machine cannot reach it either, set public_url at the hub to an address that works there"
             ));
         }
-        Ok(Code::Ok.into())
+        Ok(ExitKind::Ok.into())
     }
 
     /// Returns a sentence with the future owner, and how an admin chooses a different owner.
@@ -141,7 +141,7 @@ impl Invite {
         if self.owner.is_some() {
             return whose;
         }
-        let me = client::ask(hub, Method::GET, "/v1/whoami", None).await;
+        let me = client::request(hub, Method::GET, "/v1/whoami", None).await;
         let may_choose = me.is_ok_and(|me| me["admin"] == true && text(&me, "owner") == owner);
         match may_choose {
             true => format!("{whose} (--owner NAME invites for another owner)"),
@@ -151,8 +151,8 @@ impl Invite {
 }
 
 /// Converts an [`Error`] of the hub, with advice.
-fn refused(error: &Error) -> Stop {
-    let mut stop = Stop::from_hub(error, About::Agent);
+fn refused(error: &Error) -> CliError {
+    let mut stop = CliError::from_hub(error, ErrorSubject::Agent);
     if error.code() == Some("unsupported") {
         stop.next = Some(
             "start the hub with: jackfield serve --public-url URL, the address at which the other machine reaches it"
@@ -165,11 +165,11 @@ fn refused(error: &Error) -> Stop {
 /// Returns why the hub cannot be reached at the address of an invite, as seen from here within a short time.
 async fn unreachable(url: &str, hub: &Hub) -> Option<String> {
     let base = url.split("/invite/").next().unwrap_or(url);
-    let at = Address::new(base).ok()?;
+    let at = HubAddress::new(base).ok()?;
     let at = at.with_trust(hub.address().trust().clone());
     match timeout(GLANCE, try_socket(&at)).await {
         Ok(Err(error @ Error::Unreachable { .. })) => {
-            Some(Stop::from_hub(&error, About::Agent).text)
+            Some(CliError::from_hub(&error, ErrorSubject::Agent).text)
         }
         _ => None,
     }
@@ -215,13 +215,13 @@ async fn hub_trust(invite: &Value, url: &str, hub: &Hub) -> HubTrust {
 /// certificate stands in front of the hub. False for a server that cannot be reached from here.
 async fn shows_another(url: &str, pin: Fingerprint) -> bool {
     let base = url.split("/invite/").next().unwrap_or(url);
-    let Ok(at) = Address::new(base) else {
+    let Ok(at) = HubAddress::new(base) else {
         return false;
     };
-    let tried = try_socket(&at.with_trust(Trust::pinned(pin))).await;
+    let tried = try_socket(&at.with_trust(TlsTrust::pinned(pin))).await;
     let why = match tried {
         Err(Error::Tls { why, .. }) => why,
         _ => return false,
     };
-    matches!(why, TlsError::NotPinned { .. })
+    matches!(why, HubTlsError::NotPinned { .. })
 }

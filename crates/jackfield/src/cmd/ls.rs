@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::{
     client::{self, Client},
-    exit::{About, Code},
+    exit::{ErrorSubject, ExitKind},
     output::{self, Table, text},
     shell,
 };
@@ -44,10 +44,10 @@ impl Ls {
             query.push("online=true".to_owned());
         }
         let path = format!("/v1/agents?{}", query.join("&"));
-        let answer = client::get(&hub, &path, About::Agent).await?;
+        let answer = client::get(&hub, &path, ErrorSubject::Agent).await?;
         if self.client.json {
             output::json(&answer)?;
-            return Ok(Code::Ok.into());
+            return Ok(ExitKind::Ok.into());
         }
         let agents = answer["agents"]
             .as_array()
@@ -57,27 +57,27 @@ impl Ls {
             self.nobody(&hub).await;
         }
         table(agents).print()?;
-        Ok(Code::Ok.into())
+        Ok(ExitKind::Ok.into())
     }
 
     async fn nobody(&self, hub: &Hub) {
         if self.online || !self.skill.is_empty() {
-            output::chat("no matching agents; jackfield ls lists all of them");
+            output::print_message("no matching agents; jackfield ls lists all of them");
             return;
         }
         // Only an admin sees all agents. If the hub does not tell who we are, print the general advice.
-        let me = client::ask(hub, Method::GET, "/v1/whoami", None).await;
+        let me = client::request(hub, Method::GET, "/v1/whoami", None).await;
         let me = me.ok().filter(|me| me["admin"] == false);
         if let Some(owner) = me.as_ref().map(|me| text(me, "owner")) {
             let (owner, typed) = (output::clean(owner), shell::word(owner));
-            output::chat(&format!(
+            output::print_message(&format!(
                 "{owner} has no agent, and none is shared with {owner}. jackfield connect connects an agent on this machine;\n\
                  the owner of another agent shares it with: jackfield share AGENT --with {typed}"
             ));
             return;
         }
         let socket = hub.address().base().replacen("http", "ws", 1);
-        output::chat(&format!(
+        output::print_message(&format!(
             "there are no agents yet. jackfield connect connects an agent on this machine, jackfield p2p sidecar one behind HTTP,\n\
              jackfield add adds an A2A server or a peer; or connect an agent to {socket}/ws (Agora protocol),\n\
              or in Rust: jackfield_sdk::Agent::new(\"me\").on_message(…).run()"

@@ -2,8 +2,8 @@
 //! from standard input to the hub, and from the hub to standard output. Nothing else is ever written to
 //! standard output.
 
+mod forward;
 mod message;
-mod pump;
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -12,10 +12,10 @@ use clap::Args;
 use http::{HeaderMap, HeaderValue};
 use jackfield_model::{AgentId, CallId};
 
-use self::pump::Pump;
+use self::forward::McpForwarder;
 use crate::{
     client::Client,
-    exit::{Code, Stop},
+    exit::{CliError, ExitKind},
 };
 
 /// Run an MCP server on standard input and output that offers the hub: find_agents, call_agent, task, cancel.
@@ -58,11 +58,11 @@ impl Mcp {
     pub(crate) async fn run(self) -> Result<ExitCode> {
         let headers = self.headers()?;
         let hub = self.client.connect().await?;
-        Pump::new(hub, headers, self.call_file)
+        McpForwarder::new(hub, headers, self.call_file)
             .run(tokio::io::stdin(), tokio::io::stdout())
             .await
             .context("standard input cannot be read")?;
-        Ok(Code::Ok.into())
+        Ok(ExitKind::Ok.into())
     }
 
     /// Returns the headers that name the agent and the call on whose behalf requests are made.
@@ -71,13 +71,13 @@ impl Mcp {
         let mut headers = HeaderMap::new();
         if let Some(call) = given(&self.call) {
             let id = CallId::parse(call.trim()).ok_or_else(|| {
-                Stop::usage("--call (or JACKFIELD_CALL) is not the id of a call; leave it out")
+                CliError::usage("--call (or JACKFIELD_CALL) is not the id of a call; leave it out")
             })?;
-            headers.insert(pump::CALL, HeaderValue::from_str(&id.to_string())?);
+            headers.insert(forward::CALL, HeaderValue::from_str(&id.to_string())?);
         }
         if let Some(agent) = given(&self.agent) {
             let id = AgentId::parse(agent.trim()).map_err(|error| {
-                Stop::usage(format!(
+                CliError::usage(format!(
                     "--agent (or JACKFIELD_AGENT): {error}; leave it out"
                 ))
             })?;

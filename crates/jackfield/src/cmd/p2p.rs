@@ -2,6 +2,7 @@
 
 mod block;
 mod card;
+mod command_node;
 mod delegate;
 mod handoff;
 mod input;
@@ -10,7 +11,6 @@ mod peers;
 mod registry;
 mod select;
 mod sidecar;
-mod station;
 mod work;
 
 use std::process::ExitCode;
@@ -22,11 +22,11 @@ use clap::{Args, Subcommand};
 #[derive(Debug, Args)]
 pub(crate) struct P2p {
     #[command(subcommand)]
-    verb: Verb,
+    verb: P2pCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Verb {
+enum P2pCommand {
     /// List the peers in a hub's registry
     Peers(peers::Peers),
     /// Show the card of a peer: its name and skills
@@ -46,13 +46,13 @@ enum Verb {
 impl P2p {
     pub(crate) async fn run(self) -> Result<ExitCode> {
         match self.verb {
-            Verb::Peers(peers) => peers.run().await,
-            Verb::Card(card) => card.run().await,
-            Verb::Handoff(handoff) => handoff.run().await,
-            Verb::Delegate(delegate) => delegate.run().await,
-            Verb::Block(block) => block.run(true).await,
-            Verb::Unblock(block) => block.run(false).await,
-            Verb::Sidecar(sidecar) => sidecar.run().await,
+            P2pCommand::Peers(peers) => peers.run().await,
+            P2pCommand::Card(card) => card.run().await,
+            P2pCommand::Handoff(handoff) => handoff.run().await,
+            P2pCommand::Delegate(delegate) => delegate.run().await,
+            P2pCommand::Block(block) => block.run(true).await,
+            P2pCommand::Unblock(block) => block.run(false).await,
+            P2pCommand::Sidecar(sidecar) => sidecar.run().await,
         }
     }
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::show::{peer, remote};
 use crate::{
     client::{self, Client},
-    exit::{About, Code, Stop, WhatAbout},
+    exit::{CliError, ErrorSubject, ExitKind, WithErrorSubject},
     output, prompt, shell,
 };
 
@@ -24,7 +24,7 @@ use crate::{
 pub(crate) struct Rm {
     /// Remove the agent with this id, or the peer with this id after /p2p/
     #[arg(value_name = "AGENT|/p2p/ID", value_parser = forgotten)]
-    target: Target,
+    target: RemovalTarget,
     /// Remove without asking
     #[arg(long, short)]
     yes: bool,
@@ -34,7 +34,7 @@ pub(crate) struct Rm {
 
 /// Object to remove.
 #[derive(Debug, Clone)]
-enum Target {
+enum RemovalTarget {
     Agent(String),
     Peer(String),
 }
@@ -43,20 +43,22 @@ impl Rm {
     pub(crate) async fn run(self) -> Result<ExitCode> {
         let hub = self.client.connect().await?;
         match &self.target {
-            Target::Peer(id) => self.forget_peer(&hub, id).await?,
-            Target::Agent(id) => {
+            RemovalTarget::Peer(id) => self.forget_peer(&hub, id).await?,
+            RemovalTarget::Agent(id) => {
                 let path = format!("/v1/agents/{}", encode(id));
-                match client::ask(&hub, Method::GET, &path, None).await {
+                match client::request(&hub, Method::GET, &path, None).await {
                     Ok(agent) => self.forget_agent(&hub, id, &path, &agent).await?,
                     // The text may be the id of a peer without the prefix.
                     Err(Error::Refused { .. }) if is_kept(&hub, id).await => {
                         self.forget_peer(&hub, id).await?
                     }
-                    Err(error) => return Err(Stop::from_hub(&error, About::Agent).into()),
+                    Err(error) => {
+                        return Err(CliError::from_hub(&error, ErrorSubject::Agent).into());
+                    }
                 }
             }
         }
-        Ok(Code::Ok.into())
+        Ok(ExitKind::Ok.into())
     }
 
     async fn forget_agent(&self, hub: &Hub, id: &str, path: &str, agent: &Value) -> Result<()> {
@@ -65,19 +67,19 @@ impl Rm {
         ))?;
         let remote = remote(hub, agent).await;
         let peer = peer(hub, agent).await;
-        client::ask(hub, Method::DELETE, path, None)
+        client::request(hub, Method::DELETE, path, None)
             .await
-            .about(About::Agent)?;
+            .about(ErrorSubject::Agent)?;
         self.done(id)?;
         if remote.is_some_and(|it| it["configured"] == true) {
-            output::chat(
+            output::print_message(
                 "it is in the hub's configuration file, and comes back when the hub is restarted",
             );
         }
         if let Some(peer) = peer.filter(|it| it["state"] == "online" || it["kept"] == true) {
             let address = format!("/p2p/{}", output::text(&peer, "id"));
             let rm = shell::command("rm", &[&address], "", "");
-            output::chat(&format!(
+            output::print_message(&format!(
                 "it comes back when its peer connects again; {rm} removes a stored peer"
             ));
         }
@@ -87,18 +89,18 @@ impl Rm {
     async fn forget_peer(&self, hub: &Hub, id: &str) -> Result<()> {
         self.confirm(&format!("remove peer {id}? Its agents go offline."))?;
         let path = format!("/v1/peers/{}", encode(id));
-        client::ask(hub, Method::DELETE, &path, None)
+        client::request(hub, Method::DELETE, &path, None)
             .await
-            .about(About::Contact)?;
+            .about(ErrorSubject::Contact)?;
         self.done(id)
     }
 
     fn confirm(&self, question: &str) -> Result<()> {
-        if self.yes || !prompt::somebody_is_there() || prompt::confirm(question) {
+        if self.yes || !prompt::is_interactive() || prompt::confirm(question) {
             return Ok(());
         }
-        Err(Stop::new(
-            Code::Cancelled,
+        Err(CliError::new(
+            ExitKind::Cancelled,
             "nothing was done",
             "--yes removes without asking",
         )
@@ -109,19 +111,19 @@ impl Rm {
         if self.client.json {
             output::json(&json!({ "id": id, "forgotten": true }))?;
         } else {
-            output::chat(&format!("{id} is removed"));
+            output::print_message(&format!("{id} is removed"));
         }
         Ok(())
     }
 }
 
 /// Parses the argument: a peer by the end of any of its addresses, else an agent.
-fn forgotten(text: &str) -> Result<Target, String> {
+fn forgotten(text: &str) -> Result<RemovalTarget, String> {
     if !text.starts_with('/') {
-        return client::agent_id(text).map(Target::Agent);
+        return client::agent_id(text).map(RemovalTarget::Agent);
     }
     match text.rsplit_once("/p2p/") {
-        Some((_, id)) if is_peer_id(id) => Ok(Target::Peer(id.to_owned())),
+        Some((_, id)) if is_peer_id(id) => Ok(RemovalTarget::Peer(id.to_owned())),
         _ => Err("write /p2p/ and the peer's id".to_owned()),
     }
 }
@@ -129,7 +131,7 @@ fn forgotten(text: &str) -> Result<Target, String> {
 /// Returns whether the hub stores this peer, as far as this user may know.
 async fn is_kept(hub: &Hub, id: &str) -> bool {
     let path = format!("/v1/peers/{}", encode(id));
-    let peer = client::ask(hub, Method::GET, &path, None).await;
+    let peer = client::request(hub, Method::GET, &path, None).await;
     peer.is_ok_and(|peer| peer["kept"] == true)
 }
 

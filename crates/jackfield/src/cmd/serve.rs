@@ -7,12 +7,12 @@ use clap::{Args, builder::BoolishValueParser};
 use tokio::signal::unix::{SignalKind, signal};
 
 use jackfield_hub::{
-    assembly::{self, ADMIN_TOKEN, Running},
-    config::{Config, LogFormat, Overrides},
+    assembly::{self, ADMIN_TOKEN, RunningHub},
+    config::{HubConfig, LogFormat, Overrides},
     exposure, platform,
 };
 
-use crate::{client, exit::Stop, output, shell, telemetry};
+use crate::{client, exit::CliError, output, shell, telemetry};
 
 /// Start a hub.
 #[derive(Debug, Args)]
@@ -21,12 +21,12 @@ use crate::{client, exit::Stop, output, shell, telemetry};
 )]
 pub(crate) struct Serve {
     #[command(flatten)]
-    settings: Settings,
+    settings: ServeArgs,
 }
 
 /// Settings of the hub from flags and environment.
 #[derive(Debug, Args)]
-pub(crate) struct Settings {
+pub(crate) struct ServeArgs {
     /// Read this configuration file [default: jackfield.toml in this folder, if present]
     #[arg(long, env = "JACKFIELD_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
@@ -60,9 +60,9 @@ pub(crate) struct Settings {
     log_format: Option<LogFormat>,
 }
 
-impl Settings {
-    /// Returns the [`Config`]: flags and environment override the file, and the file overrides the defaults.
-    pub(crate) fn load(self) -> Result<Config, Stop> {
+impl ServeArgs {
+    /// Returns the [`HubConfig`]: flags and environment override the file, and the file overrides the defaults.
+    pub(crate) fn load(self) -> Result<HubConfig, CliError> {
         let overrides = Overrides {
             listen: self.listen,
             data_dir: self.data_dir,
@@ -97,7 +97,7 @@ impl Serve {
             _ = interrupt.recv() => return Ok(ExitCode::from(130)),
             _ = terminate.recv() => return Ok(ExitCode::SUCCESS),
         };
-        greet(&config, &running);
+        print_address(&config, &running);
         loop {
             tokio::select! {
                 _ = interrupt.recv() => break,
@@ -113,7 +113,7 @@ impl Serve {
         };
         // A JSON log must contain only lines of JSON.
         if std::io::stderr().is_terminal() {
-            output::chat(&format!(
+            output::print_message(&format!(
                 "stopping; {awaited}press ctrl-c again to stop at once"
             ));
         } else {
@@ -127,7 +127,7 @@ impl Serve {
     }
 }
 
-fn reload(running: &Running) {
+fn reload(running: &RunningHub) {
     match running.reload().context("reload") {
         Ok(()) => tracing::info!("reloaded the TLS files and the platform's secrets"),
         Err(error) => tracing::error!("{error:#}; the old ones stay in use"),
@@ -135,7 +135,7 @@ fn reload(running: &Running) {
 }
 
 /// Prints the address and what to try next. Only the first line goes to stdout, for programs.
-fn greet(config: &Config, running: &Running) {
+fn print_address(config: &HubConfig, running: &RunningHub) {
     let url = config.own_url(running.addr);
     // A closed stdout is no error.
     output::line(&format!("jackfield listens on {url}")).ok();
@@ -147,11 +147,11 @@ fn greet(config: &Config, running: &Running) {
             running.addr
         ));
     }
-    let exposure = exposure::of(config, running.addr);
+    let exposure = exposure::check(config, running.addr);
     warnings.extend(exposure.map(|it| format!("{}; {}", it.found, it.remedy)));
     for text in warnings {
         if is_watched {
-            output::chat(&format!("warning: {text}"));
+            output::print_message(&format!("warning: {text}"));
         } else {
             tracing::warn!("{text}");
         }
@@ -160,7 +160,7 @@ fn greet(config: &Config, running: &Running) {
     if let Some(public) = config.public_url.as_ref().filter(|public| **public != url) {
         facts.push(format!("other machines reach it at {public}"));
     }
-    if !config.trusts_everyone() {
+    if !config.allows_missing_token() {
         let file = config.data_dir.join(ADMIN_TOKEN);
         let file = file.display();
         facts.push(match found_with(config) {
@@ -175,7 +175,7 @@ fn greet(config: &Config, running: &Running) {
     facts.extend(peer_address(running).map(|address| format!("peers reach it at {address}")));
     for fact in facts {
         if is_watched {
-            output::chat(&fact);
+            output::print_message(&fact);
         } else {
             tracing::info!("{fact}");
         }
@@ -187,7 +187,7 @@ fn greet(config: &Config, running: &Running) {
 
 /// Returns the address at which peers reach the hub, in the form that they type.
 #[cfg(feature = "p2p")]
-fn peer_address(running: &Running) -> Option<String> {
+fn peer_address(running: &RunningHub) -> Option<String> {
     let node = running.p2p()?.node();
     let address = node.addresses().first()?.to_string();
     let peer = format!("/p2p/{}", node.peer_id());
@@ -196,13 +196,13 @@ fn peer_address(running: &Running) -> Option<String> {
 }
 
 #[cfg(not(feature = "p2p"))]
-fn peer_address(_: &Running) -> Option<String> {
+fn peer_address(_: &RunningHub) -> Option<String> {
     None
 }
 
 /// Returns the variable that commands need to find the hub by its data directory; `None` if they find the hub
 /// without it.
-fn found_with(config: &Config) -> Option<String> {
+fn found_with(config: &HubConfig) -> Option<String> {
     if client::own_data_dir().is_ok_and(|own| own == config.data_dir) {
         return None;
     }
@@ -212,15 +212,15 @@ fn found_with(config: &Config) -> Option<String> {
     Some(format!("JACKFIELD_DATA_DIR={dir}"))
 }
 
-/// Prints commands to try next, after [`greet`]. Commands find the hub by its data directory.
-fn invite(config: &Config) {
+/// Prints commands to try next, after [`print_address`]. Commands find the hub by its data directory.
+fn invite(config: &HubConfig) {
     let prefix = found_with(config).map_or_else(String::new, |variable| format!("{variable} "));
-    output::chat("\ntry in another terminal:");
+    output::print_message("\ntry in another terminal:");
     for (command, about) in [
         ("ls                      ", "list agents"),
         ("call AGENT \"hello\"      ", "call an agent"),
         ("watch                   ", "watch them live"),
     ] {
-        output::chat(&format!("  {prefix}jackfield {command}{about}"));
+        output::print_message(&format!("  {prefix}jackfield {command}{about}"));
     }
 }

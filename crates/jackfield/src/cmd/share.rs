@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::show::shared;
 use crate::{
     client::{self, Client},
-    exit::{About, Code, WhatAbout},
+    exit::{ErrorSubject, ExitKind, WithErrorSubject},
     output::{self, text},
     shell,
 };
@@ -55,14 +55,14 @@ impl Share {
         let answer = match self.wanted() {
             Some(share) => {
                 let body = json!({ "share": share });
-                client::ask(&hub, Method::PATCH, &path, Some(&body)).await
+                client::request(&hub, Method::PATCH, &path, Some(&body)).await
             }
-            None => client::ask(&hub, Method::GET, &path, None).await,
+            None => client::request(&hub, Method::GET, &path, None).await,
         };
-        let agent = answer.about(About::Agent)?;
+        let agent = answer.about(ErrorSubject::Agent)?;
         for owner in self.unknown_owners(&hub).await {
             let owner = shell::word(&owner);
-            output::chat(&format!(
+            output::print_message(&format!(
                 "warning: no token has the owner {owner}, so nobody can use this share yet; jackfield token create --owner {owner} creates one"
             ));
         }
@@ -71,7 +71,7 @@ impl Share {
         } else {
             output::facts(&[("id", self.agent), ("shared", shared(&agent))])?;
         }
-        Ok(Code::Ok.into())
+        Ok(ExitKind::Ok.into())
     }
 
     /// Returns the named owners without a token. Empty if the hub does not let us see the tokens.
@@ -79,7 +79,7 @@ impl Share {
         if self.with.is_empty() {
             return Vec::new();
         }
-        let Ok(tokens) = client::ask(hub, Method::GET, "/v1/tokens", None).await else {
+        let Ok(tokens) = client::request(hub, Method::GET, "/v1/tokens", None).await else {
             return Vec::new();
         };
         let known = output::items(&tokens, "tokens");

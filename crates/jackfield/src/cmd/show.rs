@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::{ls::skills, task};
 use crate::{
     client::{self, Client},
-    exit::{About, Code, WhatAbout},
+    exit::{ErrorSubject, ExitKind, WithErrorSubject},
     output::{self, items, text, time},
 };
 
@@ -39,11 +39,11 @@ impl Show {
         let hub = self.client.connect().await?;
         if let Some([caller, called]) = self.calls.as_deref() {
             calls::show(&hub, &self.client, caller, called).await?;
-            return Ok(Code::Ok.into());
+            return Ok(ExitKind::Ok.into());
         }
         let id = self.agent.unwrap_or_default();
         let path = format!("/v1/agents/{}", encode(&id));
-        let agent = client::ask(&hub, Method::GET, &path, None).await;
+        let agent = client::request(&hub, Method::GET, &path, None).await;
         if let Err(error) = &agent
             && error.code() == Some("not_found")
             && let Some(task) = TaskId::parse(&id)
@@ -52,7 +52,7 @@ impl Show {
                 .await?
                 .into());
         }
-        let mut agent = agent.about(About::Agent)?;
+        let mut agent = agent.about(ErrorSubject::Agent)?;
         let (remote, peer) = (remote(&hub, &agent).await, peer(&hub, &agent).await);
         let waiting = waiting(&hub, &id).await;
         if self.client.json {
@@ -78,14 +78,14 @@ impl Show {
                 task::decisions(call, &self.client);
             }
         }
-        Ok(Code::Ok.into())
+        Ok(ExitKind::Ok.into())
     }
 }
 
 /// Returns the agent's calls that wait for a decision of this user.
 async fn waiting(hub: &Hub, agent: &str) -> Vec<Value> {
     let path = format!("/v1/calls?agent={}", encode(agent));
-    let calls = client::ask(hub, Method::GET, &path, None).await;
+    let calls = client::request(hub, Method::GET, &path, None).await;
     items(&calls.unwrap_or_default(), "waiting").to_vec()
 }
 
@@ -95,7 +95,7 @@ pub(super) async fn remote(hub: &Hub, agent: &Value) -> Option<Value> {
         return None;
     }
     let path = format!("/v1/remotes/{}", encode(text(agent, "id")));
-    client::ask(hub, Method::GET, &path, None).await.ok()
+    client::request(hub, Method::GET, &path, None).await.ok()
 }
 
 /// Returns the peer that brought an agent; `None` if there is none, or if this user may not know.
@@ -105,7 +105,7 @@ pub(super) async fn peer(hub: &Hub, agent: &Value) -> Option<Value> {
         return None;
     }
     let path = format!("/v1/peers/{}", encode(peer));
-    client::ask(hub, Method::GET, &path, None).await.ok()
+    client::request(hub, Method::GET, &path, None).await.ok()
 }
 
 /// Returns the facts about a peer.

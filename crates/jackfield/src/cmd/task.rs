@@ -1,8 +1,8 @@
 //! `jackfield task`: lists, shows, follows, cancels and answers tasks, and resends callbacks.
 
-mod dead;
 mod list;
-mod named;
+mod task_id;
+mod undelivered;
 
 use std::process::ExitCode;
 
@@ -15,9 +15,9 @@ use serde_json::{Value, json};
 pub(super) use self::list::{decisions, show};
 use crate::{
     client::{self, Client},
-    exit::{About, Code, Stop, WhatAbout},
+    exit::{CliError, ErrorSubject, ExitKind, WithErrorSubject},
     output::{self, text},
-    reply::{self, Outcome, Reading},
+    reply::{self, ReplyOutcome, ReplyPrinter},
     shell,
 };
 
@@ -25,11 +25,11 @@ use crate::{
 #[derive(Debug, Args)]
 pub(crate) struct Task {
     #[command(subcommand)]
-    verb: Verb,
+    verb: TaskCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Verb {
+enum TaskCommand {
     /// List questions that wait for you, and your tasks, newest first
     Ls(list::Ls),
     /// Show a task with all messages
@@ -41,18 +41,18 @@ enum Verb {
     /// Answer a question of an agent
     Answer(Answer),
     /// Resend a callback that could not be delivered
-    Resend(dead::Resend),
+    Resend(undelivered::Resend),
 }
 
 impl Task {
     pub(crate) async fn run(self) -> Result<ExitCode> {
         let code = match self.verb {
-            Verb::Ls(ls) => ls.run().await?,
-            Verb::Show(show) => show.run().await?,
-            Verb::Wait(wait) => wait.run().await?,
-            Verb::Cancel(cancel) => cancel.run().await?,
-            Verb::Answer(answer) => answer.run().await?,
-            Verb::Resend(resend) => resend.run().await?,
+            TaskCommand::Ls(ls) => ls.run().await?,
+            TaskCommand::Show(show) => show.run().await?,
+            TaskCommand::Wait(wait) => wait.run().await?,
+            TaskCommand::Cancel(cancel) => cancel.run().await?,
+            TaskCommand::Answer(answer) => answer.run().await?,
+            TaskCommand::Resend(resend) => resend.run().await?,
         };
         Ok(code.into())
     }
@@ -65,7 +65,7 @@ impl Task {
 )]
 struct Wait {
     /// Follow the task with this id, or id ending
-    #[arg(value_parser = named::task)]
+    #[arg(value_parser = task_id::task)]
     task: String,
     /// Show thinking, tools and status on standard error even if it is no terminal
     #[arg(long, short)]
@@ -75,12 +75,12 @@ struct Wait {
 }
 
 impl Wait {
-    async fn run(mut self) -> Result<Code> {
+    async fn run(mut self) -> Result<ExitKind> {
         let hub = self.client.connect().await?;
-        self.task = named::find(&hub, &self.task).await?;
-        let stream = hub.follow(&self.task).await.about(About::Task);
-        let mut stream = stream.map_err(|stop| stop.naming("TASK", &self.task))?;
-        let reading = Reading {
+        self.task = task_id::find(&hub, &self.task).await?;
+        let stream = hub.follow(&self.task).await.about(ErrorSubject::Task);
+        let mut stream = stream.map_err(|stop| stop.fill_in("TASK", &self.task))?;
+        let reading = ReplyPrinter {
             handed: None,
             hub: &hub,
             json: self.client.json,
@@ -90,18 +90,18 @@ impl Wait {
             goes_on: true,
         };
         let mut outcome = reading.read(&mut stream).await?;
-        if let Outcome::Interrupted = outcome {
+        if let ReplyOutcome::Interrupted = outcome {
             let cancel = shell::command("task cancel", &[&self.task], "", "");
-            output::chat(&format!("the task continues; {cancel} ends it"));
+            output::print_message(&format!("the task continues; {cancel} ends it"));
         }
-        if matches!(&outcome, Outcome::Done(done) if done.state == DoneState::Completed)
-            || matches!(outcome, Outcome::Interrupted)
+        if matches!(&outcome, ReplyOutcome::Done(done) if done.state == DoneState::Completed)
+            || matches!(outcome, ReplyOutcome::Interrupted)
         {
             return reply::code(outcome, "", "");
         }
         let path = format!("/v1/calls/{}", self.task);
-        let task = client::get(&hub, &path, About::Task).await?;
-        if let Outcome::Nothing = outcome {
+        let task = client::get(&hub, &path, ErrorSubject::Task).await?;
+        if let ReplyOutcome::Nothing = outcome {
             // The hub no longer has the log, but has the state.
             outcome = outcome_of(&task);
         }
@@ -113,23 +113,23 @@ impl Wait {
     }
 }
 
-fn outcome_of(task: &Value) -> Outcome {
+fn outcome_of(task: &Value) -> ReplyOutcome {
     let done = |state| {
-        Outcome::Done(Done {
+        ReplyOutcome::Done(Done {
             state,
             ..Done::default()
         })
     };
     match text(task, "state") {
-        "failed" => Outcome::Failed(Error::Failed {
+        "failed" => ReplyOutcome::Failed(Error::Failed {
             code: text(&task["failure"], "error").to_owned(),
             message: text(&task["failure"], "message").to_owned(),
         }),
-        "cancelled" => Outcome::Failed(Error::Cancelled),
+        "cancelled" => ReplyOutcome::Failed(Error::Cancelled),
         "completed" => done(DoneState::Completed),
         "rejected" => done(DoneState::Rejected),
         "input_required" => done(DoneState::InputRequired),
-        _ => Outcome::Nothing,
+        _ => ReplyOutcome::Nothing,
     }
 }
 
@@ -139,26 +139,26 @@ fn outcome_of(task: &Value) -> Outcome {
 )]
 struct Cancel {
     /// Cancel the task with this id, or id ending, or the open call with this id
-    #[arg(value_parser = named::task)]
+    #[arg(value_parser = task_id::task)]
     task: String,
     #[command(flatten)]
     client: Client,
 }
 
 impl Cancel {
-    async fn run(mut self) -> Result<Code> {
+    async fn run(mut self) -> Result<ExitKind> {
         let hub = self.client.connect().await?;
-        self.task = named::find(&hub, &self.task).await?;
+        self.task = task_id::find(&hub, &self.task).await?;
         let path = format!("/v1/calls/{}/cancel", self.task);
-        let cancelled = client::ask(&hub, Method::POST, &path, None).await;
-        let cancelled = cancelled.about(About::Task);
-        cancelled.map_err(|stop| stop.naming("TASK", &self.task))?;
+        let cancelled = client::request(&hub, Method::POST, &path, None).await;
+        let cancelled = cancelled.about(ErrorSubject::Task);
+        cancelled.map_err(|stop| stop.fill_in("TASK", &self.task))?;
         if self.client.json {
             output::json(&json!({"id": self.task, "cancelled": true}))?;
         } else {
-            output::chat(&format!("{} is cancelled", self.task));
+            output::print_message(&format!("{} is cancelled", self.task));
         }
-        Ok(Code::Ok)
+        Ok(ExitKind::Ok)
     }
 }
 
@@ -171,7 +171,7 @@ impl Cancel {
 )]
 struct Answer {
     /// Answer the task with this id, or id ending, or the open call with this id
-    #[arg(value_parser = named::task)]
+    #[arg(value_parser = task_id::task)]
     task: String,
     /// Answer the question with this id by this text
     #[arg(value_name = "ASK_ID|TEXT", num_args = 0..=2)]
@@ -190,10 +190,10 @@ struct Answer {
 }
 
 impl Answer {
-    async fn run(mut self) -> Result<Code> {
+    async fn run(mut self) -> Result<ExitKind> {
         let (ask_id, answer) = self.parts()?;
         let hub = self.client.connect().await?;
-        self.task = named::find(&hub, &self.task).await?;
+        self.task = task_id::find(&hub, &self.task).await?;
         let ask_id = match ask_id {
             Some(id) => id,
             None => only_question(&hub, &self.task, answer.as_deref()).await?,
@@ -209,26 +209,26 @@ impl Answer {
         if let Some(reason) = &self.reason {
             body["reason"] = json!(reason);
         }
-        let answered = client::ask(&hub, Method::POST, &path, Some(&body)).await;
+        let answered = client::request(&hub, Method::POST, &path, Some(&body)).await;
         answered.map_err(|error| self.refused(&error, &ask_id))?;
         if self.client.json {
             output::json(&json!({"id": self.task, "ask_id": ask_id, "answered": true}))?;
         } else {
-            output::chat("the agent has the answer");
+            output::print_message("the agent has the answer");
         }
-        Ok(Code::Ok)
+        Ok(ExitKind::Ok)
     }
 
     /// Returns the id of the question and the text of the answer, as typed. A single word is the text, or the
     /// question's id for an approval.
-    fn parts(&mut self) -> Result<(Option<String>, Option<String>), Stop> {
+    fn parts(&mut self) -> Result<(Option<String>, Option<String>), CliError> {
         let is_decision = self.approve || self.deny;
         let mut words = std::mem::take(&mut self.words).into_iter();
         match (words.next(), words.next()) {
             (None, _) if !is_decision => {
                 let next = shell::command("task answer", &[&self.task], "TEXT", "");
-                Err(Stop::new(
-                    Code::Usage,
+                Err(CliError::new(
+                    ExitKind::Usage,
                     "the answer is missing",
                     format!("{next}, or with --approve or --deny instead of TEXT"),
                 ))
@@ -238,8 +238,8 @@ impl Answer {
         }
     }
 
-    fn refused(&self, error: &Error, ask_id: &str) -> Stop {
-        let stop = Stop::from_hub(error, About::Task);
+    fn refused(&self, error: &Error, ask_id: &str) -> CliError {
+        let stop = CliError::from_hub(error, ErrorSubject::Task);
         let next = match error.code() {
             Some("unauthorized") => {
                 "pass the token of the owner who may decide: --token-file FILE or JACKFIELD_TOKEN"
@@ -254,9 +254,9 @@ impl Answer {
                 format!("answer with a text: {answer}")
             }
             Some("invalid") => "it asks for an approval: use --approve or --deny".to_owned(),
-            _ => return stop.naming("TASK", &self.task),
+            _ => return stop.fill_in("TASK", &self.task),
         };
-        Stop {
+        CliError {
             next: Some(next),
             ..stop
         }
@@ -267,7 +267,7 @@ impl Answer {
 /// question's id means that the user forgot the answer.
 async fn only_question(hub: &Hub, task: &str, answer: Option<&str>) -> Result<String> {
     let path = format!("/v1/calls/{}", encode(task));
-    let call = client::get(hub, &path, About::Task).await?;
+    let call = client::get(hub, &path, ErrorSubject::Task).await?;
     let ids: Vec<_> = output::items(&call, "asks")
         .iter()
         .map(|ask| output::clean(text(ask, "id")))
@@ -275,12 +275,12 @@ async fn only_question(hub: &Hub, task: &str, answer: Option<&str>) -> Result<St
     if let Some(id) = ids.iter().find(|id| Some(id.as_str()) == answer) {
         let next = shell::command("task answer", &[task, id], "TEXT", "");
         let text = format!("the answer to {id} is missing");
-        return Err(Stop::new(Code::Usage, text, next).into());
+        return Err(CliError::new(ExitKind::Usage, text, next).into());
     }
     match &ids[..] {
         [_] => Ok(text(&call["asks"][0], "id").to_owned()),
-        [] => Err(Stop::new(
-            Code::Missing,
+        [] => Err(CliError::new(
+            ExitKind::Missing,
             "this task has no open question for you",
             format!(
                 "{} shows what it waits for",
@@ -288,8 +288,8 @@ async fn only_question(hub: &Hub, task: &str, answer: Option<&str>) -> Result<St
             ),
         )
         .into()),
-        _ => Err(Stop::new(
-            Code::Usage,
+        _ => Err(CliError::new(
+            ExitKind::Usage,
             format!("this task has several open questions: {}", ids.join(", ")),
             "put the id of the question before the answer",
         )

@@ -12,18 +12,18 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 use jackfield_sdk::encode;
 
-use crate::exit::Code;
+use crate::exit::ExitKind;
 
 /// Manage teams: list, create and change them, and send messages to members.
 #[derive(Debug, Args)]
 #[command(after_long_help = "Watch a team live with: jackfield watch TEAM")]
 pub(crate) struct Team {
     #[command(subcommand)]
-    verb: Verb,
+    verb: TeamCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Verb {
+enum TeamCommand {
     /// List the teams that you may see
     Ls(list::Ls),
     /// Show a team with its members, their state, and its board
@@ -49,18 +49,18 @@ enum Verb {
 impl Team {
     pub(crate) async fn run(self) -> Result<ExitCode> {
         match self.verb {
-            Verb::Ls(ls) => ls.run().await?,
-            Verb::Show(show) => show.run().await?,
-            Verb::Create(create) => create.run().await?,
-            Verb::Change(change) => change.run().await?,
-            Verb::Rm(rm) => rm.run().await?,
-            Verb::Task(board) => board.run().await?,
-            Verb::Say(say) => say.run().await?,
-            Verb::Stop(stop) => stop.run().await?,
-            Verb::Approve(approve) => approve.run().await?,
-            Verb::Deny(deny) => deny.run().await?,
+            TeamCommand::Ls(ls) => ls.run().await?,
+            TeamCommand::Show(show) => show.run().await?,
+            TeamCommand::Create(create) => create.run().await?,
+            TeamCommand::Change(change) => change.run().await?,
+            TeamCommand::Rm(rm) => rm.run().await?,
+            TeamCommand::Task(board) => board.run().await?,
+            TeamCommand::Say(say) => say.run().await?,
+            TeamCommand::Stop(stop) => stop.run().await?,
+            TeamCommand::Approve(approve) => approve.run().await?,
+            TeamCommand::Deny(deny) => deny.run().await?,
         }
-        Ok(Code::Ok.into())
+        Ok(ExitKind::Ok.into())
     }
 }
 

@@ -19,7 +19,7 @@ use jackfield_hub::{
 
 use crate::{
     client::{self, Client},
-    exit::{About, Code, Stop, WhatAbout},
+    exit::{CliError, ErrorSubject, ExitKind, WithErrorSubject},
     output::{self, Table, text, time},
     shell,
 };
@@ -28,11 +28,11 @@ use crate::{
 #[derive(Debug, Args)]
 pub(crate) struct Token {
     #[command(subcommand)]
-    verb: Verb,
+    verb: TokenCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Verb {
+enum TokenCommand {
     /// Create a token and print it, this once, to standard output
     Create(Create),
     /// List all tokens, without their secrets
@@ -55,7 +55,7 @@ enum Verb {
     #[command(after_long_help = "Example:\n  jackfield token show platform")]
     Show {
         /// Print this secret
-        which: Which,
+        which: SecretName,
         /// Read the hub's data directory here [default: as for serve]
         #[arg(long, env = "JACKFIELD_DATA_DIR", value_name = "DIR")]
         data_dir: Option<PathBuf>,
@@ -106,7 +106,7 @@ fn scope(text: &str) -> Result<String, String> {
 
 /// A secret of the hub.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Which {
+enum SecretName {
     /// Print the secret that the platform sends to the bridge's relay API
     Platform,
     /// Print the key that signs callbacks
@@ -118,16 +118,16 @@ enum Which {
 impl Token {
     pub(crate) async fn run(self) -> Result<ExitCode> {
         match self.verb {
-            Verb::Create(create) => create.run().await?,
-            Verb::Ls { client } => ls(&client).await?,
-            Verb::Revoke { id, client } => revoke(&id, &client).await?,
-            Verb::Show { which, data_dir } => show(which, data_dir.as_ref())?,
-            Verb::Rotate {
+            TokenCommand::Create(create) => create.run().await?,
+            TokenCommand::Ls { client } => ls(&client).await?,
+            TokenCommand::Revoke { id, client } => revoke(&id, &client).await?,
+            TokenCommand::Show { which, data_dir } => show(which, data_dir.as_ref())?,
+            TokenCommand::Rotate {
                 forget_old,
                 data_dir,
             } => rotate(forget_old, data_dir.as_ref())?,
         }
-        Ok(Code::Ok.into())
+        Ok(ExitKind::Ok.into())
     }
 }
 
@@ -142,9 +142,9 @@ impl Create {
         if let Some(time) = self.expires {
             body["expires"] = json!(time.to_string());
         }
-        let token = client::ask(&hub, Method::POST, "/v1/tokens", Some(&body))
+        let token = client::request(&hub, Method::POST, "/v1/tokens", Some(&body))
             .await
-            .about(About::Token)?;
+            .about(ErrorSubject::Token)?;
         if self.client.json {
             return Ok(output::json(&token)?);
         }
@@ -153,7 +153,7 @@ impl Create {
             at if at.is_empty() => "until it is revoked".to_owned(),
             at => format!("until {at}"),
         };
-        output::chat(&format!(
+        output::print_message(&format!(
             "token {} of {}, {until}; it is not shown again\nuse it with: jackfield ls{} --token-file FILE, or JACKFIELD_TOKEN",
             text(&token, "id"),
             self.owner,
@@ -165,7 +165,7 @@ impl Create {
 
 async fn ls(client: &Client) -> Result<()> {
     let hub = client.connect().await?;
-    let answer = client::get(&hub, "/v1/tokens", About::Token).await?;
+    let answer = client::get(&hub, "/v1/tokens", ErrorSubject::Token).await?;
     if client.json {
         return Ok(output::json(&answer)?);
     }
@@ -174,7 +174,7 @@ async fn ls(client: &Client) -> Result<()> {
         .map(Vec::as_slice)
         .unwrap_or_default();
     if tokens.is_empty() {
-        output::chat("there are no tokens; jackfield token create creates one");
+        output::print_message("there are no tokens; jackfield token create creates one");
     }
     let mut table = Table::new([
         "id", "owner", "name", "scopes", "state", "created", "expires",
@@ -213,24 +213,24 @@ fn state(token: &Value) -> &'static str {
 async fn revoke(id: &str, client: &Client) -> Result<()> {
     let hub = client.connect().await?;
     let path = format!("/v1/tokens/{}", encode(id));
-    if let Err(error) = client::ask(&hub, Method::DELETE, &path, None).await {
+    if let Err(error) = client::request(&hub, Method::DELETE, &path, None).await {
         return Err(match error.code() {
             Some("not_found") => unknown(id, &hub, client).await,
-            _ => Stop::from_hub(&error, About::Token),
+            _ => CliError::from_hub(&error, ErrorSubject::Token),
         }
         .into());
     }
     if client.json {
         return Ok(output::json(&json!({"id": id, "revoked": true}))?);
     }
-    output::chat(&format!("{id} is revoked"));
+    output::print_message(&format!("{id} is revoked"));
     Ok(())
 }
 
-/// Builds the [`Stop`] for an unknown id. If the text is the name of tokens, lists commands with their ids.
-async fn unknown(id: &str, hub: &Hub, client: &Client) -> Stop {
+/// Builds the [`CliError`] for an unknown id. If the text is the name of tokens, lists commands with their ids.
+async fn unknown(id: &str, hub: &Hub, client: &Client) -> CliError {
     let flags = client.flags();
-    let listed = client::ask(hub, Method::GET, "/v1/tokens", None).await;
+    let listed = client::request(hub, Method::GET, "/v1/tokens", None).await;
     let listed = listed.unwrap_or_default();
     let named = output::items(&listed, "tokens").iter();
     let named = named.filter(|token| text(token, "name") == id && state(token) == "valid");
@@ -239,35 +239,35 @@ async fn unknown(id: &str, hub: &Hub, client: &Client) -> Stop {
         .collect();
     let what = format!("no token has the id {}", output::clean(id));
     match commands.is_empty() {
-        true => Stop::new(
-            Code::Missing,
+        true => CliError::new(
+            ExitKind::Missing,
             what,
             format!("jackfield token ls{flags} lists the tokens"),
         ),
-        false => Stop::new(
-            Code::Missing,
+        false => CliError::new(
+            ExitKind::Missing,
             format!("{what}, which is a name; tokens are revoked by their ids"),
             commands.join("\n"),
         ),
     }
 }
 
-fn show(which: Which, data_dir: Option<&PathBuf>) -> Result<()> {
+fn show(which: SecretName, data_dir: Option<&PathBuf>) -> Result<()> {
     let data_dir = client::data_dir(data_dir)?;
     let name = match which {
-        Which::Platform => PLATFORM_SECRET,
-        Which::Callback => CALLBACK_KEY,
-        Which::Admin => ADMIN_TOKEN,
+        SecretName::Platform => PLATFORM_SECRET,
+        SecretName::Callback => CALLBACK_KEY,
+        SecretName::Admin => ADMIN_TOKEN,
     };
     let Some(secret) = secrets::load(&data_dir, name)? else {
         let text = format!("there is no {}", data_dir.join(name).display());
         let next = match which {
-            Which::Admin => {
+            SecretName::Admin => {
                 "a hub creates it when it requires tokens; name its data directory with --data-dir"
             }
             _ => "a hub creates it at its first start; name its data directory with --data-dir",
         };
-        return Err(Stop::new(Code::Missing, text, next).into());
+        return Err(CliError::new(ExitKind::Missing, text, next).into());
     };
     Ok(output::line(secret.expose())?)
 }
@@ -277,19 +277,19 @@ fn rotate(forget_old: bool, data_dir: Option<&PathBuf>) -> Result<()> {
     if !data_dir.is_dir() {
         let text = format!("there is no data directory {}", data_dir.display());
         let next = "a hub creates it at its first start; name it with --data-dir";
-        return Err(Stop::new(Code::Missing, text, next).into());
+        return Err(CliError::new(ExitKind::Missing, text, next).into());
     }
     if forget_old {
-        output::chat(if platform::forget_old(&data_dir)? {
+        output::print_message(if platform::revoke_previous(&data_dir)? {
             "the previous platform secret becomes invalid when the hub reloads: kill -HUP PID"
         } else {
             "there is only one platform secret"
         });
         return Ok(());
     }
-    let secret = platform::rotate(&data_dir)?;
+    let secret = platform::rotate_secret(&data_dir)?;
     output::line(secret.expose())?;
-    output::chat(
+    output::print_message(
         "the previous secret stays valid. Reload the hub: kill -HUP PID, then give the new secret to the platform.\n\
          Once the platform uses it: jackfield token rotate --forget-old, and kill -HUP PID again",
     );

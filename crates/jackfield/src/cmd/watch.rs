@@ -13,10 +13,10 @@ use jackfield_model::TaskId;
 use jackfield_sdk::{Backoff, Error, EventStream, Hub, RawEvent, encode};
 use tokio::signal::unix::{SignalKind, signal};
 
-use self::line::Lines;
+use self::line::EventLines;
 use crate::{
     client::{self, Client},
-    exit::{About, Code, Stop, WhatAbout},
+    exit::{CliError, ErrorSubject, ExitKind, WithErrorSubject},
     output,
 };
 
@@ -52,7 +52,7 @@ impl Watch {
         let mut interrupt = signal(SignalKind::interrupt())?;
         tokio::select! {
             watched = self.watch(&hub) => watched,
-            _ = interrupt.recv() => Ok(Code::Interrupted.into()),
+            _ = interrupt.recv() => Ok(ExitKind::Interrupted.into()),
         }
     }
 
@@ -60,18 +60,20 @@ impl Watch {
         let mut query = String::new();
         if let Some(id) = &self.what {
             if let Some(task) = TaskId::parse(id)
-                && is_there(hub, &format!("/v1/calls/{task}"), About::Task).await?
+                && is_there(hub, &format!("/v1/calls/{task}"), ErrorSubject::Task).await?
             {
                 return self.follow(hub, &task.to_string()).await;
             }
             let path = encode(id);
-            let is_team = is_there(hub, &format!("/v1/teams/{path}"), About::Team).await?;
+            let is_team = is_there(hub, &format!("/v1/teams/{path}"), ErrorSubject::Team).await?;
             // Raw frames belong to agents' connections, so `--raw` uses the view of agents.
             if is_team && !self.raw {
                 return team::watch(hub, id, self.plain, self.history, &self.client).await;
             }
-            if !is_team && !is_there(hub, &format!("/v1/agents/{path}"), About::Agent).await? {
-                output::chat(&format!("no agent {id} is known yet; waiting for it"));
+            if !is_team
+                && !is_there(hub, &format!("/v1/agents/{path}"), ErrorSubject::Agent).await?
+            {
+                output::print_message(&format!("no agent {id} is known yet; waiting for it"));
             }
             query = format!("&{}={path}", if is_team { "team" } else { "agent" });
         }
@@ -81,11 +83,11 @@ impl Watch {
 
     /// Follows one task until its end.
     async fn follow(&self, hub: &Hub, task: &str) -> Result<ExitCode> {
-        let mut lines = Lines::new(self.client.flags());
-        let mut stream = hub.follow(task).await.about(About::Task)?;
+        let mut lines = EventLines::new(self.client.flags());
+        let mut stream = hub.follow(task).await.about(ErrorSubject::Task)?;
         loop {
             let next = tokio::select! {
-                next = stream.next_raw() => next.about(About::Task)?,
+                next = stream.next_raw() => next.about(ErrorSubject::Task)?,
                 () = pause(&lines) => {
                     print(&lines.quiet(Instant::now()))?;
                     continue;
@@ -95,7 +97,7 @@ impl Watch {
             self.show(&event, &mut lines)?;
         }
         print(&lines.rest())?;
-        Ok(Code::Ok.into())
+        Ok(ExitKind::Ok.into())
     }
 
     /// Follows all agents, and reconnects after each lost connection.
@@ -104,16 +106,16 @@ impl Watch {
             query += "&raw=true";
         }
         let path = format!("/v1/events?{}", query.trim_start_matches('&'));
-        let mut lines = Lines::new(self.client.flags());
+        let mut lines = EventLines::new(self.client.flags());
         let mut backoff = Backoff::default();
         let mut events = hub.events(&path, None).await?;
-        output::chat("watching; ctrl-c ends it");
+        output::print_message("watching; ctrl-c ends it");
         loop {
             let error = self.read(&mut events, &mut lines, &mut backoff).await?;
             if !is_passing(&error) {
-                return Err(Stop::from_hub(&error, About::Agent).into());
+                return Err(CliError::from_hub(&error, ErrorSubject::Agent).into());
             }
-            output::chat("lost the connection to the hub; reconnecting");
+            output::print_message("lost the connection to the hub; reconnecting");
             events = loop {
                 tokio::time::sleep(backoff.next_wait()).await;
                 // The hub may have moved to a different address.
@@ -124,7 +126,7 @@ impl Watch {
                     Err(error) => return Err(error.into()),
                 }
             };
-            output::chat("reconnected; events in between were missed");
+            output::print_message("reconnected; events in between were missed");
         }
     }
 
@@ -132,7 +134,7 @@ impl Watch {
     async fn read(
         &self,
         events: &mut EventStream,
-        lines: &mut Lines,
+        lines: &mut EventLines,
         backoff: &mut Backoff,
     ) -> Result<Error> {
         let why = loop {
@@ -159,7 +161,7 @@ impl Watch {
         Ok(why)
     }
 
-    fn show(&self, event: &RawEvent, lines: &mut Lines) -> Result<()> {
+    fn show(&self, event: &RawEvent, lines: &mut EventLines) -> Result<()> {
         if self.client.json {
             output::json(&event.data)?;
         } else {
@@ -179,7 +181,7 @@ fn print(lines: &[String]) -> Result<()> {
 }
 
 /// Waits for [`line::QUIET`], until an unfinished line may be printed; forever, if there is no unfinished line.
-async fn pause(lines: &Lines) {
+async fn pause(lines: &EventLines) {
     if !lines.is_open() {
         return std::future::pending().await;
     }
@@ -188,13 +190,13 @@ async fn pause(lines: &Lines) {
 
 /// Returns whether a retry makes sense after this [`Error`]. A stopping hub may be back soon.
 fn is_passing(error: &Error) -> bool {
-    error.is_passing() || error.code() == Some("stopping")
+    error.is_retryable() || error.code() == Some("stopping")
 }
 
-async fn is_there(hub: &Hub, path: &str, about: About) -> Result<bool> {
-    match client::ask(hub, Method::GET, path, None).await {
+async fn is_there(hub: &Hub, path: &str, about: ErrorSubject) -> Result<bool> {
+    match client::request(hub, Method::GET, path, None).await {
         Ok(_) => Ok(true),
         Err(Error::Refused { code, .. }) if code == "not_found" => Ok(false),
-        Err(error) => Err(Stop::from_hub(&error, about).into()),
+        Err(error) => Err(CliError::from_hub(&error, about).into()),
     }
 }

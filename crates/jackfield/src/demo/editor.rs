@@ -15,7 +15,7 @@ const COPIES: u32 = 500;
 
 /// Ids of the agents that the editor calls. The researcher finds the story, the others receive the story.
 #[derive(Debug, Clone)]
-pub(super) struct Desk {
+pub(super) struct Colleagues {
     pub(super) researcher: String,
     pub(super) factchecker: String,
     /// Receives the headline. Only with the feature `p2p`.
@@ -23,7 +23,7 @@ pub(super) struct Desk {
 }
 
 /// Creates the [`Agent`].
-pub(super) fn agent(desk: Desk) -> Agent {
+pub(super) fn agent(desk: Colleagues) -> Agent {
     Agent::new(ID)
         .name("Editor")
         .description("Scripted. Asks the others, and prints a page if you let it.")
@@ -35,7 +35,7 @@ pub(super) fn agent(desk: Desk) -> Agent {
         })
 }
 
-async fn edit(desk: &Desk, question: &str, reply: &Reply) -> Result<(), HandlerError> {
+async fn edit(desk: &Colleagues, question: &str, reply: &Reply) -> Result<(), HandlerError> {
     let plan = "The researcher first, then somebody who checks it, then the wire.";
     reply.thinking(plan).await?;
     let story = pass_on(reply, "Researcher", &desk.researcher, question).await?;

@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::{CAST, Player, TEAM, editor, researcher};
+use super::{CAST, DemoAgent, TEAM, editor, researcher};
 use jackfield_hub::config::DEFAULT_LISTEN;
 
 use crate::output::{self, Style};
 
 /// A command to try, with a description.
 #[derive(Debug)]
-struct Hint {
+struct DemoCommand {
     shows: &'static str,
     command: String,
 }
@@ -20,7 +20,7 @@ pub(crate) struct Greeting {
     url: String,
     /// Reason for an unusual port.
     moved: Option<String>,
-    hints: Vec<Hint>,
+    hints: Vec<DemoCommand>,
 }
 
 impl Greeting {
@@ -56,7 +56,7 @@ impl Greeting {
         let mut lines = vec![format!("jackfield demo: a newsroom at {url}")];
         lines.extend(self.moved.as_ref().map(|why| style.yellow(why)));
         lines.push(String::new());
-        let width = |of: fn(&Player) -> &str| {
+        let width = |of: fn(&DemoAgent) -> &str| {
             let widths = CAST.iter().map(|player| of(player).len());
             widths.max().unwrap_or_default()
         };
@@ -80,7 +80,8 @@ impl Greeting {
     }
 
     fn json(&self) -> Value {
-        let player = |it: &Player| json!({"id": it.id, "protocol": it.protocol, "does": it.does});
+        let player =
+            |it: &DemoAgent| json!({"id": it.id, "protocol": it.protocol, "does": it.does});
         let members = CAST.iter().filter(|it| it.id != TEAM);
         let members: Vec<_> = members.map(|it| it.id).collect();
         let hints = self.hints.iter();
@@ -95,13 +96,13 @@ impl Greeting {
     }
 }
 
-/// Returns the commands to try ([`Hint`]). Each works as printed.
-fn hints(url: &str, hub: &str) -> Vec<Hint> {
+/// Returns the commands to try ([`DemoCommand`]). Each works as printed.
+fn hints(url: &str, hub: &str) -> Vec<DemoCommand> {
     let far = CAST
         .iter()
         .rfind(|it| it.id != TEAM)
         .map_or(TEAM, |it| it.id);
-    let hint = |shows, command| Hint { shows, command };
+    let hint = |shows, command| DemoCommand { shows, command };
     let body = json!({"message": {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "Why is it called a jack?"}]}});
     let (press, lead) = ("Publish the story of the first exchange", editor::ID);
     vec![

@@ -29,7 +29,7 @@ const FINAL: [u16; 2] = [4001, 4002];
 
 /// Whether to reconnect.
 #[derive(Debug, PartialEq, Eq)]
-enum Parted {
+enum AfterClose {
     ForNow,
     ForGood,
 }
@@ -37,9 +37,9 @@ enum Parted {
 /// Connects again and again, until removed from the hub.
 pub(super) async fn run(hub: SocketAddr) {
     loop {
-        match visit(hub).await {
-            Ok(Parted::ForGood) => return,
-            Ok(Parted::ForNow) => {}
+        match run_connection(hub).await {
+            Ok(AfterClose::ForGood) => return,
+            Ok(AfterClose::ForNow) => {}
             Err(error) => tracing::debug!(%error, "the researcher lost its connection"),
         }
         sleep(PAUSE).await;
@@ -47,7 +47,7 @@ pub(super) async fn run(hub: SocketAddr) {
 }
 
 /// Runs one connection until its end.
-async fn visit(hub: SocketAddr) -> Result<Parted, tungstenite::Error> {
+async fn run_connection(hub: SocketAddr) -> Result<AfterClose, tungstenite::Error> {
     let (mut socket, _) = connect_async(format!("ws://{hub}/ws")).await?;
     let register = json!({
         "type": "register", "id": ID, "name": "Researcher",
@@ -55,7 +55,7 @@ async fn visit(hub: SocketAddr) -> Result<Parted, tungstenite::Error> {
     });
     socket.send(text(&register)).await?;
     let (say, mut said) = mpsc::channel::<Value>(WAITING);
-    let mut answers = Answers::default();
+    let mut answers = OpenAnswers::default();
     loop {
         tokio::select! {
             Some(frame) = said.recv() => socket.send(text(&frame)).await?,
@@ -63,15 +63,15 @@ async fn visit(hub: SocketAddr) -> Result<Parted, tungstenite::Error> {
                 Some(Message::Text(frame)) => {
                     // A hub never sends invalid JSON.
                     let frame = serde_json::from_str(&frame).unwrap_or_default();
-                    answers.hear(&frame, &say);
+                    answers.handle(&frame, &say);
                 }
                 Some(Message::Close(Some(close))) => {
                     let code: u16 = match close.code { CloseCode::Library(code) => code, code => code.into() };
                     let is_final = FINAL.contains(&code);
-                    return Ok(if is_final { Parted::ForGood } else { Parted::ForNow });
+                    return Ok(if is_final { AfterClose::ForGood } else { AfterClose::ForNow });
                 }
                 Some(_) => {}
-                None => return Ok(Parted::ForNow),
+                None => return Ok(AfterClose::ForNow),
             },
         }
     }
@@ -83,13 +83,13 @@ fn text(frame: &Value) -> Message {
 
 /// Answers in progress, by stream id.
 #[derive(Debug, Default)]
-struct Answers {
+struct OpenAnswers {
     given: JoinSet<()>,
     open: HashMap<String, AbortHandle>,
 }
 
-impl Answers {
-    fn hear(&mut self, frame: &Value, say: &mpsc::Sender<Value>) {
+impl OpenAnswers {
+    fn handle(&mut self, frame: &Value, say: &mpsc::Sender<Value>) {
         self.open.retain(|_, answer| !answer.is_finished());
         while self.given.try_join_next().is_some() {}
         match frame["type"].as_str() {

@@ -15,14 +15,14 @@ const MOST_ARGUMENTS: usize = 2000;
 
 /// Queue of questions to the user.
 #[derive(Debug, Default)]
-pub(super) struct Asks {
+pub(super) struct QuestionPrompts {
     /// Ids of approvals that were shown already.
     seen: Vec<Value>,
     waiting: VecDeque<Value>,
     shown: Option<(Value, oneshot::Receiver<Option<String>>)>,
 }
 
-impl Asks {
+impl QuestionPrompts {
     /// Returns whether an approval is new, and marks the approval as seen.
     pub(super) fn is_new(&mut self, ask: &Value) -> bool {
         let id = &ask["id"];
@@ -35,7 +35,7 @@ impl Asks {
 
     /// Asks the user at the terminal; returns false without a terminal.
     pub(super) fn ask(&mut self, ask: Value) -> bool {
-        if !prompt::somebody_is_there() {
+        if !prompt::is_interactive() {
             return false;
         }
         self.waiting.push_back(ask);
@@ -48,7 +48,7 @@ impl Asks {
         if self.shown.is_none()
             && let Some(ask) = self.waiting.pop_front()
         {
-            output::murmur(&question(&ask));
+            output::print_message_part(&question(&ask));
             self.shown = Some((ask, prompt::line()));
         }
     }
@@ -79,7 +79,7 @@ pub(crate) fn question(ask: &Value) -> String {
 }
 
 /// Returns the question on one line: the text, and the tool that needs the approval.
-pub(crate) fn wanted(ask: &Value) -> String {
+pub(crate) fn one_line(ask: &Value) -> String {
     let words = output::clean(&words(ask));
     match tool(ask) {
         tool if tool.is_empty() => words,
@@ -137,7 +137,7 @@ fn decisions(about: &[&str], flags: &str) -> [String; 2] {
 
 /// Describes an approval that a different user must give, and the commands for that user. Our own flags do
 /// not apply to the other user.
-pub(crate) fn of_others(call: &str, approval: &Value) -> (String, String) {
+pub(crate) fn for_other_owner(call: &str, approval: &Value) -> (String, String) {
     let owner = output::clean(text(approval, "owner"));
     let mut what = format!("{owner} must approve this before the agent continues");
     if let Some(tool) = approval["tool_name"].as_str() {
@@ -172,12 +172,12 @@ mod tests {
     #[test]
     fn what_is_to_be_approved_is_shown_bounded_and_cleaned() {
         let ask = json!({"id": "q", "kind": "approval", "text": "", "tool_name": "rm\u{1b} -rf", "arguments": {"path": "/"}});
-        assert_eq!(wanted(&ask), r#"may I do this? [rm  -rf {"path":"/"}]"#);
+        assert_eq!(one_line(&ask), r#"may I do this? [rm  -rf {"path":"/"}]"#);
         assert!(question(&ask).contains(r#"rm  -rf {"path":"/"}"#));
         let long = json!({"kind": "approval", "text": "may I?", "arguments": "x".repeat(3000)});
-        let shown = wanted(&long);
+        let shown = one_line(&long);
         assert!(shown.len() < 2100 && shown.contains("1002 more characters"));
-        let bare = |kind: &str| wanted(&json!({"kind": kind, "text": " "}));
+        let bare = |kind: &str| one_line(&json!({"kind": kind, "text": " "}));
         assert_eq!(bare("approval"), "may I go on?");
         assert_eq!(bare("input"), "(the agent waits for an answer)");
     }
@@ -191,7 +191,7 @@ mod tests {
              deny with: jackfield task answer c1 'q; touch PWNED #' --deny --hub http://h"
         );
         assert_eq!(
-            of_others("c1", &ask).1,
+            for_other_owner("c1", &ask).1,
             "ann approves with: jackfield task answer c1 '$(id)' --approve\n\
              ann denies with: jackfield task answer c1 '$(id)' --deny"
         );

@@ -9,10 +9,10 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use jackfield_wire::bridge::{FREE_CLIENT_ID, is_free_client_id};
+use jackfield_wire::bridge::{FREE_CLIENT_ID_RULE, is_free_client_id};
 use uuid::Uuid;
 
-use crate::{exit::Stop, sessions};
+use crate::{exit::CliError, sessions};
 
 const FILE: &str = "client-id";
 
@@ -20,14 +20,14 @@ const FILE: &str = "client-id";
 pub(crate) fn parse(text: &str) -> Result<String, String> {
     match is_free_client_id(text) {
         true => Ok(text.to_owned()),
-        false => Err(FREE_CLIENT_ID.to_owned()),
+        false => Err(FREE_CLIENT_ID_RULE.to_owned()),
     }
 }
 
 /// Returns the client id of this user and machine.
 pub(crate) fn own() -> Result<String> {
     let state = sessions::state_folder().ok_or_else(|| {
-        Stop::usage("there is no folder for state files; set HOME or XDG_STATE_HOME, or name a client with --client ID")
+        CliError::usage("there is no folder for state files; set HOME or XDG_STATE_HOME, or name a client with --client ID")
     })?;
     load_or_make(&state).context("cannot store the client id under which agents keep your files")
 }

@@ -4,70 +4,70 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use jackfield_files::{Archive, Clash, Limits, UnpackError, Unpacked, unpack};
+use jackfield_files::{Archive, ArchiveLimits, ConflictPolicy, UnpackError, Unpacked, unpack};
 use jackfield_sdk::Hub;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{
-    Tell, Via,
-    fetch::Fetch,
-    trouble::{Trouble, no_way},
-    unfinished::{Order, Orders},
+    RouteChoice, TransferProgress,
+    attempt::{AttemptError, no_direct_connection},
+    fetch::ArchiveDownload,
+    unfinished::{DownloadOrder, UnfinishedDownloads},
 };
 use crate::{
-    exit::{Code, Stop},
+    exit::{CliError, ExitKind},
     output, shell,
 };
 
 /// A download.
 #[derive(Debug)]
-pub(crate) struct Delivery<'a> {
+pub(crate) struct FileDownload<'a> {
     pub(crate) hub: &'a Hub,
-    pub(crate) order: Order,
-    pub(crate) via: Via,
-    pub(crate) tell: Tell,
+    pub(crate) order: DownloadOrder,
+    pub(crate) via: RouteChoice,
+    pub(crate) tell: TransferProgress,
     /// Flags to repeat in a command that the user is told to type.
     pub(crate) flags: String,
     /// Files of the answer that are already saved.
     pub(crate) saved: Unpacked,
 }
 
-impl Delivery<'_> {
-    /// Runs the download until its end or ctrl-c, and returns the exit [`Code`].
-    pub(crate) async fn run(&self) -> Result<Code> {
-        let orders = Orders::open()?;
-        self.tell.about(&self.order.offer.transfer_id);
+impl FileDownload<'_> {
+    /// Runs the download until its end or ctrl-c, and returns the exit [`ExitKind`].
+    pub(crate) async fn run(&self) -> Result<ExitKind> {
+        let orders = UnfinishedDownloads::open()?;
+        self.tell.set_transfer(&self.order.offer.transfer_id);
         // Store the order first, so that every interruption can be resumed.
         orders
-            .keep(&self.order)
+            .store(&self.order)
             .context("cannot store the record of the download")?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         let done = tokio::select! {
             done = self.fetch(&orders) => done,
             _ = interrupt.recv() => {
                 self.tell.clear();
-                output::chat(&format!("interrupted; resume with: {}", self.command("")));
-                return Ok(Code::Interrupted);
+                output::print_message(&format!("interrupted; resume with: {}", self.command("")));
+                return Ok(ExitKind::Interrupted);
             }
         };
         self.tell.clear();
         let forgotten = match done {
-            Done::Unpacked => orders.fulfil(&self.order),
-            Done::Never(_) => orders.remove(&self.order.offer.transfer_id),
-            Done::Later(_) => Ok(()),
+            DownloadResult::Unpacked => orders.complete(&self.order),
+            DownloadResult::Never(_) => orders.remove(&self.order.offer.transfer_id),
+            DownloadResult::Later(_) => Ok(()),
         };
         forgotten.context("cannot remove the record of the download")?;
         match done {
-            Done::Unpacked => Ok(Code::Ok),
-            Done::Later(stop) | Done::Never(stop) => {
-                Err(stop.naming("AGENT", &self.order.agent).into())
+            DownloadResult::Unpacked => Ok(ExitKind::Ok),
+            DownloadResult::Later(stop) | DownloadResult::Never(stop) => {
+                Err(stop.fill_in("AGENT", &self.order.agent).into())
             }
         }
     }
 
-    async fn fetch(&self, orders: &Orders) -> Done {
+    async fn fetch(&self, orders: &UnfinishedDownloads) -> DownloadResult {
         let parts = orders.parts();
-        let fetch = Fetch {
+        let fetch = ArchiveDownload {
             hub: self.hub,
             agent: &self.order.agent,
             offer: &self.order.offer,
@@ -77,24 +77,26 @@ impl Delivery<'_> {
         };
         match fetch.run().await {
             Ok(archive) => self.unpack(archive).await,
-            Err(Trouble::Bad(stop) | Trouble::Unknown(stop)) => Done::Never(stop),
-            Err(Trouble::Refused(stop)) => Done::Later(stop),
-            Err(Trouble::Cut(stop)) => self.later(&stop),
-            Err(Trouble::NoWay(why)) => self.later(&no_way(&why)),
+            Err(AttemptError::Bad(stop) | AttemptError::Unknown(stop)) => {
+                DownloadResult::Never(stop)
+            }
+            Err(AttemptError::Refused(stop)) => DownloadResult::Later(stop),
+            Err(AttemptError::Cut(stop)) => self.later(&stop),
+            Err(AttemptError::NoWay(why)) => self.later(&no_direct_connection(&why)),
         }
     }
 
-    async fn unpack(&self, archive: Archive) -> Done {
+    async fn unpack(&self, archive: Archive) -> DownloadResult {
         let clash = clash(self.order.overwrite);
         let out = &self.order.out;
-        match unpack(&archive, out, clash, Limits::default()).await {
+        match unpack(&archive, out, clash, ArchiveLimits::default()).await {
             Ok(mut unpacked) => {
                 let also = self.saved.files.iter();
                 let also = also.filter(|name| !unpacked.files.contains(name));
                 unpacked.files.extend(also.cloned().collect::<Vec<_>>());
                 unpacked.bytes += self.saved.bytes;
                 self.tell.done(&unpacked, out);
-                Done::Unpacked
+                DownloadResult::Unpacked
             }
             Err(error @ (UnpackError::InTheWay { .. } | UnpackError::Folder(_))) => {
                 // Keep the archive, to avoid a second download.
@@ -103,22 +105,22 @@ impl Delivery<'_> {
                     UnpackError::InTheWay { .. } => self.command("--overwrite"),
                     _ => self.command("--out DIR"),
                 };
-                Done::Later(Stop::new(
-                    Code::Failed,
+                DownloadResult::Later(CliError::new(
+                    ExitKind::Failed,
                     format!("{}: {error}", out.display()),
                     format!("the files are downloaded; unpack them with: {other}"),
                 ))
             }
-            Err(error) => Done::Never(Stop::new(
-                Code::Agent,
+            Err(error) => DownloadResult::Never(CliError::new(
+                ExitKind::Agent,
                 format!("the files are refused: {error}"),
                 "nothing was unpacked; call the agent again, or ask its owner",
             )),
         }
     }
 
-    fn later(&self, stop: &Stop) -> Done {
-        Done::Later(Stop::new(
+    fn later(&self, stop: &CliError) -> DownloadResult {
+        DownloadResult::Later(CliError::new(
             stop.code,
             format!(
                 "the files of {} did not arrive: {}",
@@ -136,27 +138,27 @@ impl Delivery<'_> {
 }
 
 /// Result of a download.
-enum Done {
+enum DownloadResult {
     Unpacked,
     /// The download can be resumed.
-    Later(Stop),
+    Later(CliError),
     /// The download cannot be resumed.
-    Never(Stop),
+    Never(CliError),
 }
 
-/// Returns how to treat existing files, as [`Clash`].
-pub(crate) fn clash(overwrite: bool) -> Clash {
+/// Returns how to treat existing files, as [`ConflictPolicy`].
+pub(crate) fn clash(overwrite: bool) -> ConflictPolicy {
     match overwrite {
-        true => Clash::Replace,
-        false => Clash::Refuse,
+        true => ConflictPolicy::Replace,
+        false => ConflictPolicy::Refuse,
     }
 }
 
 /// Checks that the output folder is usable, as far as possible in advance.
-pub(crate) fn check_out(out: &Path) -> Result<(), Stop> {
+pub(crate) fn check_out(out: &Path) -> Result<(), CliError> {
     let there = out.ancestors().find(|place| place.exists());
     match there.filter(|place| !place.is_dir()) {
-        Some(file) => Err(Stop::usage(format!(
+        Some(file) => Err(CliError::usage(format!(
             "--out {}: {} is not a folder; name one with --out DIR",
             out.display(),
             file.display()

@@ -4,40 +4,40 @@ use std::path::Path;
 
 use jackfield_connect::through_hub::{self, RelayError};
 use jackfield_files::{
-    Archive, Limits, Offer, Part, receive,
-    rtc::{self, Options},
+    Archive, ArchiveLimits, ArchiveOffer, ArchivePart, receive,
+    rtc::{self, RtcOptions},
 };
-use jackfield_sdk::{Error, Hub, Transfer};
+use jackfield_sdk::{Error, FileTransfer, Hub};
 
 use super::{
-    Tell, Via,
-    line::Line,
-    trouble::{Tries, Trouble, no_way},
+    RouteChoice, TransferProgress,
+    attempt::{AttemptCounter, AttemptError, no_direct_connection},
+    signalling::AgentSignalling,
     upload::DIRECT,
 };
 
 /// A download of one archive.
 #[derive(Debug)]
-pub(super) struct Fetch<'a> {
+pub(super) struct ArchiveDownload<'a> {
     pub(super) hub: &'a Hub,
     pub(super) agent: &'a str,
-    pub(super) offer: &'a Offer,
-    pub(super) via: Via,
+    pub(super) offer: &'a ArchiveOffer,
+    pub(super) via: RouteChoice,
     /// Folder of partial archives.
     pub(super) parts: &'a Path,
-    pub(super) tell: &'a Tell,
+    pub(super) tell: &'a TransferProgress,
 }
 
-impl Fetch<'_> {
+impl ArchiveDownload<'_> {
     /// Runs the download of the [`Archive`], and resumes partial archives. If the data do not match the
     /// offer, the partial archive is removed.
-    pub(super) async fn run(&self) -> Result<Archive, Trouble> {
+    pub(super) async fn run(&self) -> Result<Archive, AttemptError> {
         let transfer = self.hub.transfer(self.agent, &self.offer.transfer_id);
         let mut via = self.via;
-        let mut tries = Tries::default();
+        let mut tries = AttemptCounter::default();
         let mut first = None;
         loop {
-            let part = Part::open(self.parts, self.offer, Limits::default()).await?;
+            let part = ArchivePart::open(self.parts, self.offer, ArchiveLimits::default()).await?;
             let before = part.received();
             let has_come = before > *first.get_or_insert(before);
             if before == self.offer.zip_size {
@@ -45,42 +45,46 @@ impl Fetch<'_> {
             }
             self.tell.begin(via.tried(), before, self.offer.zip_size);
             let fetched = match via {
-                Via::Hub => self.through_hub(&transfer, part).await,
-                Via::Auto | Via::Direct => self.direct(&transfer, part).await,
+                RouteChoice::Hub => self.through_hub(&transfer, part).await,
+                RouteChoice::Auto | RouteChoice::Direct => self.direct(&transfer, part).await,
             };
             let why = match fetched {
-                Err(Trouble::NoWay(why)) if via == Via::Auto => {
-                    self.tell.no_way(&why);
-                    via = Via::Hub;
+                Err(AttemptError::NoWay(why)) if via == RouteChoice::Auto => {
+                    self.tell.no_direct_connection(&why);
+                    via = RouteChoice::Hub;
                     continue;
                 }
-                Err(Trouble::Cut(stop)) => stop,
+                Err(AttemptError::Cut(stop)) => stop,
                 // A direct connection worked before, so it may work again.
-                Err(Trouble::NoWay(why)) if has_come => no_way(&why),
-                Err(Trouble::Bad(stop)) => {
+                Err(AttemptError::NoWay(why)) if has_come => no_direct_connection(&why),
+                Err(AttemptError::Bad(stop)) => {
                     self.discard().await?;
-                    return Err(Trouble::Bad(stop));
+                    return Err(AttemptError::Bad(stop));
                 }
                 other => return other,
             };
-            let now = Part::received_in(self.parts, self.offer).await?;
+            let now = ArchivePart::received_in(self.parts, self.offer).await?;
             let Some(wait) = tries.next(now > before) else {
-                return Err(Trouble::Cut(why));
+                return Err(AttemptError::Cut(why));
             };
-            self.tell.cut(&why.text);
+            self.tell.connection_lost(&why.text);
             tokio::time::sleep(wait).await;
         }
     }
 
-    async fn direct(&self, transfer: &Transfer, part: Part) -> Result<Archive, Trouble> {
-        let mut line = Line::anew(transfer).await?;
+    async fn direct(
+        &self,
+        transfer: &FileTransfer,
+        part: ArchivePart,
+    ) -> Result<Archive, AttemptError> {
+        let mut line = AgentSignalling::reopen(transfer).await?;
         let offset = Some(part.received()).filter(|received| *received > 0);
         let found = line.unless_refused(async |ways, servers| {
-            let options = Options {
+            let options = RtcOptions {
                 ice_servers: servers.to_vec(),
                 offset,
                 patience: DIRECT,
-                ..Options::default()
+                ..RtcOptions::default()
             };
             Ok(rtc::call(ways, &options).await?)
         });
@@ -88,11 +92,15 @@ impl Fetch<'_> {
         Ok(receive(&mut channel, part, self.tell.progress()).await?)
     }
 
-    async fn through_hub(&self, transfer: &Transfer, part: Part) -> Result<Archive, Trouble> {
-        let mut line = Line::anew(transfer).await?;
+    async fn through_hub(
+        &self,
+        transfer: &FileTransfer,
+        part: ArchivePart,
+    ) -> Result<Archive, AttemptError> {
+        let mut line = AgentSignalling::reopen(transfer).await?;
         let asked = line.unless_refused(async |_, _| Ok(transfer.content(part.received()).await?));
         let content = asked.await?;
-        let begins = content.begins();
+        let begins = content.offset();
         match through_hub::receive(content, begins, part, self.tell.progress()).await {
             // A body that ends early gives no reason; the hub may.
             Err(RelayError::Hub(Error::Broken)) => Err(line.why_cut().await),
@@ -100,8 +108,8 @@ impl Fetch<'_> {
         }
     }
 
-    async fn discard(&self) -> Result<(), Trouble> {
-        let part = Part::open(self.parts, self.offer, Limits::default()).await?;
+    async fn discard(&self) -> Result<(), AttemptError> {
+        let part = ArchivePart::open(self.parts, self.offer, ArchiveLimits::default()).await?;
         Ok(part.discard().await?)
     }
 }

@@ -9,11 +9,11 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use jackfield_files::{Limits, Offer, Part, PartError};
+use jackfield_files::{ArchiveLimits, ArchiveOffer, ArchivePart, PartError};
 use jackfield_sdk::encode;
 use serde::{Deserialize, Serialize};
 
-use crate::{exit::Stop, sessions};
+use crate::{exit::CliError, sessions};
 
 /// Time after which an unfinished download is removed: the same as for partial archives.
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -22,17 +22,17 @@ const PREFIX: &str = "fetch-";
 
 /// A requested download.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Order {
+pub(crate) struct DownloadOrder {
     pub(crate) hub: String,
     pub(crate) agent: String,
-    pub(crate) offer: Offer,
+    pub(crate) offer: ArchiveOffer,
     /// Output folder.
     pub(crate) out: PathBuf,
     /// Whether existing files are replaced.
     pub(crate) overwrite: bool,
 }
 
-impl Order {
+impl DownloadOrder {
     fn has_archive_of(&self, other: &Self) -> bool {
         self.offer.zip_sha256 == other.offer.zip_sha256
             && self.offer.zip_size == other.offer.zip_size
@@ -41,15 +41,17 @@ impl Order {
 
 /// Folder of unfinished downloads.
 #[derive(Debug, Clone)]
-pub(crate) struct Orders {
+pub(crate) struct UnfinishedDownloads {
     folder: PathBuf,
 }
 
-impl Orders {
+impl UnfinishedDownloads {
     /// Opens the folder of this user.
-    pub(crate) fn open() -> Result<Self, Stop> {
+    pub(crate) fn open() -> Result<Self, CliError> {
         let state = sessions::state_folder().ok_or_else(|| {
-            Stop::usage("there is no folder for unfinished downloads; set HOME or XDG_STATE_HOME")
+            CliError::usage(
+                "there is no folder for unfinished downloads; set HOME or XDG_STATE_HOME",
+            )
         })?;
         Ok(Self {
             folder: state.join("transfers"),
@@ -65,8 +67,8 @@ impl Orders {
         self.folder.join(format!("{PREFIX}{}", encode(transfer)))
     }
 
-    /// Stores an [`Order`].
-    pub(crate) fn keep(&self, order: &Order) -> io::Result<()> {
+    /// Stores an [`DownloadOrder`].
+    pub(crate) fn store(&self, order: &DownloadOrder) -> io::Result<()> {
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -92,7 +94,7 @@ impl Orders {
     }
 
     /// Removes an order whose archive arrived, and all orders for the same archive and the same folder.
-    pub(crate) fn fulfil(&self, order: &Order) -> io::Result<()> {
+    pub(crate) fn complete(&self, order: &DownloadOrder) -> io::Result<()> {
         for other in self.all()? {
             if other.has_archive_of(order) && other.out == order.out {
                 self.remove(&other.offer.transfer_id)?;
@@ -103,22 +105,22 @@ impl Orders {
 
     /// Removes an order that the user no longer wants, with its partial archive, unless a different order
     /// needs the same archive.
-    pub(crate) async fn forget(&self, order: &Order) -> Result<(), PartError> {
+    pub(crate) async fn discard(&self, order: &DownloadOrder) -> Result<(), PartError> {
         self.remove(&order.offer.transfer_id)?;
         if self.all()?.iter().any(|other| other.has_archive_of(order)) {
             return Ok(());
         }
-        let part = Part::open(&self.parts(), &order.offer, Limits::default()).await?;
+        let part = ArchivePart::open(&self.parts(), &order.offer, ArchiveLimits::default()).await?;
         part.discard().await
     }
 
-    /// Returns the [`Order`] of a transfer.
-    pub(crate) fn find(&self, transfer: &str) -> io::Result<Option<Order>> {
+    /// Returns the [`DownloadOrder`] of a transfer.
+    pub(crate) fn find(&self, transfer: &str) -> io::Result<Option<DownloadOrder>> {
         read(&self.file(transfer))
     }
 
-    /// Returns all [`Order`]s, oldest first. Removes outdated orders.
-    pub(crate) fn all(&self) -> io::Result<Vec<Order>> {
+    /// Returns all [`DownloadOrder`]s, oldest first. Removes outdated orders.
+    pub(crate) fn all(&self) -> io::Result<Vec<DownloadOrder>> {
         let entries = match fs::read_dir(&self.folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries?,
@@ -143,7 +145,7 @@ impl Orders {
 }
 
 /// Reads an order; `None` if there is none, or if its format is unknown.
-fn read(file: &Path) -> io::Result<Option<Order>> {
+fn read(file: &Path) -> io::Result<Option<DownloadOrder>> {
     match fs::read(file) {
         Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -155,10 +157,10 @@ fn read(file: &Path) -> io::Result<Option<Order>> {
 mod tests {
     use super::*;
 
-    fn order(id: &str) -> Order {
-        let mut offer = Offer::new(1, "ab".repeat(32), 1);
+    fn order(id: &str) -> DownloadOrder {
+        let mut offer = ArchiveOffer::new(1, "ab".repeat(32), 1);
         id.clone_into(&mut offer.transfer_id);
-        Order {
+        DownloadOrder {
             hub: "http://127.0.0.1:7411".to_owned(),
             agent: "bob".to_owned(),
             offer,
@@ -170,17 +172,17 @@ mod tests {
     #[test]
     fn orders_are_kept_until_they_are_done_or_nobody_went_on_for_a_day() {
         let folder = tempfile::tempdir().unwrap();
-        let orders = Orders {
+        let orders = UnfinishedDownloads {
             folder: folder.path().join("transfers"),
         };
         assert!(orders.all().unwrap().is_empty());
         for id in ["a:b", "..", "old"] {
-            orders.keep(&order(id)).unwrap();
+            orders.store(&order(id)).unwrap();
         }
         let old = fs::File::open(orders.file("old")).unwrap();
         old.set_modified(SystemTime::now() - KEPT - Duration::from_secs(1))
             .unwrap();
-        let ids = |orders: &Orders| -> Vec<_> {
+        let ids = |orders: &UnfinishedDownloads| -> Vec<_> {
             let all = orders.all().unwrap().into_iter();
             all.map(|order| order.offer.transfer_id).collect()
         };

@@ -2,10 +2,10 @@
 
 use jackfield_model::{Failure, Reason};
 
-use crate::wire::{Data, Fault, HandOff, Method, Param, Params, Skill, path};
+use crate::wire::{Data, HandOff, Method, PathParam, PathParams, PeerInputError, PeerSkill, path};
 
 /// The skill that is wanted, by id or by name, else the first: a card begins with what a peer is for.
-pub fn choose<'a>(skills: &'a [Skill], wanted: Option<&str>) -> Result<&'a Skill, Failure> {
+pub fn choose<'a>(skills: &'a [PeerSkill], wanted: Option<&str>) -> Result<&'a PeerSkill, Failure> {
     let Some(wanted) = wanted else {
         return skills.first().ok_or_else(|| {
             Failure::new(
@@ -14,7 +14,7 @@ pub fn choose<'a>(skills: &'a [Skill], wanted: Option<&str>) -> Result<&'a Skill
             )
         });
     };
-    let is_it = |skill: &&Skill| skill.id == wanted || skill.name == wanted;
+    let is_it = |skill: &&PeerSkill| skill.id == wanted || skill.name == wanted;
     skills.iter().find(is_it).ok_or_else(|| {
         let known: Vec<_> = skills.iter().map(|skill| skill.id.as_str()).collect();
         let text = format!(
@@ -29,8 +29,8 @@ pub fn choose<'a>(skills: &'a [Skill], wanted: Option<&str>) -> Result<&'a Skill
 /// `/{goal}`, with the words, if nothing is. Of words that are too long for a path the start is put there, since the input
 /// has them whole. What cannot be a path is said here, not by the peer; `remedy` says how to give what is missing.
 pub fn to_skill(
-    skill: &Skill,
-    given: impl Fn(&str) -> Option<Param>,
+    skill: &PeerSkill,
+    given: impl Fn(&str) -> Option<PathParam>,
     words: impl FnOnce() -> String,
     input: Data,
     remedy: &str,
@@ -44,11 +44,16 @@ pub fn to_skill(
                 let words = words();
                 match method {
                     // It has no input that could say the rest.
-                    Method::Get => Param::Text(words),
-                    _ => Param::from(path::fitting(&skill.path, only, &Params::new(), &words)),
+                    Method::Get => PathParam::Text(words),
+                    _ => PathParam::from(path::cut_to_fit(
+                        &skill.path,
+                        only,
+                        &PathParams::new(),
+                        &words,
+                    )),
                 }
             });
-            Params::from([((*only).to_owned(), param)])
+            PathParams::from([((*only).to_owned(), param)])
         }
         names => {
             let params = names.iter().map(|name| match given(name) {
@@ -66,7 +71,7 @@ pub fn to_skill(
     Ok(hand_off)
 }
 
-fn no_method(skill: &Skill, fault: &Fault) -> String {
+fn no_method(skill: &PeerSkill, fault: &PeerInputError) -> String {
     let (id, method) = (&skill.id, &skill.method);
     format!(
         "the peer's card gives its skill {id:?} the method {method:?}, which {}",
@@ -74,7 +79,7 @@ fn no_method(skill: &Skill, fault: &Fault) -> String {
     )
 }
 
-fn missing(skill: &Skill, name: &str, remedy: &str) -> Failure {
+fn missing(skill: &PeerSkill, name: &str, remedy: &str) -> Failure {
     let text = format!(
         "skill {:?} of the peer needs parameter {name:?} for its path {}: {remedy}",
         skill.id, skill.path

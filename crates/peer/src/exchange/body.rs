@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::de::IgnoredAny;
 
 use crate::limits;
-use crate::wire::{JsonEnd, Limits};
+use crate::wire::{BodyLimits, JsonEnd};
 
 /// A body as it comes in.
 #[derive(Debug)]
@@ -51,9 +51,9 @@ impl Body {
             cap,
             taken: 0,
             is_taken: false,
-            end: Some(JsonEnd::new(Limits {
+            end: Some(JsonEnd::new(BodyLimits {
                 max_bytes: cap,
-                ..Limits::default()
+                ..BodyLimits::default()
             })),
             words_silence,
         }

@@ -21,7 +21,7 @@ fn pair(buffer: usize) -> (Compat<DuplexStream>, DuplexStream) {
 }
 
 async fn read_with_defaults(stream: &mut Compat<DuplexStream>) -> Result<Vec<u8>, ReadTrouble> {
-    read_json(stream, Limits::default()).await
+    read_json(stream, BodyLimits::default()).await
 }
 
 #[tokio::test(start_paused = true)]

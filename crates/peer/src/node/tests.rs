@@ -6,7 +6,7 @@ use libp2p::futures::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::{sync::watch, task::JoinSet};
 
 use super::*;
-use crate::wire::Limits;
+use crate::wire::BodyLimits;
 use crate::{
     address::with_peer,
     exchange::{answer, ask, read_json},
@@ -60,9 +60,9 @@ impl Rig {
 }
 
 async fn echo_one(mut inbound: Inbound) {
-    let limits = Limits {
+    let limits = BodyLimits {
         max_bytes: 2 * MIB,
-        ..Limits::default()
+        ..BodyLimits::default()
     };
     let request = read_json(&mut inbound.stream, limits).await.unwrap();
     answer(&mut inbound.stream, &request).await.unwrap();

@@ -1,6 +1,6 @@
 //! Whoever serves cards and handoffs: the hub's reception, or the sidecar of one agent. The streams are the same.
 
-use crate::wire::Limits;
+use crate::wire::BodyLimits;
 
 use super::{Frames, Work};
 use crate::origin::Origin;
@@ -31,7 +31,7 @@ pub trait Host: Clone + Send + Sync + 'static {
     type Work: Work;
 
     /// What a request may not exceed.
-    fn limits(&self) -> Limits;
+    fn limits(&self) -> BodyLimits;
 
     /// What a peer gets on a card stream: a card, or an error.
     fn card(&self, peer: &str, origin: Origin) -> impl Future<Output = String> + Send;

@@ -13,7 +13,7 @@ use libp2p::futures::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio::time::timeout;
 
 use super::{Answer, Frames, Host, Piece, Way, Work};
-use crate::wire::{ErrorBody, frame::FrameWriter};
+use crate::wire::{PeerErrorBody, frame::FrameWriter};
 use crate::{
     exchange::{self, ReadTrouble, WriteTrouble},
     limits,
@@ -115,7 +115,7 @@ where
         Ok(request) => request,
         Err(ReadTrouble::Refused(fault)) => return tell(stream, &fault.to_body(), way).await,
         Err(trouble @ ReadTrouble::TooSlow) => {
-            return tell(stream, &ErrorBody::new(trouble.to_string(), 504), way).await;
+            return tell(stream, &PeerErrorBody::new(trouble.to_string(), 504), way).await;
         }
         Err(ReadTrouble::Broken(error)) => return Err(WriteTrouble::Broken(error)),
     };
@@ -172,12 +172,12 @@ async fn refuse<S>(stream: &mut S, why: TooMany, way: Way) -> Result<(), WriteTr
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let error = ErrorBody::new(format!("{why}; try again later"), 429);
+    let error = PeerErrorBody::new(format!("{why}; try again later"), 429);
     tell(stream, &error, way).await
 }
 
 /// An error before there is a job, in the shape of all others.
-async fn tell<S>(stream: &mut S, error: &ErrorBody, way: Way) -> Result<(), WriteTrouble>
+async fn tell<S>(stream: &mut S, error: &PeerErrorBody, way: Way) -> Result<(), WriteTrouble>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {

@@ -3,12 +3,12 @@
 //! Some peers close their side after a request and others never do; with this both get their answer. It counts brackets
 //! outside of strings and looks at each byte once. Whether the value is well-formed is the parser's to say.
 
-use super::{Fault, Limits};
+use super::{BodyLimits, PeerInputError};
 
 /// Watches one JSON value come in.
 #[derive(Debug)]
 pub struct JsonEnd {
-    limits: Limits,
+    limits: BodyLimits,
     /// How many bytes have come.
     seen: usize,
     /// The line of the byte that came last, and its place there, from 1.
@@ -37,7 +37,7 @@ enum State {
 
 impl JsonEnd {
     /// Nothing has come yet.
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: BodyLimits) -> Self {
         JsonEnd {
             limits,
             seen: 0,
@@ -49,10 +49,10 @@ impl JsonEnd {
     }
 
     /// Takes the next bytes. True once the value is complete; whitespace may follow it, anything else is refused.
-    pub fn feed(&mut self, bytes: &[u8]) -> Result<bool, Fault> {
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<bool, PeerInputError> {
         self.seen = self.seen.saturating_add(bytes.len());
         if self.seen > self.limits.max_bytes {
-            return Err(Fault::too_large(self.limits.max_bytes, "bytes"));
+            return Err(PeerInputError::too_large(self.limits.max_bytes, "bytes"));
         }
         for byte in bytes {
             self.column += 1;
@@ -65,17 +65,17 @@ impl JsonEnd {
     }
 
     /// The stream ended: whether that was the end of a value.
-    pub fn finish(&self) -> Result<(), Fault> {
+    pub fn finish(&self) -> Result<(), PeerInputError> {
         match self.state {
             State::Scalar | State::After => Ok(()),
-            State::Before => Err(Fault::here("is empty")),
+            State::Before => Err(PeerInputError::in_body("is empty")),
             State::Tokens | State::Text | State::Escape => {
                 Err(self.fault("is not valid JSON: it ends in the middle"))
             }
         }
     }
 
-    fn step(&mut self, byte: u8) -> Result<State, Fault> {
+    fn step(&mut self, byte: u8) -> Result<State, PeerInputError> {
         let is_space = matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
         Ok(match (self.state, byte) {
             (State::Before | State::Scalar | State::After, _) if is_space => match self.state {
@@ -107,9 +107,9 @@ impl JsonEnd {
     }
 
     /// Something is wrong at the byte that came last, told as the parser does.
-    fn fault(&self, what: &str) -> Fault {
+    fn fault(&self, what: &str) -> PeerInputError {
         let (line, column) = (self.line, self.column);
-        Fault::here(format!("{what} at line {line} column {column}"))
+        PeerInputError::in_body(format!("{what} at line {line} column {column}"))
     }
 
     /// Where a string or a bracket that just ended leaves us.
@@ -122,6 +122,6 @@ impl JsonEnd {
 }
 
 /// A body is nested too deeply.
-fn too_deep(max: usize) -> Fault {
-    Fault::here(format!("is nested deeper than {max} levels"))
+fn too_deep(max: usize) -> PeerInputError {
+    PeerInputError::in_body(format!("is nested deeper than {max} levels"))
 }

@@ -9,14 +9,14 @@ mod write;
 use jackfield_wire::{
     json::MAX_DEPTH,
     p2p::read_body,
-    read::{Misread, read_part},
+    read::{FieldError, read_part},
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 pub use self::read::{FrameReader, Verdict};
 pub use self::write::FrameWriter;
-use super::{Data, ErrorBody, Fault, Limits};
+use super::{BodyLimits, Data, PeerErrorBody, PeerInputError};
 
 /// How deep a line may nest: itself, and what a hub puts around the JSON of an agent (an object, and a list in it).
 const MAX_LINE_DEPTH: usize = MAX_DEPTH + 3;
@@ -59,7 +59,7 @@ pub enum Frame {
         data: Option<Data>,
     },
     /// The work failed.
-    Error(ErrorBody),
+    Error(PeerErrorBody),
     /// The work goes on.
     Heartbeat,
     /// A frame of a type that later versions have.
@@ -79,7 +79,7 @@ impl Frame {
     }
 
     /// Reads one line of at most `max_bytes`. Others write longer lines than we do.
-    pub fn read(line: &[u8], max_bytes: usize) -> Result<Self, Fault> {
+    pub fn read(line: &[u8], max_bytes: usize) -> Result<Self, PeerInputError> {
         let raw: &RawValue = read_body(line, &limits(max_bytes))?;
         let tag: Tag = read_part(raw)?;
         Ok(match &*tag.r#type {
@@ -89,7 +89,7 @@ impl Frame {
             }
             "chunk" => {
                 let Chunk { seq, data } = read_part(raw)?;
-                let data = data.ok_or_else(|| Misread::missing("data"))?;
+                let data = data.ok_or_else(|| FieldError::missing("data"))?;
                 Frame::Chunk { seq, data }
             }
             "status" => {
@@ -102,9 +102,13 @@ impl Frame {
                 Frame::Result { data }
             }
             "error" => {
-                let wrong =
-                    || Fault::at("error", "must be a string with a number `code` beside it");
-                Frame::Error(ErrorBody::read(raw).ok_or_else(wrong)?)
+                let wrong = || {
+                    PeerInputError::in_field(
+                        "error",
+                        "must be a string with a number `code` beside it",
+                    )
+                };
+                Frame::Error(PeerErrorBody::read(raw).ok_or_else(wrong)?)
             }
             "heartbeat" => Frame::Heartbeat,
             _ => Frame::Unknown,
@@ -112,8 +116,8 @@ impl Frame {
     }
 }
 
-fn limits(max_bytes: usize) -> Limits {
-    Limits {
+fn limits(max_bytes: usize) -> BodyLimits {
+    BodyLimits {
         max_bytes,
         max_depth: MAX_LINE_DEPTH,
     }

@@ -10,15 +10,15 @@ mod register;
 
 use jackfield_wire::{
     json,
-    p2p::word,
-    read::{Misread, read_part},
+    p2p::checked_text,
+    read::{FieldError, read_part},
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 pub use self::entry::{Entry, read_peers, write_list, write_one, write_peers};
 pub use self::register::{Heartbeat, Proof, Registered, Registration};
-use super::{Fault, MAX_ADDRESSES, MAX_NAME, MAX_SKILLS, multiaddr};
+use super::{MAX_ADDRESSES, MAX_NAME, MAX_SKILLS, PeerInputError, multiaddr};
 
 /// How long a registration lasts that does not say it, in seconds.
 pub const DEFAULT_TTL: u64 = 10 * 60;
@@ -51,14 +51,14 @@ struct Peer {
 }
 
 impl Peer {
-    fn read(raw: &RawValue) -> Result<Self, Fault> {
+    fn read(raw: &RawValue) -> Result<Self, PeerInputError> {
         let fields: PeerFields<'_> = read_part(raw)?;
         let addresses = [
             ("addresses", fields.addresses),
             ("addrs", fields.addrs),
             ("multiaddresses", fields.multiaddresses),
         ];
-        let address = |field: &str, text| word(field, text, multiaddr::MAX_ADDRESS);
+        let address = |field: &str, text| checked_text(field, text, multiaddr::MAX_ADDRESS);
         let skills = [
             ("capabilities", fields.capabilities),
             ("skills", fields.skills),
@@ -73,10 +73,10 @@ impl Peer {
 }
 
 /// Checks a peer id.
-fn peer_id(id: String) -> Result<String, Fault> {
+fn peer_id(id: String) -> Result<String, PeerInputError> {
     match multiaddr::is_peer_id(&id) {
         true => Ok(id),
-        false => Err(Fault::at("peer_id", "must be a peer id")),
+        false => Err(PeerInputError::in_field("peer_id", "must be a peer id")),
     }
 }
 
@@ -84,37 +84,37 @@ fn peer_id(id: String) -> Result<String, Fault> {
 fn agent_name(
     agent_name: Option<String>,
     name: Option<&RawValue>,
-) -> Result<Option<String>, Fault> {
+) -> Result<Option<String>, PeerInputError> {
     let (field, name) = match (agent_name, name) {
         (Some(name), _) => ("agent_name", name),
         (None, Some(raw)) => {
-            let name = read_part(raw).map_err(|misread: Misread| misread.within("name"))?;
+            let name = read_part(raw).map_err(|misread: FieldError| misread.within("name"))?;
             ("name", name)
         }
         (None, None) => return Ok(None),
     };
     match name.trim() {
         "" => Ok(None),
-        _ => word(field, name, MAX_NAME).map(Some),
+        _ => checked_text(field, name, MAX_NAME).map(Some),
     }
 }
 
 /// A skill: a word, or an object with an id or a name.
-fn skill(field: &str, raw: &RawValue) -> Result<String, Fault> {
+fn skill(field: &str, raw: &RawValue) -> Result<String, PeerInputError> {
     #[derive(Deserialize)]
     struct Skill {
         id: Option<String>,
         name: Option<String>,
     }
-    let within = |misread: Misread| misread.within(field);
+    let within = |misread: FieldError| misread.within(field);
     if !json::is_container(raw.get()) {
-        return word(field, read_part(raw).map_err(within)?, MAX_NAME);
+        return checked_text(field, read_part(raw).map_err(within)?, MAX_NAME);
     }
     let skill: Skill = read_part(raw).map_err(within)?;
     let named = match (skill.id, skill.name) {
-        (Some(id), _) => word("id", id, MAX_NAME),
-        (None, Some(name)) => word("name", name, MAX_NAME),
-        (None, None) => Err(Misread::missing("id").into()),
+        (Some(id), _) => checked_text("id", id, MAX_NAME),
+        (None, Some(name)) => checked_text("name", name, MAX_NAME),
+        (None, None) => Err(FieldError::missing("id").into()),
     };
     named.map_err(|fault| fault.within(field))
 }
@@ -123,14 +123,14 @@ fn skill(field: &str, raw: &RawValue) -> Result<String, Fault> {
 fn united<T, const N: usize>(
     given: [(&str, Option<Vec<T>>); N],
     max: usize,
-    read: impl Fn(&str, T) -> Result<String, Fault>,
-) -> Result<Vec<String>, Fault> {
+    read: impl Fn(&str, T) -> Result<String, PeerInputError>,
+) -> Result<Vec<String>, PeerInputError> {
     let first = given[0].0;
     let mut all = Vec::new();
     for (field, items) in given {
         let items = items.unwrap_or_default();
         if items.len() > max {
-            return Err(Fault::too_large(max, "entries").within(field));
+            return Err(PeerInputError::too_large(max, "entries").within(field));
         }
         for (index, item) in items.into_iter().enumerate() {
             let text = read(&format!("{field}[{index}]"), item)?;
@@ -140,7 +140,7 @@ fn united<T, const N: usize>(
         }
     }
     if all.len() > max {
-        return Err(Fault::too_large(max, "entries").within(first));
+        return Err(PeerInputError::too_large(max, "entries").within(first));
     }
     Ok(all)
 }

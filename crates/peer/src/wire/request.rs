@@ -2,13 +2,13 @@
 //! what its model declares and what its clients send.
 
 use jackfield_wire::{
-    p2p::{read_body, read_params, word},
-    read::{Misread, read_part},
+    p2p::{checked_text, read_body, read_params},
+    read::{FieldError, read_part},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{Data, Fault, Limits, MAX_PATH, Method, Params};
+use super::{BodyLimits, Data, MAX_PATH, Method, PathParams, PeerInputError};
 
 /// The longest trace that is passed on; the standard's has 55 bytes.
 const MAX_TRACE: usize = 128;
@@ -21,7 +21,7 @@ pub struct HandOff {
     /// The path, with `{name}` where a parameter goes; not checked before it was filled in.
     pub path: String,
     /// What goes into the path.
-    pub params: Params,
+    pub params: PathParams,
     /// What to work on.
     pub input: Option<Data>,
     /// Whether the caller wants frames where it could get a plain body (beyond the seed).
@@ -38,7 +38,7 @@ impl HandOff {
         HandOff {
             method,
             path: path.into(),
-            params: Params::new(),
+            params: PathParams::new(),
             input: None,
             stream: false,
             hops: 0,
@@ -49,7 +49,7 @@ impl HandOff {
     /// Reads a request.
     ///
     /// `input_data` may be any JSON, and `input` stands for it where it is missing, as the original's test client sends it.
-    pub fn read(bytes: &[u8], limits: &Limits) -> Result<Self, Fault> {
+    pub fn read(bytes: &[u8], limits: &BodyLimits) -> Result<Self, PeerInputError> {
         #[derive(Deserialize)]
         struct Body<'a> {
             method: String,
@@ -66,10 +66,10 @@ impl HandOff {
         let body: Body<'_> = read_body(bytes, limits)?;
         let method = Method::from_name(&body.method).map_err(|fault| fault.within("method"))?;
         if body.path.is_empty() {
-            return Err(Misread::missing("path").into());
+            return Err(FieldError::missing("path").into());
         }
         if body.path.len() > MAX_PATH {
-            return Err(Fault::too_large(MAX_PATH, "bytes").within("path"));
+            return Err(PeerInputError::too_large(MAX_PATH, "bytes").within("path"));
         }
         let params = body.params.map(read_params).transpose();
         let params = params.map_err(|misread| misread.within("params"))?;
@@ -82,7 +82,7 @@ impl HandOff {
             input: body.input_data.or(body.input).map(Data::unquoted),
             stream: body.stream.unwrap_or_default(),
             hops: body.x_hops.unwrap_or_default(),
-            trace: trace.and_then(|trace| word("traceparent", trace, MAX_TRACE).ok()),
+            trace: trace.and_then(|trace| checked_text("traceparent", trace, MAX_TRACE).ok()),
         })
     }
 
@@ -102,7 +102,7 @@ impl HandOff {
         struct Body<'a, I> {
             method: Method,
             path: &'a str,
-            params: &'a Params,
+            params: &'a PathParams,
             input_data: Option<I>,
             #[serde(skip_serializing_if = "Option::is_none")]
             stream: Option<bool>,

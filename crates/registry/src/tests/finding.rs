@@ -2,14 +2,14 @@
 
 use super::*;
 
-fn card(skill: &str, description: &str) -> Card {
+fn card(skill: &str, description: &str) -> PeerCard {
     let text = serde_json::json!({
         "name": "from the card",
         "description": "An agent.",
         "skills": [{"id": skill, "name": skill, "description": description, "path": "/x"}],
     });
     let raw = serde_json::value::to_raw_value(&text).unwrap();
-    Card::from_value(&raw).unwrap()
+    PeerCard::from_value(&raw).unwrap()
 }
 
 fn full() -> Registry {

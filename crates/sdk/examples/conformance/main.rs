@@ -9,7 +9,7 @@ mod behaviour;
 
 use std::error::Error;
 
-use jackfield_sdk::{Address, told_to_stop};
+use jackfield_sdk::{HubAddress, stop_requested};
 
 use self::behaviour::Kit;
 
@@ -17,14 +17,14 @@ const USAGE: &str = "usage: conformance [--hub URL] [--id ID] [--kit v1|v03]";
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let mut address = Address::from_env()?;
+    let mut address = HubAddress::from_env()?;
     let (mut id, mut kit) = ("conformance".to_owned(), Kit::default());
     let mut arguments = std::env::args().skip(1);
     while let Some(option) = arguments.next() {
         let value = arguments.next().ok_or(USAGE)?;
         match option.as_str() {
             "--hub" => {
-                let hub = Address::new(&value)?;
+                let hub = HubAddress::new(&value)?;
                 address = match address.token() {
                     Some(token) => hub.with_token(token),
                     None => hub,
@@ -39,7 +39,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let attached = || eprintln!("{id} is attached; its card is below /a2a/agents/{id}");
     behaviour::agent(&id, kit)
         .hub(address)
-        .run_until(told_to_stop(), attached)
+        .run_until(stop_requested(), attached)
         .await?;
     Ok(())
 }

@@ -8,12 +8,12 @@ use crate::{Ask, Json, Part};
 
 /// A question to the caller. A string converts into a question.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Question {
+pub struct CallerQuestion {
     pub(crate) text: String,
     pub(crate) schema: Option<Json>,
 }
 
-impl Question {
+impl CallerQuestion {
     /// Creates a question with this text.
     pub fn new(text: impl Into<String>) -> Self {
         Self {
@@ -29,16 +29,16 @@ impl Question {
     }
 }
 
-impl<T: Into<String>> From<T> for Question {
+impl<T: Into<String>> From<T> for CallerQuestion {
     fn from(text: T) -> Self {
         Self::new(text)
     }
 }
 
-/// The caller's answer to a [`Question`].
+/// The caller's answer to a [`CallerQuestion`].
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
-pub struct Answer {
+pub struct CallerAnswer {
     /// Text of the answer; may be empty.
     pub text: String,
     /// Files and data of the answer.
@@ -48,7 +48,7 @@ pub struct Answer {
 /// Decision of the agent's owner on a tool call.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub struct Approval {
+pub struct ToolApproval {
     /// Whether the agent may use the tool.
     pub approved: bool,
     /// Reason for the decision.
@@ -58,11 +58,11 @@ pub struct Approval {
 /// An open approval question to the agent's owner. Dropping it discards the decision.
 #[derive(Debug)]
 pub struct PendingApproval {
-    asked: Pending,
+    asked: PendingAnswer,
 }
 
 impl PendingApproval {
-    pub(super) fn new(asked: Pending) -> Self {
+    pub(super) fn new(asked: PendingAnswer) -> Self {
         Self { asked }
     }
 
@@ -72,9 +72,9 @@ impl PendingApproval {
     }
 
     /// Waits for the decision.
-    pub async fn decided(self) -> Result<Approval, ReplyError> {
+    pub async fn decided(self) -> Result<ToolApproval, ReplyError> {
         let answer = self.asked.answer().await?;
-        Ok(Approval {
+        Ok(ToolApproval {
             approved: answer.approved.unwrap_or(false),
             reason: answer.reason,
         })
@@ -83,12 +83,12 @@ impl PendingApproval {
 
 /// A question that was sent and waits for its answer.
 #[derive(Debug)]
-pub(super) struct Pending {
+pub(super) struct PendingAnswer {
     pub(super) id: String,
     pub(super) answer: oneshot::Receiver<model::Answer>,
 }
 
-impl Pending {
+impl PendingAnswer {
     pub(super) async fn answer(self) -> Result<model::Answer, ReplyError> {
         self.answer.await.map_err(|_| ReplyError::Over)
     }

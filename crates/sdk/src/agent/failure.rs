@@ -1,4 +1,4 @@
-//! [`Failure`], the error of a handler, with a code.
+//! [`AgentFailure`], the error of a handler, with a code.
 
 use std::any::Any;
 
@@ -13,14 +13,14 @@ const CRASHED: &str = "adapter_crash";
 /// into a [`HandlerError`] with `into()`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct Failure {
+pub struct AgentFailure {
     /// Reason for programs. The hub knows `agent_busy` and `timeout` and gives them the same meaning.
     pub code: String,
     /// Reason for people.
     pub message: String,
 }
 
-impl Failure {
+impl AgentFailure {
     /// Creates a failure with this code.
     pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
         Self {

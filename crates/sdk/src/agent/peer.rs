@@ -9,7 +9,7 @@ use std::{
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use super::{
-    output::{LARGEST, Outlet, Output, json_len},
+    output::{AgentOutput, LARGEST, OutputSender, json_len},
     reply::ReplyError,
 };
 use crate::{Chunk, Done, Error, Event, joined_text::JoinedText};
@@ -23,7 +23,7 @@ const OVERHEAD: usize = 256;
 /// An agent that a handler can call ([`Reply::call_agent`](crate::Reply::call_agent)).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Peer {
+pub struct PeerInfo {
     /// Id to call the agent by.
     pub id: String,
     /// Display name.
@@ -40,26 +40,26 @@ pub struct Peer {
 
 /// A pending discovery of peers.
 #[derive(Debug)]
-pub(crate) struct Looking {
+pub(crate) struct PeerDiscovery {
     pub(crate) skill: Option<String>,
-    pub(crate) found: oneshot::Sender<Vec<Peer>>,
+    pub(crate) found: oneshot::Sender<Vec<PeerInfo>>,
 }
 
 /// A pending call of a peer.
 #[derive(Debug)]
-pub(crate) struct Calling {
+pub(crate) struct PeerCallRequest {
     pub(crate) target: String,
     pub(crate) text: String,
     pub(crate) session: Option<String>,
     pub(crate) with_files: bool,
-    pub(crate) feed: Feed,
+    pub(crate) feed: PeerReplySender,
 }
 
 /// A call of a peer agent that has not started. Await the builder to start the call.
 #[derive(Debug)]
 #[must_use = "await it to begin the call"]
 pub struct PeerCallBuilder {
-    outlet: Outlet,
+    outlet: OutputSender,
     target: String,
     text: String,
     session: Option<String>,
@@ -67,7 +67,7 @@ pub struct PeerCallBuilder {
 }
 
 impl PeerCallBuilder {
-    pub(super) fn new(outlet: Outlet, target: String, text: String) -> Self {
+    pub(super) fn new(outlet: OutputSender, target: String, text: String) -> Self {
         Self {
             outlet,
             target,
@@ -93,15 +93,15 @@ impl PeerCallBuilder {
         if json_len(&self.text) > LARGEST {
             return Err(ReplyError::TooLarge);
         }
-        let (feed, call) = feed();
-        let calling = Calling {
+        let (feed, call) = reply_channel();
+        let calling = PeerCallRequest {
             target: self.target,
             text: self.text,
             session: self.session,
             with_files: self.with_files,
             feed,
         };
-        self.outlet.say(Output::Call(calling)).await?;
+        self.outlet.send(AgentOutput::Call(calling)).await?;
         Ok(call)
     }
 }
@@ -119,7 +119,7 @@ impl IntoFuture for PeerCallBuilder {
 /// call.
 #[derive(Debug)]
 pub struct PeerCall {
-    events: mpsc::Receiver<Fed>,
+    events: mpsc::Receiver<PeerReplyItem>,
     over: bool,
 }
 
@@ -147,18 +147,18 @@ impl PeerCall {
 
 /// Sender for the reply to a peer call.
 #[derive(Debug)]
-pub(crate) struct Feed {
-    events: mpsc::Sender<Fed>,
+pub(crate) struct PeerReplySender {
+    events: mpsc::Sender<PeerReplyItem>,
     room: Arc<Semaphore>,
 }
 
 #[derive(Debug)]
-struct Fed {
+struct PeerReplyItem {
     event: Result<Event, Error>,
     _room: Option<OwnedSemaphorePermit>,
 }
 
-fn feed() -> (Feed, PeerCall) {
+fn reply_channel() -> (PeerReplySender, PeerCall) {
     // Chunks need a permit, which guarantees a slot; the end has a slot of its own.
     let (events, receiver) = mpsc::channel(ROOM / OVERHEAD + 1);
     let room = Arc::new(Semaphore::new(ROOM));
@@ -166,17 +166,17 @@ fn feed() -> (Feed, PeerCall) {
         events: receiver,
         over: false,
     };
-    (Feed { events, room }, call)
+    (PeerReplySender { events, room }, call)
 }
 
-impl Feed {
+impl PeerReplySender {
     /// Returns whether the [`PeerCall`] still exists.
-    pub(crate) fn is_read(&self) -> bool {
+    pub(crate) fn has_reader(&self) -> bool {
         !self.events.is_closed()
     }
 
     /// Sends a piece of the reply. Returns `None` if the [`PeerCall`] was dropped or has too much unread.
-    pub(crate) fn chunk(self, chunk: Chunk) -> Option<Self> {
+    pub(crate) fn try_send_chunk(self, chunk: Chunk) -> Option<Self> {
         let weight = OVERHEAD + chunk.text.len();
         let weight = u32::try_from(weight).unwrap_or(u32::MAX);
         let Ok(room) = self.room.clone().try_acquire_many_owned(weight) else {
@@ -186,7 +186,7 @@ impl Feed {
             }));
             return None;
         };
-        let fed = Fed {
+        let fed = PeerReplyItem {
             event: Ok(Event::Chunk(chunk)),
             _room: Some(room),
         };
@@ -196,11 +196,11 @@ impl Feed {
     /// Waits for room, then sends a piece of the reply; for transports that can wait. Returns `None` if the
     /// [`PeerCall`] was dropped.
     #[cfg(feature = "in-process")]
-    pub(crate) async fn chunk_when_read(self, chunk: Chunk) -> Option<Self> {
+    pub(crate) async fn send_chunk(self, chunk: Chunk) -> Option<Self> {
         let weight = (OVERHEAD + chunk.text.len()).min(ROOM);
         let weight = u32::try_from(weight).unwrap_or(u32::MAX);
         let room = self.room.clone().acquire_many_owned(weight).await.ok()?;
-        let fed = Fed {
+        let fed = PeerReplyItem {
             event: Ok(Event::Chunk(chunk)),
             _room: Some(room),
         };
@@ -209,13 +209,13 @@ impl Feed {
 
     /// Resolves when the [`PeerCall`] is dropped.
     #[cfg(feature = "in-process")]
-    pub(crate) async fn left(&self) {
+    pub(crate) async fn reader_closed(&self) {
         self.events.closed().await;
     }
 
     /// Sends the end.
     pub(crate) fn end(self, end: Result<Done, Error>) {
-        let fed = Fed {
+        let fed = PeerReplyItem {
             event: end.map(Event::Done),
             _room: None,
         };
@@ -230,12 +230,12 @@ mod tests {
 
     #[tokio::test]
     async fn an_answer_that_is_not_read_fails_after_what_there_was_room_for() {
-        let (mut feed, mut call) = feed();
+        let (mut feed, mut call) = reply_channel();
         let large = "x".repeat(ROOM / 4);
         for _ in 0..3 {
-            feed = feed.chunk(Chunk::text(&large)).unwrap();
+            feed = feed.try_send_chunk(Chunk::text(&large)).unwrap();
         }
-        assert!(feed.chunk(Chunk::text(&large)).is_none());
+        assert!(feed.try_send_chunk(Chunk::text(&large)).is_none());
         for _ in 0..3 {
             assert!(matches!(call.next().await, Ok(Some(Event::Chunk(_)))));
         }
@@ -246,15 +246,15 @@ mod tests {
 
     #[tokio::test]
     async fn an_answer_without_an_end_is_broken() {
-        let (feed, call) = feed();
-        drop(feed.chunk(Chunk::text("half")));
+        let (feed, call) = reply_channel();
+        drop(feed.try_send_chunk(Chunk::text("half")));
         assert!(matches!(call.text().await, Err(Error::Broken)));
     }
 
     #[test]
     fn a_call_that_nobody_reads_is_given_up() {
-        let (feed, call) = feed();
+        let (feed, call) = reply_channel();
         drop(call);
-        assert!(feed.chunk(Chunk::text("x")).is_none());
+        assert!(feed.try_send_chunk(Chunk::text("x")).is_none());
     }
 }

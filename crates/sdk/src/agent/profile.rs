@@ -4,7 +4,7 @@ use serde::Serialize;
 
 /// An agent's description besides its name, as the hub reads it.
 #[derive(Debug, Clone, Default, Serialize)]
-pub(crate) struct Profile {
+pub(crate) struct ProfileDetails {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) version: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -17,9 +17,9 @@ pub(crate) struct Profile {
     pub(crate) extensions: Vec<Extension>,
 }
 
-impl Profile {
+impl ProfileDetails {
     /// Returns whether the profile contains nothing but skill ids.
-    pub(crate) fn is_plain(&self) -> bool {
+    pub(crate) fn has_only_skill_ids(&self) -> bool {
         let is_plain = |skill: &Skill| skill.name.is_none() && skill.description.is_none();
         self.version.is_none()
             && self.input_modes.is_empty()

@@ -9,9 +9,9 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use super::{
-    ask::{Answer, Approval, OpenAsk, Pending, PendingApproval, Question},
-    output::{LARGEST, Outlet, Output, json_len},
-    peer::{Looking, Peer, PeerCallBuilder},
+    ask::{CallerAnswer, CallerQuestion, OpenAsk, PendingAnswer, PendingApproval, ToolApproval},
+    output::{AgentOutput, LARGEST, OutputSender, json_len},
+    peer::{PeerCallBuilder, PeerDiscovery, PeerInfo},
 };
 use crate::{Artifact, Ask, AskKind, Chunk, ChunkKind, Done, DoneState, File, FileSource, Json};
 
@@ -35,7 +35,7 @@ pub enum ReplyError {
 
 /// Output kinds beyond text that the transport supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Abilities {
+pub(crate) struct OutputSupport {
     pub(crate) artifacts: bool,
     pub(crate) asks: bool,
 }
@@ -43,21 +43,21 @@ pub(crate) struct Abilities {
 /// The agent's end of a call. Methods that send output wait while too much earlier output is undelivered.
 #[derive(Debug, Clone)]
 pub struct Reply {
-    outlet: Outlet,
-    abilities: Abilities,
+    outlet: OutputSender,
+    abilities: OutputSupport,
     /// The end of the reply, sent when the handler returns.
     done: Arc<Mutex<Done>>,
     /// Count of ids given to questions and files.
-    named: Arc<AtomicU64>,
+    issued_ids: Arc<AtomicU64>,
 }
 
 impl Reply {
-    pub(super) fn new(outlet: Outlet, abilities: Abilities) -> Self {
+    pub(super) fn new(outlet: OutputSender, abilities: OutputSupport) -> Self {
         Self {
             outlet,
             abilities,
             done: Arc::default(),
-            named: Arc::default(),
+            issued_ids: Arc::default(),
         }
     }
 
@@ -116,7 +116,7 @@ impl Reply {
                 tool_call_id: tool_call_id.map(str::to_owned),
                 extra: None,
             };
-            self.outlet.say(Output::Chunk(chunk)).await?;
+            self.outlet.send(AgentOutput::Chunk(chunk)).await?;
             if rest.is_empty() {
                 return Ok(());
             }
@@ -132,7 +132,7 @@ impl Reply {
         if json_len(&artifact.parts) > LARGEST {
             return Err(ReplyError::TooLarge);
         }
-        self.outlet.say(Output::Artifact(artifact)).await
+        self.outlet.send(AgentOutput::Artifact(artifact)).await
     }
 
     /// Attaches a file to the reply. A file with a URL is listed at the end; a file with bytes is sent now,
@@ -149,11 +149,16 @@ impl Reply {
     }
 
     /// Asks the caller and waits for the answer, without a time limit.
-    pub async fn ask(&self, question: impl Into<Question>) -> Result<Answer, ReplyError> {
-        let Question { text, schema } = question.into();
-        let asked = self.put(AskKind::Input, text, None, None, schema).await?;
+    pub async fn ask(
+        &self,
+        question: impl Into<CallerQuestion>,
+    ) -> Result<CallerAnswer, ReplyError> {
+        let CallerQuestion { text, schema } = question.into();
+        let asked = self
+            .send_question(AskKind::Input, text, None, None, schema)
+            .await?;
         let answer = asked.answer().await?;
-        Ok(Answer {
+        Ok(CallerAnswer {
             text: answer.content.unwrap_or_default(),
             parts: answer.parts,
         })
@@ -164,7 +169,7 @@ impl Reply {
         &self,
         tool: impl Into<String>,
         arguments: impl Into<Json>,
-    ) -> Result<Approval, ReplyError> {
+    ) -> Result<ToolApproval, ReplyError> {
         self.ask_approval(tool, arguments).await?.decided().await
     }
 
@@ -178,19 +183,19 @@ impl Reply {
         let tool = tool.into();
         let text = format!("may I use {tool}?");
         let arguments = Some(arguments.into());
-        self.put(AskKind::Approval, text, Some(tool), arguments, None)
+        self.send_question(AskKind::Approval, text, Some(tool), arguments, None)
             .await
             .map(PendingApproval::new)
     }
 
-    async fn put(
+    async fn send_question(
         &self,
         kind: AskKind,
         text: String,
         tool_name: Option<String>,
         arguments: Option<Json>,
         schema: Option<Json>,
-    ) -> Result<Pending, ReplyError> {
+    ) -> Result<PendingAnswer, ReplyError> {
         if !self.abilities.asks {
             return Err(ReplyError::Unsupported("questions"));
         }
@@ -212,12 +217,12 @@ impl Reply {
             ask,
             answer: sender,
         };
-        self.outlet.say(Output::Ask(open)).await?;
-        Ok(Pending { id, answer })
+        self.outlet.send(AgentOutput::Ask(open)).await?;
+        Ok(PendingAnswer { id, answer })
     }
 
     fn next_number(&self) -> u64 {
-        self.named.fetch_add(1, Ordering::Relaxed) + 1
+        self.issued_ids.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Calls a peer agent on behalf of the current message: `reply.call_agent("bob",
@@ -228,13 +233,13 @@ impl Reply {
 
     /// Lists the agents that this agent may see, at most 200. With `skill`, lists only agents with that
     /// skill.
-    pub async fn discover(&self, skill: Option<&str>) -> Result<Vec<Peer>, ReplyError> {
+    pub async fn discover(&self, skill: Option<&str>) -> Result<Vec<PeerInfo>, ReplyError> {
         let (found, peers) = oneshot::channel();
-        let looking = Looking {
+        let looking = PeerDiscovery {
             skill: skill.map(str::to_owned),
             found,
         };
-        self.outlet.say(Output::Discover(looking)).await?;
+        self.outlet.send(AgentOutput::Discover(looking)).await?;
         peers.await.map_err(|_| ReplyError::Over)
     }
 
@@ -291,17 +296,17 @@ impl Reply {
     }
 
     /// Forwards output of a member agent that works for this agent.
-    pub(crate) async fn pass_on(&self, output: Output) -> Result<(), ReplyError> {
-        self.outlet.say(output).await
+    pub(crate) async fn forward(&self, output: AgentOutput) -> Result<(), ReplyError> {
+        self.outlet.send(output).await
     }
 
     /// Returns the output kinds that the transport supports.
-    pub(crate) fn abilities(&self) -> Abilities {
+    pub(crate) fn abilities(&self) -> OutputSupport {
         self.abilities
     }
 
     /// Ends the reply in the same way as a member's reply. Keeps earlier attachments.
-    pub(crate) fn close_like(&self, other: Done) {
+    pub(crate) fn end_like(&self, other: Done) {
         let mut done = self.done.lock();
         let mut attachments = std::mem::take(&mut done.attachments);
         attachments.extend(other.attachments);

@@ -19,7 +19,7 @@ const WAITING: usize = 256;
 /// A signal of a caller about a file transfer. `Debug` shows neither payload nor credentials.
 #[derive(Clone)]
 #[non_exhaustive]
-pub struct Signal {
+pub struct CallerSignal {
     /// Id of the transfer.
     pub transfer_id: String,
     /// Sender of the signal: an agent's id, or `http-caller`. Answers go to this id.
@@ -35,7 +35,7 @@ pub struct Signal {
     pub ice_servers: Option<Value>,
 }
 
-impl fmt::Debug for Signal {
+impl fmt::Debug for CallerSignal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Signal")
             .field("transfer_id", &self.transfer_id)
@@ -65,7 +65,7 @@ pub struct Signaller {
 }
 
 impl Signaller {
-    /// Sends a signal about a transfer to its peer: `to` is the [`Signal::from_agent_id`] of the peer's
+    /// Sends a signal about a transfer to its peer: `to` is the [`CallerSignal::from_agent_id`] of the peer's
     /// signal.
     pub fn send(
         &self,
@@ -94,12 +94,12 @@ impl Signaller {
 
 /// Queue of outgoing signals, read by the current connection.
 #[derive(Debug)]
-pub(crate) struct Signals {
+pub(crate) struct SignalQueue {
     signaller: Signaller,
     frames: mpsc::Receiver<String>,
 }
 
-impl Default for Signals {
+impl Default for SignalQueue {
     fn default() -> Self {
         let (sender, frames) = mpsc::channel(WAITING);
         let signaller = Signaller {
@@ -110,7 +110,7 @@ impl Default for Signals {
     }
 }
 
-impl Signals {
+impl SignalQueue {
     /// Returns a sender for this queue.
     pub(crate) fn signaller(&self) -> Signaller {
         self.signaller.clone()

@@ -10,22 +10,22 @@ use tokio::{sync::mpsc, task::JoinSet};
 
 use super::{
     Agent, Message,
-    failure::Failure,
-    output::{End, LARGEST, Output, Said, json_len, outlet},
-    reply::{Abilities, Reply},
+    failure::AgentFailure,
+    output::{AgentOutput, HandlerEnd, LARGEST, QueuedOutput, json_len, output_channel},
+    reply::{OutputSupport, Reply},
 };
 
 /// An agent's work on one message. Dropping it drops the handler at its current await point.
 #[derive(Debug)]
-pub(crate) struct Work {
-    said: mpsc::Receiver<Said>,
+pub(crate) struct HandlerTask {
+    said: mpsc::Receiver<QueuedOutput>,
     _handler: JoinSet<()>,
 }
 
 impl Agent {
     /// Starts the handler on a message.
-    pub(crate) fn work_on(&self, message: Message, abilities: Abilities) -> Work {
-        let (outlet, said) = outlet();
+    pub(crate) fn work_on(&self, message: Message, abilities: OutputSupport) -> HandlerTask {
+        let (outlet, said) = output_channel();
         let reply = Reply::new(outlet.clone(), abilities);
         let handler = self.handler.clone();
         let mut tasks = JoinSet::new();
@@ -38,31 +38,31 @@ impl Agent {
             };
             let end = match AssertUnwindSafe(work).catch_unwind().await {
                 Ok(Ok(())) => done(&reply),
-                Ok(Err(error)) => End::Failed(Failure::of(error)),
-                Err(panic) => End::Failed(Failure::of_panic(&*panic)),
+                Ok(Err(error)) => HandlerEnd::Failed(AgentFailure::of(error)),
+                Err(panic) => HandlerEnd::Failed(AgentFailure::of_panic(&*panic)),
             };
             // Fails if the call is over; the end is not needed then.
-            outlet.say(Output::End(end)).await.ok();
+            outlet.send(AgentOutput::End(end)).await.ok();
         });
-        Work {
+        HandlerTask {
             said,
             _handler: tasks,
         }
     }
 }
 
-fn done(reply: &Reply) -> End {
+fn done(reply: &Reply) -> HandlerEnd {
     let done = reply.done();
     if json_len(&done) > LARGEST {
         let text = "the agent's result is larger than the hub takes at once";
-        return End::Failed(Failure::new("internal_error", text));
+        return HandlerEnd::Failed(AgentFailure::new("internal_error", text));
     }
-    End::Done(done)
+    HandlerEnd::Done(done)
 }
 
-impl Work {
-    /// Polls the next output item; an [`End`] is the last.
-    pub(crate) fn poll_said(&mut self, cx: &mut Context<'_>) -> Poll<Option<Said>> {
+impl HandlerTask {
+    /// Polls the next output item; an [`HandlerEnd`] is the last.
+    pub(crate) fn poll_output(&mut self, cx: &mut Context<'_>) -> Poll<Option<QueuedOutput>> {
         self.said.poll_recv(cx)
     }
 }

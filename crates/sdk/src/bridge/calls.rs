@@ -3,41 +3,41 @@
 use std::collections::{HashMap, VecDeque};
 
 use jackfield_wire::bridge::{
-    downlink::{AgentEntry, CallChunk, CallDone, CallError},
-    uplink::Got,
+    downlink::{CallChunk, CallDone, CallError, DiscoveredAgent},
+    uplink::CallProgress,
 };
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 use super::translate;
 use crate::{
     Error,
-    agent::{Calling, Feed, Looking},
+    agent::{PeerCallRequest, PeerDiscovery, PeerReplySender},
 };
 
 /// Open calls and discoveries of the agent.
 #[derive(Debug, Default)]
-pub(super) struct Calls {
-    open: HashMap<String, Open>,
+pub(super) struct PeerCalls {
+    open: HashMap<String, OpenPeerCall>,
     /// Open discoveries, in the order sent. The hub answers in the same order; answers have no id.
-    looking: VecDeque<Looking>,
+    looking: VecDeque<PeerDiscovery>,
 }
 
 /// A call without an end yet.
 #[derive(Debug)]
-struct Open {
+struct OpenPeerCall {
     /// Id of the request on whose behalf the call is made.
     parent: String,
-    feed: Feed,
+    feed: PeerReplySender,
     /// Number of reply frames received, on all connections. The hub resumes after them.
     got: u64,
 }
 
-impl Calls {
+impl PeerCalls {
     /// Registers a call and returns the frame that starts it.
-    pub(super) fn call(&mut self, calling: Calling, parent: &str) -> Utf8Bytes {
+    pub(super) fn call(&mut self, calling: PeerCallRequest, parent: &str) -> Utf8Bytes {
         let id = format!("{:032x}", rand::random::<u128>());
         let frame = translate::call(&calling, &id, parent);
-        let open = Open {
+        let open = OpenPeerCall {
             parent: parent.to_owned(),
             feed: calling.feed,
             got: 0,
@@ -47,7 +47,7 @@ impl Calls {
     }
 
     /// Registers a discovery and returns its frame.
-    pub(super) fn discover(&mut self, looking: Looking) -> Utf8Bytes {
+    pub(super) fn discover(&mut self, looking: PeerDiscovery) -> Utf8Bytes {
         let frame = translate::discover(looking.skill.as_deref());
         self.looking.push_back(looking);
         frame.into()
@@ -57,7 +57,7 @@ impl Calls {
         let Some((id, mut open)) = self.open.remove_entry(&*chunk.call_id) else {
             return;
         };
-        if let Some(feed) = open.feed.chunk(translate::call_chunk(chunk)) {
+        if let Some(feed) = open.feed.try_send_chunk(translate::call_chunk(chunk)) {
             open.feed = feed;
             open.got += 1;
             self.open.insert(id, open);
@@ -79,7 +79,7 @@ impl Calls {
         }
     }
 
-    pub(super) fn found(&mut self, entries: Vec<AgentEntry<'_>>) {
+    pub(super) fn discovered(&mut self, entries: Vec<DiscoveredAgent<'_>>) {
         if let Some(looking) = self.looking.pop_front() {
             let peers = entries.into_iter().map(translate::peer).collect();
             // The handler may have stopped waiting.
@@ -89,9 +89,9 @@ impl Calls {
 
     /// Returns the progress of each call, for the hub to resume. The hub ends calls that are missing in the
     /// list because their reader is gone.
-    pub(super) fn got(&self) -> Vec<Got<'_>> {
-        let read = self.open.iter().filter(|(_, open)| open.feed.is_read());
-        let got = read.map(|(id, open)| Got {
+    pub(super) fn progress(&self) -> Vec<CallProgress<'_>> {
+        let read = self.open.iter().filter(|(_, open)| open.feed.has_reader());
+        let got = read.map(|(id, open)| CallProgress {
             call_id: id.into(),
             got: open.got,
         });

@@ -25,8 +25,8 @@ use tokio_tungstenite::{
     },
 };
 
-use super::{proxy, session::Session};
-use crate::{Address, Discovery, Ends, Error, encode, hub::refused};
+use super::{proxy, session::BridgeSession};
+use crate::{ConnectionEnds, Discovery, Error, HubAddress, encode, hub::refused};
 
 /// Time limit for connecting and registering.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -43,7 +43,7 @@ const LATE: &str = "it did not answer in time";
 
 /// A registered connection.
 #[derive(Debug)]
-pub(super) struct Connection<S> {
+pub(super) struct BridgeConnection<S> {
     socket: WebSocketStream<S>,
     /// Whether written data may still have to be flushed.
     dirty: bool,
@@ -55,13 +55,13 @@ pub(super) struct Connection<S> {
 
 /// Connects and registers.
 pub(super) async fn open(
-    session: &mut Session<'_>,
-    address: &Address,
-) -> Result<Connection<MaybeTlsStream<TcpStream>>, Error> {
+    session: &mut BridgeSession<'_>,
+    address: &HubAddress,
+) -> Result<BridgeConnection<MaybeTlsStream<TcpStream>>, Error> {
     let attempt = async {
         let path = format!("/ws?agent_id={}", encode(&session.agent().id));
         let socket = connect(&path, address, &Matcher::from_env()).await?;
-        let mut connection = Connection::new(socket);
+        let mut connection = BridgeConnection::new(socket);
         connection.register(session, address.token()).await?;
         Ok(connection)
     };
@@ -72,11 +72,11 @@ pub(super) async fn open(
 }
 
 /// Opens and closes the WebSocket by which agents attach to a hub, to check whether an agent could attach.
-pub async fn try_socket(address: &Address) -> Result<(), Error> {
+pub async fn try_socket(address: &HubAddress) -> Result<(), Error> {
     let proxies = Matcher::from_env();
     match timeout(PATIENCE, connect("/ws", address, &proxies)).await {
         Ok(socket) => {
-            Connection::new(socket?).say_goodbye().await;
+            BridgeConnection::new(socket?).close().await;
             Ok(())
         }
         Err(_) => Err(Error::unreachable(address.base(), LATE)),
@@ -85,7 +85,7 @@ pub async fn try_socket(address: &Address) -> Result<(), Error> {
 
 pub(super) async fn connect(
     path: &str,
-    address: &Address,
+    address: &HubAddress,
     proxies: &Matcher,
 ) -> Result<WebSocketStream<MaybeTlsStream<TcpStream>>, Error> {
     // The provider is set once per process; a provider set elsewhere is fine too.
@@ -114,7 +114,7 @@ pub(super) async fn connect(
         Err(tungstenite::Error::Http(response)) => {
             let body = response.body().as_deref().unwrap_or_default();
             let body = String::from_utf8_lossy(body);
-            Err(not_opened(address.base(), response.status(), &body))
+            Err(handshake_error(address.base(), response.status(), &body))
         }
         Err(error) => Err(Error::unreachable(address.base(), error)),
     }
@@ -132,7 +132,7 @@ async fn checked(url: &str, discovery: &dyn Discovery) -> Result<TcpStream, BoxE
     let tcp = TcpStream::connect((host, uri.port_u16().unwrap_or(usual))).await?;
     // Frames are batched by the writer and must not wait in the kernel as well.
     tcp.set_nodelay(true)?;
-    let ends = Ends {
+    let ends = ConnectionEnds {
         peer: tcp.peer_addr()?,
         ours: tcp.local_addr()?,
     };
@@ -143,7 +143,7 @@ async fn checked(url: &str, discovery: &dyn Discovery) -> Result<TcpStream, BoxE
 /// Converts a response to the handshake that opens no WebSocket. `invalid_handshake` from a hub means that a
 /// proxy turned the handshake into an ordinary request. A response that is not from a hub most likely has the
 /// same cause, unless the server asks for a login or for more time.
-fn not_opened(url: &str, status: StatusCode, body: &str) -> Error {
+fn handshake_error(url: &str, status: StatusCode, body: &str) -> Error {
     let error = refused(url, status, body);
     let is_about_the_socket = match error.code() {
         Some("invalid_handshake") => true,
@@ -161,7 +161,7 @@ fn not_opened(url: &str, status: StatusCode, body: &str) -> Error {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> BridgeConnection<S> {
     fn new(socket: WebSocketStream<S>) -> Self {
         Self {
             socket,
@@ -173,7 +173,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     async fn register(
         &mut self,
-        session: &mut Session<'_>,
+        session: &mut BridgeSession<'_>,
         token: Option<&str>,
     ) -> Result<(), Error> {
         let register = Frame::Text(session.register(token));
@@ -182,7 +182,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             .await
             .map_err(|_| Error::Broken)?;
         loop {
-            let text = self.text().await?;
+            let text = self.next_text().await?;
             let frame = parse_downlink(&text);
             match frame.map_err(|error| Error::Unreadable(error.to_string()))? {
                 Downlink::Registered(registered) => {
@@ -196,7 +196,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 
     /// Waits for the next text frame, during registration.
-    async fn text(&mut self) -> Result<Utf8Bytes, Error> {
+    async fn next_text(&mut self) -> Result<Utf8Bytes, Error> {
         loop {
             match self.socket.next().await {
                 Some(Ok(Frame::Text(text))) => return Ok(text),
@@ -210,7 +210,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// Converts a refused registration. The reason of the following close frame tells whether a retry may
     /// help.
     async fn refused(&mut self, message: &str) -> Error {
-        let code = match self.text().await {
+        let code = match self.next_text().await {
             Err(Error::Closed { reason, .. }) if reason == "Not now" => "busy",
             Err(Error::Closed { reason, .. }) if reason == "Auth failed" => "unauthorized",
             _ => "invalid",
@@ -223,16 +223,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 
     /// Exchanges frames until the connection ends.
-    pub(super) async fn serve(&mut self, session: &mut Session<'_>) -> Error {
+    pub(super) async fn serve(&mut self, session: &mut BridgeSession<'_>) -> Error {
         let mut heartbeat = interval_at(Instant::now() + HEARTBEAT, HEARTBEAT);
         heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut heard = Instant::now();
         loop {
             tokio::select! {
-                frame = poll_fn(|cx| self.poll_turn(cx, session)) => {
+                frame = poll_fn(|cx| self.poll_io(cx, session)) => {
                     heard = Instant::now();
                     match frame {
-                        Ok(Frame::Text(text)) => session.hear(&text),
+                        Ok(Frame::Text(text)) => session.handle_frame(&text),
                         Ok(Frame::Close(frame)) => return closed(frame),
                         Ok(_) => {}
                         Err(error) => return error,
@@ -242,7 +242,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                     if heard.elapsed() >= SILENCE {
                         return Error::Broken;
                     }
-                    session.beat();
+                    session.queue_heartbeat();
                     self.ping = true;
                 }
             }
@@ -251,7 +251,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     /// Tells the hub that the agent does not reconnect. A hub that misses the close frame sees a lost
     /// connection.
-    pub(super) async fn say_goodbye(&mut self) {
+    pub(super) async fn close(&mut self) {
         let goodbye = CloseFrame {
             code: CloseCode::Normal,
             reason: Utf8Bytes::default(),
@@ -262,10 +262,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     /// Sends pending frames as far as the socket accepts them, and reads the next frame. Neither waits for
     /// the other: a hub that does not read for a while can still send acknowledgements and cancellations.
-    fn poll_turn(
+    fn poll_io(
         &mut self,
         cx: &mut Context<'_>,
-        session: &mut Session<'_>,
+        session: &mut BridgeSession<'_>,
     ) -> Poll<Result<Frame, Error>> {
         if !self.mute && self.poll_send(cx, session).is_err() {
             self.mute = true;
@@ -280,7 +280,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     fn poll_send(
         &mut self,
         cx: &mut Context<'_>,
-        session: &mut Session<'_>,
+        session: &mut BridgeSession<'_>,
     ) -> Result<(), tungstenite::Error> {
         while let Poll::Ready(ready) = self.socket.poll_ready_unpin(cx) {
             ready?;

@@ -10,10 +10,10 @@ use jackfield_model::Answer;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
-use super::translate::{self, About};
+use super::translate::{self, FrameTarget};
 use crate::{
-    Failure,
-    agent::{Calling, End, Looking, Output, Said, Work},
+    AgentFailure,
+    agent::{AgentOutput, HandlerEnd, HandlerTask, PeerCallRequest, PeerDiscovery, QueuedOutput},
 };
 
 /// Largest frame that the hub accepts. The hub would close the connection at a larger frame, and again at
@@ -22,26 +22,26 @@ const LARGEST: usize = 8 << 20;
 
 /// A request that the agent works on.
 #[derive(Debug)]
-pub(super) struct Request {
+pub(super) struct OpenRequest {
     id: String,
     session: String,
     /// The handler's work; `None` after its end.
-    work: Option<Work>,
+    work: Option<HandlerTask>,
     /// Sequence number of the last frame.
     last: u64,
     /// Unacknowledged frames, in order.
-    kept: VecDeque<Kept>,
+    kept: VecDeque<UnackedFrame>,
     /// How many of `kept` were sent on this connection.
     sent: usize,
     /// Unanswered questions, by id.
-    asks: HashMap<String, Asked>,
+    asks: HashMap<String, OpenQuestion>,
     /// Questions to repeat after a reconnect although the hub acknowledged them: a restarted hub may have
     /// lost them.
     again: VecDeque<Utf8Bytes>,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct UnackedFrame {
     seq: u64,
     frame: Utf8Bytes,
     /// Share of the handler's send budget, released when the frame is acknowledged.
@@ -49,7 +49,7 @@ struct Kept {
 }
 
 #[derive(Debug)]
-struct Asked {
+struct OpenQuestion {
     seq: u64,
     frame: Utf8Bytes,
     answer: oneshot::Sender<Answer>,
@@ -57,17 +57,17 @@ struct Asked {
 
 /// The next output of a request.
 #[derive(Debug)]
-pub(super) enum Next {
+pub(super) enum NextOutput {
     /// A frame of the request.
     Frame(Utf8Bytes),
     /// A call of a peer agent on behalf of the request.
-    Call(Calling),
+    Call(PeerCallRequest),
     /// A discovery of peer agents.
-    Discover(Looking),
+    Discover(PeerDiscovery),
 }
 
-impl Request {
-    pub(super) fn new(id: String, session: String, work: Work) -> Self {
+impl OpenRequest {
+    pub(super) fn new(id: String, session: String, work: HandlerTask) -> Self {
         Self {
             id,
             session,
@@ -96,29 +96,34 @@ impl Request {
 
     /// Polls the next output. Keeps only `numbered` frames: a hub without acknowledgements never asks for
     /// them again.
-    pub(super) fn poll_next(&mut self, cx: &mut Context<'_>, numbered: bool) -> Poll<Next> {
+    pub(super) fn poll_next(&mut self, cx: &mut Context<'_>, numbered: bool) -> Poll<NextOutput> {
         if let Some(frame) = self.again.pop_front() {
-            return Poll::Ready(Next::Frame(frame));
+            return Poll::Ready(NextOutput::Frame(frame));
         }
         if let Some(kept) = self.kept.get(self.sent) {
             self.sent += 1;
-            return Poll::Ready(Next::Frame(kept.frame.clone()));
+            return Poll::Ready(NextOutput::Frame(kept.frame.clone()));
         }
         let Some(work) = &mut self.work else {
             return Poll::Pending;
         };
-        let Some(Said { output, room }) = ready!(work.poll_said(cx)) else {
+        let Some(QueuedOutput { output, room }) = ready!(work.poll_output(cx)) else {
             return Poll::Pending;
         };
         Poll::Ready(match output {
-            Output::Call(calling) => Next::Call(calling),
-            Output::Discover(looking) => Next::Discover(looking),
-            output => Next::Frame(self.say(output, room, numbered)),
+            AgentOutput::Call(calling) => NextOutput::Call(calling),
+            AgentOutput::Discover(looking) => NextOutput::Discover(looking),
+            output => NextOutput::Frame(self.frame_for_output(output, room, numbered)),
         })
     }
 
     /// Builds the frame for a handler's output.
-    fn say(&mut self, output: Output, room: OwnedSemaphorePermit, numbered: bool) -> Utf8Bytes {
+    fn frame_for_output(
+        &mut self,
+        output: AgentOutput,
+        room: OwnedSemaphorePermit,
+        numbered: bool,
+    ) -> Utf8Bytes {
         let seq = self.last + 1;
         let mut output = output;
         let mut frame = self.frame(&output, numbered);
@@ -127,17 +132,21 @@ impl Request {
             frame = self.frame(&output, numbered);
         }
         match output {
-            Output::End(_) => self.work = None,
-            Output::Ask(open) => {
+            AgentOutput::End(_) => self.work = None,
+            AgentOutput::Ask(open) => {
                 let (frame, answer) = (frame.clone(), open.answer);
-                self.asks.insert(open.ask.id, Asked { seq, frame, answer });
+                self.asks
+                    .insert(open.ask.id, OpenQuestion { seq, frame, answer });
             }
-            Output::Chunk(_) | Output::Artifact(_) | Output::Call(_) | Output::Discover(_) => {}
+            AgentOutput::Chunk(_)
+            | AgentOutput::Artifact(_)
+            | AgentOutput::Call(_)
+            | AgentOutput::Discover(_) => {}
         }
         if numbered {
             self.last = seq;
             self.sent += 1;
-            self.kept.push_back(Kept {
+            self.kept.push_back(UnackedFrame {
                 seq,
                 frame: frame.clone(),
                 _room: Some(room),
@@ -146,8 +155,8 @@ impl Request {
         frame
     }
 
-    fn frame(&self, output: &Output, numbered: bool) -> Utf8Bytes {
-        let about = About {
+    fn frame(&self, output: &AgentOutput, numbered: bool) -> Utf8Bytes {
+        let about = FrameTarget {
             session: &self.session,
             request: &self.id,
             seq: numbered.then_some(self.last + 1),
@@ -182,7 +191,7 @@ impl Request {
         let frame = self.frame(&failure(why), numbered);
         if numbered {
             self.last += 1;
-            self.kept.push_back(Kept {
+            self.kept.push_back(UnackedFrame {
                 seq: self.last,
                 frame,
                 _room: None,
@@ -202,6 +211,9 @@ impl Request {
     }
 }
 
-fn failure(text: &str) -> Output {
-    Output::End(End::Failed(Failure::new("internal_error", text)))
+fn failure(text: &str) -> AgentOutput {
+    AgentOutput::End(HandlerEnd::Failed(AgentFailure::new(
+        "internal_error",
+        text,
+    )))
 }

@@ -11,19 +11,19 @@ use jackfield_wire::bridge::{
     Downlink,
     downlink::{self, HubError, Registered},
     extension, parse_downlink,
-    uplink::{self, Heartbeat, Resume, Sent},
+    uplink::{self, AnswerProgress, Heartbeat, ResumeState},
 };
 use tokio::time::Instant;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 use super::{
-    calls::Calls,
-    request::{Next, Request},
+    calls::PeerCalls,
+    request::{NextOutput, OpenRequest},
     translate,
 };
 use crate::{
     Agent,
-    agent::{Abilities, Signals},
+    agent::{OutputSupport, SignalQueue},
 };
 
 /// Attempts to reconnect within the hub's grace period.
@@ -34,24 +34,24 @@ const TURN: u32 = 16;
 
 /// An agent's attachment to a hub, across any number of connections.
 #[derive(Debug)]
-pub(super) struct Session<'a> {
+pub(super) struct BridgeSession<'a> {
     agent: &'a Agent,
     since: Instant,
     /// Resume data; without it no request survives a lost connection.
-    back: Option<Back>,
-    abilities: Abilities,
-    requests: BTreeMap<String, Request>,
-    calls: Calls,
+    back: Option<BridgeResume>,
+    abilities: OutputSupport,
+    requests: BTreeMap<String, OpenRequest>,
+    calls: PeerCalls,
     /// Frames that belong to no request; sent first.
     notes: VecDeque<Utf8Bytes>,
     /// Outgoing signals about file transfers.
-    signals: Signals,
-    turn: Turn,
+    signals: SignalQueue,
+    turn: SendTurn,
 }
 
 /// Resume data of the hub.
 #[derive(Debug)]
-struct Back {
+struct BridgeResume {
     /// Token to present on reconnect.
     token: String,
     /// How long the hub waits for a reconnect.
@@ -60,23 +60,23 @@ struct Back {
 
 /// The request whose turn it is, and its remaining frames.
 #[derive(Debug, Default)]
-struct Turn {
+struct SendTurn {
     request: String,
     left: u32,
 }
 
-impl<'a> Session<'a> {
+impl<'a> BridgeSession<'a> {
     pub(super) fn new(agent: &'a Agent) -> Self {
         Self {
             agent,
             since: Instant::now(),
             back: None,
-            abilities: Abilities::default(),
+            abilities: OutputSupport::default(),
             requests: BTreeMap::new(),
-            calls: Calls::default(),
+            calls: PeerCalls::default(),
             notes: VecDeque::new(),
-            signals: Signals::default(),
-            turn: Turn::default(),
+            signals: SignalQueue::default(),
+            turn: SendTurn::default(),
         }
     }
 
@@ -86,14 +86,14 @@ impl<'a> Session<'a> {
 
     /// Builds the first frame of a connection. `token` authenticates the agent's owner.
     pub(super) fn register(&self, token: Option<&str>) -> Utf8Bytes {
-        let open = self.requests.iter().map(|(id, request)| Sent {
+        let open = self.requests.iter().map(|(id, request)| AnswerProgress {
             request_id: id.into(),
             sent: request.last(),
         });
-        let resume = self.back.as_ref().map(|back| Resume {
+        let resume = self.back.as_ref().map(|back| ResumeState {
             token: back.token.as_str().into(),
             open: open.collect(),
-            calls: Some(self.calls.got()),
+            calls: Some(self.calls.progress()),
         });
         translate::register(self.agent, token, resume).into()
     }
@@ -101,13 +101,13 @@ impl<'a> Session<'a> {
     /// Handles the hub's confirmation. Drops each request that the hub does not resume.
     pub(super) fn registered(&mut self, registered: &Registered<'_>) {
         let has = |name: &str| registered.extensions.iter().any(|known| known == name);
-        self.abilities = Abilities {
+        self.abilities = OutputSupport {
             artifacts: has(extension::ARTIFACTS),
             asks: has(extension::INPUT),
         };
         let resumed = registered.resume.as_ref();
         let resumed = resumed.filter(|_| has(extension::RESUME));
-        self.back = resumed.map(|resumed| Back {
+        self.back = resumed.map(|resumed| BridgeResume {
             token: resumed.token.to_string(),
             grace: Duration::from_millis(resumed.grace_ms),
         });
@@ -127,7 +127,7 @@ impl<'a> Session<'a> {
     }
 
     /// Handles a lost connection. Without resume data, drops all requests.
-    pub(super) fn cut(&mut self) {
+    pub(super) fn on_disconnected(&mut self) {
         self.signals.set_attached(false);
         if self.back.is_none() {
             self.requests.clear();
@@ -136,17 +136,17 @@ impl<'a> Session<'a> {
 
     /// Returns the longest wait between attempts to reconnect, if requests are in progress: short enough for
     /// [`ATTEMPTS`] attempts within the grace period.
-    pub(super) fn patience(&self) -> Option<Duration> {
+    pub(super) fn reconnect_wait_limit(&self) -> Option<Duration> {
         let back = self.back.as_ref()?;
         (!self.requests.is_empty()).then_some(back.grace / ATTEMPTS)
     }
 
     /// Queues a heartbeat, unless earlier notes are still unsent.
-    pub(super) fn beat(&mut self) {
+    pub(super) fn queue_heartbeat(&mut self) {
         if !self.notes.is_empty() {
             return;
         }
-        let sessions: HashSet<_> = self.requests.values().map(Request::session).collect();
+        let sessions: HashSet<_> = self.requests.values().map(OpenRequest::session).collect();
         let uptime = self.since.elapsed().as_millis();
         let heartbeat = uplink::heartbeat(Heartbeat {
             active_sessions: sessions.len() as u64,
@@ -168,10 +168,10 @@ impl<'a> Session<'a> {
         };
         let id = &self.turn.request;
         Poll::Ready(match next {
-            Next::Call(calling) => self.calls.call(calling, id),
-            Next::Discover(looking) => self.calls.discover(looking),
-            Next::Frame(frame) => {
-                if self.requests.get(id).is_some_and(Request::is_over) {
+            NextOutput::Call(calling) => self.calls.call(calling, id),
+            NextOutput::Discover(looking) => self.calls.discover(looking),
+            NextOutput::Frame(frame) => {
+                if self.requests.get(id).is_some_and(OpenRequest::is_over) {
                     self.requests.remove(id);
                 }
                 frame
@@ -180,7 +180,7 @@ impl<'a> Session<'a> {
     }
 
     /// Polls the requests in turn; `self.turn` names the request of the result.
-    fn poll_requests(&mut self, cx: &mut Context<'_>) -> Poll<Next> {
+    fn poll_requests(&mut self, cx: &mut Context<'_>) -> Poll<NextOutput> {
         let numbered = self.back.is_some();
         if self.turn.left > 0
             && let Some(request) = self.requests.get_mut(&self.turn.request)
@@ -195,7 +195,7 @@ impl<'a> Session<'a> {
         for bounds in [after, before] {
             for (id, request) in self.requests.range_mut::<str, _>(bounds) {
                 if let Poll::Ready(next) = request.poll_next(cx, numbered) {
-                    self.turn = Turn {
+                    self.turn = SendTurn {
                         request: id.clone(),
                         left: TURN - 1,
                     };
@@ -208,7 +208,7 @@ impl<'a> Session<'a> {
     }
 
     /// Handles a frame of the hub.
-    pub(super) fn hear(&mut self, text: &str) {
+    pub(super) fn handle_frame(&mut self, text: &str) {
         let frame = match parse_downlink(text) {
             Ok(frame) => frame,
             Err(error) => {
@@ -229,11 +229,11 @@ impl<'a> Session<'a> {
             Downlink::CallAgentChunk(chunk) => self.calls.chunk(chunk),
             Downlink::CallAgentDone(done) => self.calls.done(&done),
             Downlink::CallAgentError(error) => self.calls.failed(error),
-            Downlink::DiscoverAgentsResult(entries) => self.calls.found(entries),
+            Downlink::DiscoverAgentsResult(entries) => self.calls.discovered(entries),
             Downlink::Error(error) => self.refused(&error),
             Downlink::RtcSignalRelay(relay) => {
                 let signal = translate::signal(relay);
-                self.agent.hear(signal, self.signals.signaller());
+                self.agent.handle_signal(signal, self.signals.signaller());
             }
             // Repeated, or not for the SDK.
             Downlink::Registered(_) | Downlink::Refused(_) | Downlink::Unknown(_) => {}
@@ -248,7 +248,7 @@ impl<'a> Session<'a> {
         let message = translate::message_from(message);
         let (id, session) = (message.request_id.clone(), message.session.clone());
         let work = self.agent.work_on(message, self.abilities);
-        let request = Request::new(id.clone(), session, work);
+        let request = OpenRequest::new(id.clone(), session, work);
         self.requests.insert(id, request);
     }
 

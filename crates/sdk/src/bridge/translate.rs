@@ -6,11 +6,11 @@ use jackfield_model as model;
 use jackfield_wire::{
     bridge::{
         Attachment,
-        downlink::{self, AgentEntry, CallChunk, CallDone, RtcRelay},
+        downlink::{self, CallChunk, CallDone, DiscoveredAgent, RtcRelay},
         extension,
-        uplink::{self, AgentError, CallAgent, DiscoverAgents, Register, Resume},
+        uplink::{self, AgentError, CallAgent, DiscoverAgents, Register, ResumeState},
     },
-    json::Text,
+    json::JsonText,
 };
 use serde_json::{
     Value,
@@ -18,9 +18,9 @@ use serde_json::{
 };
 
 use crate::{
-    Agent, Artifact, Ask, Chunk, ChunkKind, Done, DoneState, Failure, File, FileSource, Json,
-    Message, Part, Peer, Signal,
-    agent::{Calling, End, Output},
+    Agent, AgentFailure, Artifact, Ask, CallerSignal, Chunk, ChunkKind, Done, DoneState, File,
+    FileSource, Json, Message, Part, PeerInfo,
+    agent::{AgentOutput, HandlerEnd, PeerCallRequest},
 };
 
 /// Longest error text that is sent, in bytes.
@@ -31,18 +31,22 @@ const MAX_PEERS: u64 = 200;
 
 /// The request to which a frame belongs, and the frame's sequence number.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct About<'a> {
+pub(super) struct FrameTarget<'a> {
     pub(super) session: &'a str,
     pub(super) request: &'a str,
     pub(super) seq: Option<u64>,
 }
 
 /// Builds the first frame of a connection.
-pub(super) fn register(agent: &Agent, token: Option<&str>, resume: Option<Resume<'_>>) -> String {
+pub(super) fn register(
+    agent: &Agent,
+    token: Option<&str>,
+    resume: Option<ResumeState<'_>>,
+) -> String {
     let text = |text: &Option<String>| text.clone().map(Cow::Owned);
     let profile = &agent.profile;
     let ids = profile.skills.iter().map(|skill| Cow::from(&skill.id));
-    let besides = (!profile.is_plain()).then(|| to_raw_value(profile).ok());
+    let besides = (!profile.has_only_skill_ids()).then(|| to_raw_value(profile).ok());
     let besides = besides.flatten();
     uplink::register(&Register {
         agent_id: agent.id.as_str().into(),
@@ -59,23 +63,23 @@ pub(super) fn register(agent: &Agent, token: Option<&str>, resume: Option<Resume
 }
 
 /// Builds the frame for a handler's output.
-pub(super) fn frame(about: About<'_>, output: &Output) -> String {
+pub(super) fn frame(about: FrameTarget<'_>, output: &AgentOutput) -> String {
     match output {
-        Output::Chunk(said) => chunk(about, said),
-        Output::Artifact(made) => artifact(about, made),
-        Output::Ask(open) => ask(about, &open.ask),
-        Output::End(End::Done(ended)) => done(about, ended),
-        Output::End(End::Failed(failure)) => error(about, failure),
+        AgentOutput::Chunk(said) => chunk(about, said),
+        AgentOutput::Artifact(made) => artifact(about, made),
+        AgentOutput::Ask(open) => ask(about, &open.ask),
+        AgentOutput::End(HandlerEnd::Done(ended)) => done(about, ended),
+        AgentOutput::End(HandlerEnd::Failed(failure)) => error(about, failure),
         // Not frames of the request; see [`call`] and [`discover`].
-        Output::Call(_) | Output::Discover(_) => String::new(),
+        AgentOutput::Call(_) | AgentOutput::Discover(_) => String::new(),
     }
 }
 
-fn chunk(about: About<'_>, chunk: &Chunk) -> String {
+fn chunk(about: FrameTarget<'_>, chunk: &Chunk) -> String {
     uplink::chunk(&uplink::Chunk {
         session_id: Some(about.session.into()),
         request_id: about.request.into(),
-        delta: Text::from(chunk.text.as_str()),
+        delta: JsonText::from(chunk.text.as_str()),
         // Text is the default kind.
         kind: (chunk.kind != ChunkKind::Text).then(|| chunk.kind.name().into()),
         tool_name: chunk.tool_name.as_deref().map(Into::into),
@@ -84,7 +88,7 @@ fn chunk(about: About<'_>, chunk: &Chunk) -> String {
     })
 }
 
-fn artifact(about: About<'_>, artifact: &Artifact) -> String {
+fn artifact(about: FrameTarget<'_>, artifact: &Artifact) -> String {
     let parts = to_raw_value(&artifact.parts).unwrap_or_else(|_| RawValue::NULL.to_owned());
     uplink::artifact(&uplink::Artifact {
         request_id: about.request.into(),
@@ -97,7 +101,7 @@ fn artifact(about: About<'_>, artifact: &Artifact) -> String {
     })
 }
 
-fn ask(about: About<'_>, ask: &Ask) -> String {
+fn ask(about: FrameTarget<'_>, ask: &Ask) -> String {
     uplink::ask(&uplink::Ask {
         request_id: about.request.into(),
         ask_id: ask.id.as_str().into(),
@@ -111,12 +115,12 @@ fn ask(about: About<'_>, ask: &Ask) -> String {
     })
 }
 
-fn done(about: About<'_>, done: &Done) -> String {
+fn done(about: FrameTarget<'_>, done: &Done) -> String {
     uplink::done(&uplink::Done {
         session_id: Some(about.session.into()),
         request_id: about.request.into(),
         attachments: done.attachments.iter().filter_map(attachment).collect(),
-        result: done.result.as_deref().map(Text::from),
+        result: done.result.as_deref().map(JsonText::from),
         state: state(done).map(Into::into),
         usage: done.usage.as_ref().map(Json::raw),
         file_transfer_offer: done.file_transfer_offer.as_ref().map(Json::raw),
@@ -150,7 +154,7 @@ fn file(attachment: &Attachment<'_>) -> File {
     File::from_url(url, text(&attachment.name), text(&attachment.media_type))
 }
 
-fn error(about: About<'_>, failure: &Failure) -> String {
+fn error(about: FrameTarget<'_>, failure: &AgentFailure) -> String {
     let message = &failure.message;
     uplink::error(&AgentError {
         session_id: Some(about.session.into()),
@@ -161,7 +165,7 @@ fn error(about: About<'_>, failure: &Failure) -> String {
     })
 }
 
-pub(super) fn call(call: &Calling, call_id: &str, parent: &str) -> String {
+pub(super) fn call(call: &PeerCallRequest, call_id: &str, parent: &str) -> String {
     uplink::call_agent(&CallAgent {
         target_agent_id: call.target.as_str().into(),
         task_description: call.text.as_str().into(),
@@ -220,11 +224,11 @@ pub(super) fn answer(answer: downlink::Answer<'_>) -> model::Answer {
     }
 }
 
-pub(super) fn signal(relay: RtcRelay<'_>) -> Signal {
+pub(super) fn signal(relay: RtcRelay<'_>) -> CallerSignal {
     // A string in practice; other JSON is passed on verbatim.
     let text =
         |raw: &RawValue| serde_json::from_str(raw.get()).unwrap_or_else(|_| raw.get().to_owned());
-    Signal {
+    CallerSignal {
         transfer_id: relay.transfer_id.into_owned(),
         from_agent_id: relay.from_agent_id.into_owned(),
         signal_type: relay.signal_type.into_owned(),
@@ -234,9 +238,9 @@ pub(super) fn signal(relay: RtcRelay<'_>) -> Signal {
     }
 }
 
-pub(super) fn peer(entry: AgentEntry<'_>) -> Peer {
+pub(super) fn peer(entry: DiscoveredAgent<'_>) -> PeerInfo {
     let name = entry.name.unwrap_or_else(|| entry.id.clone());
-    Peer {
+    PeerInfo {
         name: name.into_owned(),
         id: entry.id.into_owned(),
         agent_type: entry.agent_type.into_owned(),

@@ -8,8 +8,8 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::{
     EventStream, Hub, RawEvent, encode,
-    event::{Event, Started, parse},
-    place::Place,
+    event::{CallStarted, Event, parse},
+    read_position::ReadPosition,
 };
 #[cfg(doc)]
 use crate::Done;
@@ -43,7 +43,7 @@ pub struct CallBuilder {
     agent: String,
     body: Map<String, Value>,
     parent: Option<String>,
-    kept: bool,
+    is_durable: bool,
 }
 
 impl CallBuilder {
@@ -53,7 +53,7 @@ impl CallBuilder {
             agent,
             body: Map::new(),
             parent: None,
-            kept: false,
+            is_durable: false,
         }
     }
 
@@ -94,21 +94,21 @@ impl CallBuilder {
     }
 
     /// Makes the call durable: it survives a lost connection, and [`CallStream`] resumes reading.
-    pub fn keep(mut self) -> Self {
-        self.kept = true;
+    pub fn durable(mut self) -> Self {
+        self.is_durable = true;
         self.set("keep", true)
     }
 
     /// Makes the call durable if its agent can resume it or is a dialled A2A server. The call then survives
-    /// lost connections and a restart of the hub, as long as a reader exists. [`CallStream::is_kept`] returns
+    /// lost connections and a restart of the hub, as long as a reader exists. [`CallStream::is_durable`] returns
     /// the outcome.
-    pub fn keep_if_resumable(self) -> Self {
+    pub fn durable_if_resumable(self) -> Self {
         self.set("keep_if_resumable", true)
     }
 
     /// Waits up to `wait` for the agent to come online. Makes the call durable.
     pub fn wait_online(self, wait: Duration) -> Self {
-        self.keep()
+        self.durable()
             .set("wait_online", format!("{}ms", wait.as_millis()))
     }
 
@@ -144,10 +144,10 @@ impl CallBuilder {
     pub async fn start(self) -> Result<CallStream, Error> {
         let response = self.hub.send(self.request(&self.body)).await?;
         let mut call = CallStream::new(self.hub.clone(), EventStream::new(response));
-        call.kept = self.kept;
+        call.is_durable = self.is_durable;
         match call.next().await? {
             Some(Event::Started(started)) => {
-                call.kept |= started.task.is_some();
+                call.is_durable |= started.task.is_some();
                 Ok(call)
             }
             other => Err(Error::Unreadable(format!("the call began with {other:?}"))),
@@ -155,7 +155,7 @@ impl CallBuilder {
     }
 
     /// Starts the call and leaves it to the hub. The hub has accepted the call when this method returns.
-    pub async fn detach(mut self) -> Result<Started, Error> {
+    pub async fn detach(mut self) -> Result<CallStarted, Error> {
         self = self.set("detach", true);
         let response = self.hub.send(self.request(&self.body)).await?;
         response
@@ -169,21 +169,21 @@ impl CallBuilder {
 pub struct CallStream {
     events: EventStream,
     hub: Hub,
-    started: Started,
+    started: CallStarted,
     cursor: Option<String>,
-    place: Place,
+    position: ReadPosition,
     backoff: Backoff,
     /// When the last good connection was lost.
-    lost: Option<Instant>,
+    lost_at: Option<Instant>,
     /// When the current connection was opened, if not the first.
-    resumed: Option<Instant>,
+    resumed_at: Option<Instant>,
     listener: Option<ReconnectListener>,
-    kept: bool,
+    is_durable: bool,
     /// Whether the stream reads a whole task, which may have several ends, instead of the reply to one
     /// message.
     follows: bool,
     /// The connection is lost and the call has to be resumed.
-    cut: bool,
+    is_disconnected: bool,
     over: bool,
 }
 
@@ -191,7 +191,7 @@ impl fmt::Debug for CallStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CallStream")
             .field("started", &self.started)
-            .field("kept", &self.kept)
+            .field("kept", &self.is_durable)
             .finish_non_exhaustive()
     }
 }
@@ -201,16 +201,16 @@ impl CallStream {
         Self {
             events,
             hub,
-            started: Started::default(),
+            started: CallStarted::default(),
             cursor: None,
-            place: Place::default(),
+            position: ReadPosition::default(),
             backoff: Backoff::default(),
-            lost: None,
-            resumed: None,
+            lost_at: None,
+            resumed_at: None,
             listener: None,
-            kept: false,
+            is_durable: false,
             follows: false,
-            cut: false,
+            is_disconnected: false,
             over: false,
         }
     }
@@ -219,25 +219,25 @@ impl CallStream {
     pub(super) async fn follow(hub: Hub, task: &str) -> Result<Self, Error> {
         let events = hub.events(&events_path(task), None).await?;
         Ok(Self {
-            started: Started {
+            started: CallStarted {
                 id: task.to_owned(),
                 task: Some(task.to_owned()),
-                ..Started::default()
+                ..CallStarted::default()
             },
-            kept: true,
+            is_durable: true,
             follows: true,
             ..Self::new(hub, events)
         })
     }
 
     /// Returns the ids that the hub assigned to the call.
-    pub fn started(&self) -> &Started {
+    pub fn started(&self) -> &CallStarted {
         &self.started
     }
 
     /// Returns whether the call is durable: a lost connection does not end it.
-    pub fn is_kept(&self) -> bool {
-        self.kept
+    pub fn is_durable(&self) -> bool {
+        self.is_durable
     }
 
     /// Sets a listener for lost and restored connections of a durable call.
@@ -245,7 +245,7 @@ impl CallStream {
         self.listener = Some(Box::new(listener));
     }
 
-    fn tell(&self, news: Reconnect) {
+    fn notify(&self, news: Reconnect) {
         if let Some(listener) = &self.listener {
             listener(news);
         }
@@ -269,19 +269,21 @@ impl CallStream {
     /// [`next`](Self::next).
     pub async fn next_raw(&mut self) -> Result<Option<RawEvent>, Error> {
         while !self.over {
-            if self.cut {
+            if self.is_disconnected {
                 self.resume().await?;
-                self.cut = false;
+                self.is_disconnected = false;
             }
             match self.events.next().await {
-                Ok(Some(event)) if self.can_go_on() && event.is_hub_stopping() => self.lose(),
+                Ok(Some(event)) if self.can_resume() && event.is_hub_stopping() => {
+                    self.connection_lost()
+                }
                 Ok(Some(event)) => {
-                    if let Some(event) = self.take(event)? {
+                    if let Some(event) = self.accept(event)? {
                         return Ok(Some(event));
                     }
                 }
                 Ok(None) if self.follows => self.over = true,
-                Ok(None) | Err(Error::Broken) if self.can_go_on() => self.lose(),
+                Ok(None) | Err(Error::Broken) if self.can_resume() => self.connection_lost(),
                 Ok(None) => return Err(Error::Broken),
                 Err(error) => return Err(error),
             }
@@ -289,12 +291,12 @@ impl CallStream {
         Ok(None)
     }
 
-    fn can_go_on(&self) -> bool {
-        self.kept && !self.started.id.is_empty()
+    fn can_resume(&self) -> bool {
+        self.is_durable && !self.started.id.is_empty()
     }
 
-    fn take(&mut self, event: RawEvent) -> Result<Option<RawEvent>, Error> {
-        self.lost = None;
+    fn accept(&mut self, event: RawEvent) -> Result<Option<RawEvent>, Error> {
+        self.lost_at = None;
         self.backoff.reset();
         self.cursor = event.id.clone().or(self.cursor.take());
         match event.name.as_str() {
@@ -302,26 +304,29 @@ impl CallStream {
             "done" | "failed" | "cancelled" => self.over = !self.follows,
             _ => {}
         }
-        Ok(self.place.fresh(event))
+        Ok(self.position.new_part(event))
     }
 
     /// Handles the loss of the connection.
-    fn lose(&mut self) {
-        self.cut = true;
-        if self.resumed.is_some_and(|since| since.elapsed() >= LASTED) {
-            self.lost = None;
+    fn connection_lost(&mut self) {
+        self.is_disconnected = true;
+        if self
+            .resumed_at
+            .is_some_and(|since| since.elapsed() >= LASTED)
+        {
+            self.lost_at = None;
             self.backoff.reset();
         }
-        let since = *self.lost.get_or_insert_with(Instant::now);
+        let since = *self.lost_at.get_or_insert_with(Instant::now);
         let retry_for = RETRY_FOR.saturating_sub(since.elapsed());
-        self.tell(Reconnect::Lost { retry_for });
+        self.notify(Reconnect::Lost { retry_for });
     }
 
     /// Reconnects and continues reading. Each attempt looks up the hub again, because it may have moved.
     async fn resume(&mut self) -> Result<(), Error> {
         let id = self.started.task.as_deref().unwrap_or(&self.started.id);
         let path = events_path(id);
-        let until = *self.lost.get_or_insert_with(Instant::now) + RETRY_FOR;
+        let until = *self.lost_at.get_or_insert_with(Instant::now) + RETRY_FOR;
         loop {
             let pause = self.backoff.next_wait_within(LONGEST_PAUSE);
             sleep(pause.min(until.saturating_duration_since(Instant::now()))).await;
@@ -334,8 +339,8 @@ impl CallStream {
             let error = match timeout_at(patience, attempt).await {
                 Ok(Ok(events)) => {
                     self.events = events;
-                    self.resumed = Some(Instant::now());
-                    self.tell(Reconnect::Resumed);
+                    self.resumed_at = Some(Instant::now());
+                    self.notify(Reconnect::Resumed);
                     return Ok(());
                 }
                 Ok(Err(error)) => error,
@@ -343,7 +348,7 @@ impl CallStream {
                     Error::unreachable(self.hub.address().base(), "it did not answer in time")
                 }
             };
-            if !error.may_pass_after_a_cut() || Instant::now() >= until {
+            if !error.is_retryable_after_disconnect() || Instant::now() >= until {
                 return Err(error);
             }
         }

@@ -8,7 +8,7 @@ use crate::{Artifact, Ask, Chunk, ChunkKind, Done, Error};
 
 /// Ids of a call, the hub's first event.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Started {
+pub struct CallStarted {
     /// Id of the call.
     #[serde(alias = "call")]
     pub id: String,
@@ -24,7 +24,7 @@ pub struct Started {
 #[derive(Debug, Clone)]
 pub enum Event {
     /// The call has started.
-    Started(Started),
+    Started(CallStarted),
     /// A piece of the reply.
     Chunk(Chunk),
     /// An artifact, or a piece of one.

@@ -20,11 +20,11 @@ pub struct RawEvent {
     pub data: Value,
 }
 
-type Events = Pin<Box<dyn Stream<Item = Result<eventsource_stream::Event, ()>> + Send>>;
+type SseSource = Pin<Box<dyn Stream<Item = Result<eventsource_stream::Event, ()>> + Send>>;
 
 /// A stream of server-sent events.
 pub struct EventStream {
-    events: Events,
+    events: SseSource,
 }
 
 impl std::fmt::Debug for EventStream {

@@ -16,7 +16,7 @@ const ACTS_AS: &str = "Jackfield-Agent";
 /// A file transfer with an agent: offered by the agent ([`Done::offer`](crate::Done::offer)), or announced to
 /// it ([`Hub::announce`]).
 #[derive(Debug, Clone)]
-pub struct Transfer {
+pub struct FileTransfer {
     hub: Hub,
     path: String,
     agent: Option<String>,
@@ -24,7 +24,7 @@ pub struct Transfer {
 
 /// The hub's response to an announced transfer. `Debug` shows no credentials.
 #[derive(Clone, Deserialize)]
-pub struct Announced {
+pub struct AnnouncedTransfer {
     /// Id of the transfer.
     pub transfer_id: String,
     /// ICE servers for a direct connection, with credentials.
@@ -34,9 +34,9 @@ pub struct Announced {
 
 /// The agent's signals about a transfer. `Debug` shows no credentials.
 #[derive(Clone, Deserialize)]
-pub struct Said {
+pub struct ReceivedSignals {
     /// The signals, in the order in which the agent sent them.
-    pub signals: Vec<SaidSignal>,
+    pub signals: Vec<ReceivedSignal>,
     /// ICE servers for a direct connection, with credentials.
     #[serde(default)]
     pub ice_servers: Option<Value>,
@@ -44,7 +44,7 @@ pub struct Said {
 
 /// One signal of the agent.
 #[derive(Debug, Clone, Deserialize)]
-pub struct SaidSignal {
+pub struct ReceivedSignal {
     /// Type of the signal.
     pub signal_type: String,
     /// Content of the signal: a string in practice.
@@ -52,7 +52,7 @@ pub struct SaidSignal {
     pub payload: Option<Value>,
 }
 
-impl std::fmt::Debug for Announced {
+impl std::fmt::Debug for AnnouncedTransfer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Announced")
             .field("transfer_id", &self.transfer_id)
@@ -60,7 +60,7 @@ impl std::fmt::Debug for Announced {
     }
 }
 
-impl std::fmt::Debug for Said {
+impl std::fmt::Debug for ReceivedSignals {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Said")
             .field("signals", &self.signals)
@@ -70,8 +70,8 @@ impl std::fmt::Debug for Said {
 
 impl Hub {
     /// Returns a handle for a transfer with an agent.
-    pub fn transfer(&self, agent: &str, id: &str) -> Transfer {
-        Transfer {
+    pub fn transfer(&self, agent: &str, id: &str) -> FileTransfer {
+        FileTransfer {
             hub: self.clone(),
             path: format!("{}/{}", transfers(agent), encode(id)),
             agent: None,
@@ -85,7 +85,7 @@ impl Hub {
         agent: &str,
         offer: &Offer,
         client_id: Option<&str>,
-    ) -> Result<Announced, Error> {
+    ) -> Result<AnnouncedTransfer, Error> {
         let mut body = json!(offer);
         if let Some(client_id) = client_id {
             body["client_id"] = client_id.into();
@@ -101,11 +101,11 @@ impl Hub {
     }
 
     /// Receives an archive as an agent, with a ticket of the hub (signal `relay`, direction `receive`).
-    pub async fn receive_by_ticket(&self, ticket: &str) -> Result<Content, Error> {
+    pub async fn receive_by_ticket(&self, ticket: &str) -> Result<ArchiveStream, Error> {
         let request = self.builder(Method::GET, &by_ticket(ticket));
         self.send(request)
             .await
-            .map(|response| Content::new(response, 0))
+            .map(|response| ArchiveStream::new(response, 0))
     }
 }
 
@@ -117,7 +117,7 @@ fn by_ticket(ticket: &str) -> String {
     format!("/v1/transfers/{}", encode(ticket))
 }
 
-impl Transfer {
+impl FileTransfer {
     /// Acts on behalf of an agent that made the call. The token must be allowed to register that agent.
     pub fn acting_as(mut self, agent: impl Into<String>) -> Self {
         self.agent = Some(agent.into());
@@ -143,7 +143,7 @@ impl Transfer {
         signal_type: &str,
         payload: Option<&str>,
         wait: Duration,
-    ) -> Result<Said, Error> {
+    ) -> Result<ReceivedSignals, Error> {
         let end = format!("/signals?wait={}ms", wait.as_millis());
         let mut body = json!({ "signal_type": signal_type });
         if let Some(payload) = payload {
@@ -155,7 +155,7 @@ impl Transfer {
     }
 
     /// Fetches the archive through the hub, from `offset` on.
-    pub async fn content(&self, offset: u64) -> Result<Content, Error> {
+    pub async fn content(&self, offset: u64) -> Result<ArchiveStream, Error> {
         let mut request = self.request(Method::GET, "/content");
         if offset > 0 {
             request = request.header("Range", format!("bytes={offset}-"));
@@ -165,7 +165,7 @@ impl Transfer {
             StatusCode::PARTIAL_CONTENT => offset,
             _ => 0,
         };
-        Ok(Content::new(response, begins))
+        Ok(ArchiveStream::new(response, begins))
     }
 
     /// Sends the archive through the hub. `body` is the rest of the archive from `offset` on.
@@ -178,18 +178,18 @@ impl Transfer {
 
 /// An archive being received. Its content is not verified: compare size and hash with the [`Offer`].
 #[derive(Debug)]
-pub struct Content {
+pub struct ArchiveStream {
     response: Response,
     begins: u64,
 }
 
-impl Content {
+impl ArchiveStream {
     fn new(response: Response, begins: u64) -> Self {
         Self { response, begins }
     }
 
     /// Returns the offset of the first byte: the requested offset, or 0.
-    pub fn begins(&self) -> u64 {
+    pub fn offset(&self) -> u64 {
         self.begins
     }
 

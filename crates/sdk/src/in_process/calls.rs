@@ -10,17 +10,17 @@ use jackfield_model::{
     AgentId, Chunk, ChunkKind, End, Event, Failure, File, Json, Message, Part, Reason, SessionId,
 };
 
-use super::{DOOR, served::Desk, translate};
+use super::{DOOR, served::InProcessAgent, translate};
 use crate::{
     Error, StreamedText,
-    agent::{Calling, Feed, Looking},
+    agent::{PeerCallRequest, PeerDiscovery, PeerReplySender},
 };
 
 /// Most agents in a discovery, as over the bridge.
 const MAX_PEERS: usize = 200;
 
 /// Calls a peer agent on behalf of a call, and sends the reply to the handler.
-pub(super) async fn call(desk: Arc<Desk>, parent: Arc<Call>, calling: Calling) {
+pub(super) async fn call(desk: Arc<InProcessAgent>, parent: Arc<Call>, calling: PeerCallRequest) {
     let request = request(&desk, &parent, &calling);
     match request.and_then(|request| desk.hub.calls().open(request)) {
         Ok(asking) => follow(asking, calling.feed).await,
@@ -28,7 +28,11 @@ pub(super) async fn call(desk: Arc<Desk>, parent: Arc<Call>, calling: Calling) {
     }
 }
 
-fn request(desk: &Desk, parent: &Call, calling: &Calling) -> Result<Request, Failure> {
+fn request(
+    desk: &InProcessAgent,
+    parent: &Call,
+    calling: &PeerCallRequest,
+) -> Result<Request, Failure> {
     let target =
         AgentId::parse(&calling.target).map_err(|_| Failure::no_such_agent(&calling.target))?;
     let session = calling.session.as_deref().map(SessionId::parse).transpose();
@@ -49,13 +53,13 @@ fn request(desk: &Desk, parent: &Call, calling: &Calling) -> Result<Request, Fai
 
 /// Reads the reply to its end, or until the handler drops its [`PeerCall`](crate::PeerCall). Returning early
 /// cancels the call.
-async fn follow(asking: Asking, mut feed: Feed) {
+async fn follow(asking: Asking, mut feed: PeerReplySender) {
     let mut replies = asking.replies();
     let (mut files, mut text) = (Vec::new(), StreamedText::default());
     loop {
         let reply = tokio::select! {
             reply = replies.next() => reply,
-            () = feed.left() => return,
+            () = feed.reader_closed() => return,
         };
         let chunk = match reply {
             Some(Reply::Event(Event::Chunk(chunk))) => Chunk {
@@ -73,7 +77,7 @@ async fn follow(asking: Asking, mut feed: Feed) {
             Some(Reply::End(End::Done(mut done))) => {
                 let rest = text.rest_of(done.result.as_deref().unwrap_or_default());
                 if !rest.is_empty() {
-                    let Some(fed) = feed.chunk_when_read(Chunk::text(rest)).await else {
+                    let Some(fed) = feed.send_chunk(Chunk::text(rest)).await else {
                         return;
                     };
                     feed = fed;
@@ -94,7 +98,7 @@ async fn follow(asking: Asking, mut feed: Feed) {
         if chunk.kind == ChunkKind::Text {
             text.push(&chunk.text);
         }
-        let Some(fed) = feed.chunk_when_read(chunk).await else {
+        let Some(fed) = feed.send_chunk(chunk).await else {
             return;
         };
         feed = fed;
@@ -116,7 +120,7 @@ fn failed(failure: Failure) -> Error {
 }
 
 /// Lists agents for a handler.
-pub(super) fn discover(desk: &Desk, looking: Looking) {
+pub(super) fn discover(desk: &InProcessAgent, looking: PeerDiscovery) {
     let wanted = Wanted {
         skills: looking.skill.into_iter().collect(),
         online: false,

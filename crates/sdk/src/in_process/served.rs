@@ -12,7 +12,7 @@ use tokio::{sync::oneshot, task::JoinSet};
 use super::{calls, translate};
 use crate::{
     Agent,
-    agent::{Abilities, OpenAsk, Output},
+    agent::{AgentOutput, OpenAsk, OutputSupport},
 };
 
 /// Bytes of input taken at once.
@@ -20,7 +20,7 @@ const BATCH: usize = 64 << 10;
 
 /// State shared by all calls of one agent.
 #[derive(Debug)]
-pub(super) struct Desk {
+pub(super) struct InProcessAgent {
     pub(super) hub: Hub,
     /// The agent's own principal, for calls of peers.
     pub(super) principal: Principal,
@@ -29,7 +29,7 @@ pub(super) struct Desk {
 
 /// Works on a call until its end, regardless of which side ends it. Then drops the handler at its current
 /// await point.
-pub(super) async fn serve(desk: Arc<Desk>, serving: Serving) {
+pub(super) async fn serve(desk: Arc<InProcessAgent>, serving: Serving) {
     let mut others = JoinSet::new();
     if let Some(end) = work(&desk, &serving, &mut others).await {
         serving.finish(end);
@@ -41,11 +41,15 @@ pub(super) async fn serve(desk: Arc<Desk>, serving: Serving) {
 }
 
 /// Runs the handler. Returns the agent's end, or `None` if the caller or the hub ended the call.
-async fn work(desk: &Arc<Desk>, serving: &Serving, others: &mut JoinSet<()>) -> Option<End> {
+async fn work(
+    desk: &Arc<InProcessAgent>,
+    serving: &Serving,
+    others: &mut JoinSet<()>,
+) -> Option<End> {
     let (gate, bell) = (Arc::new(Gate::default()), Bell::new());
     serving.gated(gate.clone());
     serving.input().listen(bell.rope(0));
-    let all = Abilities {
+    let all = OutputSupport {
         artifacts: true,
         asks: true,
     };
@@ -78,24 +82,24 @@ async fn work(desk: &Arc<Desk>, serving: &Serving, others: &mut JoinSet<()>) -> 
                 continue;
             }
             Some(_) = others.join_next() => continue,
-            said = poll_fn(|cx| work.poll_said(cx)), if !is_full => said?,
+            said = poll_fn(|cx| work.poll_output(cx)), if !is_full => said?,
         };
         let pushed = match said.output {
-            Output::Chunk(chunk) => serving.push(Event::Chunk(chunk)),
-            Output::Artifact(artifact) => serving.push(Event::Artifact(artifact)),
-            Output::Ask(OpenAsk { ask, answer }) => {
+            AgentOutput::Chunk(chunk) => serving.push(Event::Chunk(chunk)),
+            AgentOutput::Artifact(artifact) => serving.push(Event::Artifact(artifact)),
+            AgentOutput::Ask(OpenAsk { ask, answer }) => {
                 asks.insert(ask.id.clone(), answer);
                 serving.ask(ask)
             }
-            Output::Call(calling) => {
+            AgentOutput::Call(calling) => {
                 others.spawn(calls::call(desk.clone(), serving.call().clone(), calling));
                 continue;
             }
-            Output::Discover(looking) => {
+            AgentOutput::Discover(looking) => {
                 calls::discover(desk, looking);
                 continue;
             }
-            Output::End(end) => return Some(translate::end(end)),
+            AgentOutput::End(end) => return Some(translate::end(end)),
         };
         is_full = pushed == Pushed::Full;
     }

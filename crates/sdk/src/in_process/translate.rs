@@ -4,7 +4,7 @@ use jackfield_core::{agent::Profile, call::Call, entry::AgentView};
 use jackfield_model as event;
 use jackfield_model::{Reason, failure};
 
-use crate::{Agent, Done, Failure, Json, Message, Peer, agent::End};
+use crate::{Agent, AgentFailure, Done, Json, Message, PeerInfo, agent::HandlerEnd};
 
 /// Converts an agent's description. Both [`Profile`] types have the same JSON form.
 pub(super) fn profile_of(agent: &Agent) -> Profile {
@@ -24,7 +24,7 @@ pub(super) fn message_of(call: &Call) -> Message {
     let metadata = message.metadata.as_ref().map(Json::to_value);
     let known = |name: &str| metadata.as_ref().and_then(|metadata| metadata.get(name));
     Message {
-        text: message.words(),
+        text: message.joined_text(),
         caller: Some(call.principal.label().to_owned()),
         session: call.agent_session.to_string(),
         request_id: call.request.to_string(),
@@ -40,32 +40,32 @@ pub(super) fn message_of(call: &Call) -> Message {
 }
 
 /// Converts the end of the agent's work. Drops an offer of files, because callers could not fetch them.
-pub(super) fn end(end: End) -> event::End {
+pub(super) fn end(end: HandlerEnd) -> event::End {
     match end {
-        End::Done(done) => event::End::Done(Box::new(Done {
+        HandlerEnd::Done(done) => event::End::Done(Box::new(Done {
             file_transfer_offer: None,
             ..done
         })),
-        End::Failed(failure) => event::End::Failed(failed(failure)),
+        HandlerEnd::Failed(failure) => event::End::Failed(failed(failure)),
     }
 }
 
 /// Converts a handler's failure. The codes for crash, busy and timeout have a [`Reason`] of the hub; other
 /// codes stay the agent's own, as over the bridge.
-fn failed(failure: Failure) -> failure::Failure {
+fn failed(failure: AgentFailure) -> failure::Failure {
     let reason = match failure.code.as_str() {
         "adapter_crash" => Reason::Crashed,
         "agent_busy" => Reason::Busy,
         "timeout" => Reason::Timeout,
-        code => Reason::of_agent(code),
+        code => Reason::from_agent_code(code),
     };
     failure::Failure::new(reason, failure.message)
 }
 
-/// Converts an agent's view into a [`Peer`].
-pub(super) fn peer(view: AgentView) -> Peer {
+/// Converts an agent's view into a [`PeerInfo`].
+pub(super) fn peer(view: AgentView) -> PeerInfo {
     let profile = view.profile;
-    Peer {
+    PeerInfo {
         id: view.id.to_string(),
         name: profile.name,
         agent_type: profile.agent_type.unwrap_or(view.door),

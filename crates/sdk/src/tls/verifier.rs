@@ -14,11 +14,11 @@ use rustls::{
     server::ParsedCertificate,
 };
 
-use super::{Fingerprint, TlsError, trouble::is_ca_as_leaf};
+use super::{Fingerprint, HubTlsError, error::is_ca_as_leaf};
 
 /// The trusted certificates.
 #[derive(Debug)]
-pub(super) enum Trusted {
+pub(super) enum TrustedCerts {
     Roots {
         by_roots: Arc<WebPkiServerVerifier>,
         /// Certificates from the user's CA file; also among the roots.
@@ -28,13 +28,13 @@ pub(super) enum Trusted {
 }
 
 #[derive(Debug)]
-pub(super) struct Verifier {
-    trusted: Trusted,
+pub(super) struct HubCertVerifier {
+    trusted: TrustedCerts,
     provider: Arc<CryptoProvider>,
 }
 
-impl Verifier {
-    pub(super) fn new(trusted: Trusted, provider: Arc<CryptoProvider>) -> Self {
+impl HubCertVerifier {
+    pub(super) fn new(trusted: TrustedCerts, provider: Arc<CryptoProvider>) -> Self {
         Self { trusted, provider }
     }
 
@@ -54,7 +54,7 @@ impl Verifier {
         let ca = others.iter().find(|it| Fingerprint::of(it) == pin);
         let ca = ca.ok_or_else(|| {
             let shown = others.last().unwrap_or(leaf);
-            refused(TlsError::NotPinned {
+            refused(HubTlsError::NotPinned {
                 shown: Fingerprint::of(shown),
             })
         })?;
@@ -68,12 +68,12 @@ impl Verifier {
     }
 }
 
-/// Wraps a [`TlsError`] so that rustls passes it on.
-fn refused(error: TlsError) -> Error {
+/// Wraps a [`HubTlsError`] so that rustls passes it on.
+fn refused(error: HubTlsError) -> Error {
     Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(error))))
 }
 
-impl ServerCertVerifier for Verifier {
+impl ServerCertVerifier for HubCertVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -83,10 +83,10 @@ impl ServerCertVerifier for Verifier {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         let (by_roots, own) = match &self.trusted {
-            Trusted::Pin(pin) => {
+            TrustedCerts::Pin(pin) => {
                 return self.check_pin(*pin, end_entity, intermediates, server_name, now);
             }
-            Trusted::Roots { by_roots, own } => (by_roots, own),
+            TrustedCerts::Roots { by_roots, own } => (by_roots, own),
         };
         let checked =
             by_roots.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);

@@ -4,20 +4,21 @@ use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 
 use super::*;
 
-const FIRST: Step = Step::breaks(
+const FIRST: MigrationStep = MigrationStep::breaking(
     "CREATE TABLE schema (min_reader INTEGER NOT NULL); INSERT INTO schema VALUES (0);
      CREATE TABLE a (x); INSERT INTO a VALUES ('kept')",
 );
-const SECOND: Step = Step::adds("ALTER TABLE a ADD COLUMN y");
-const THIRD: Step = Step::adds("CREATE TABLE c (x)");
-const BREAKING: Step = Step::breaks("ALTER TABLE a RENAME COLUMN x TO z");
-const BROKEN: Step = Step::adds("CREATE TABLE b (x); INSERT INTO nowhere VALUES (1)");
+const SECOND: MigrationStep = MigrationStep::additive("ALTER TABLE a ADD COLUMN y");
+const THIRD: MigrationStep = MigrationStep::additive("CREATE TABLE c (x)");
+const BREAKING: MigrationStep = MigrationStep::breaking("ALTER TABLE a RENAME COLUMN x TO z");
+const BROKEN: MigrationStep =
+    MigrationStep::additive("CREATE TABLE b (x); INSERT INTO nowhere VALUES (1)");
 
-const fn schema(steps: &'static [Step]) -> Schema {
-    Schema { first: 7, steps }
+const fn schema(steps: &'static [MigrationStep]) -> DatabaseSchema {
+    DatabaseSchema { first: 7, steps }
 }
 
-fn database(schema: &Schema) -> (tempfile::TempDir, PathBuf, Connection) {
+fn database(schema: &DatabaseSchema) -> (tempfile::TempDir, PathBuf, Connection) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("jackfield.db");
     let mut conn = Connection::open(&path).unwrap();
@@ -29,7 +30,7 @@ fn database(schema: &Schema) -> (tempfile::TempDir, PathBuf, Connection) {
 
 /// The version of a database and the one that a program must know to use it.
 fn version(conn: &Connection) -> (u32, u32) {
-    let Version { found, min_reader } = Version::of(conn).unwrap();
+    let SchemaVersion { found, min_reader } = SchemaVersion::of(conn).unwrap();
     (found, min_reader)
 }
 
@@ -85,7 +86,7 @@ fn a_step_that_fails_changes_nothing_and_may_be_tried_again() {
     let broken = schema(&[FIRST, SECOND, BROKEN]);
     assert!(matches!(
         migrate(&mut conn, &path, &broken),
-        Err(OpenError::Sqlite { .. })
+        Err(StoreOpenError::Sqlite { .. })
     ));
     assert_eq!(version(&conn).0, 8, "the steps before it stand");
     assert!(conn.prepare("SELECT * FROM b").is_err());
@@ -137,7 +138,7 @@ fn a_database_is_refused_by_programs_that_do_not_know_its_last_breaking_step() {
         let error = migrate(&mut conn, &path, &steps).unwrap_err();
         let text = error.to_string();
         assert!(
-            matches!(error, OpenError::TooNew { found: 10, needed: 9, known: had, .. } if had == known),
+            matches!(error, StoreOpenError::TooNew { found: 10, needed: 9, known: had, .. } if had == known),
             "{text}"
         );
         assert!(text.contains("run the newer Jackfield"), "{text}");
@@ -147,7 +148,7 @@ fn a_database_is_refused_by_programs_that_do_not_know_its_last_breaking_step() {
 
 #[test]
 fn a_database_from_before_the_first_release_is_refused_with_the_remedy_and_left_alone() {
-    let (dir, path, mut conn) = database(&Schema {
+    let (dir, path, mut conn) = database(&DatabaseSchema {
         first: 6,
         steps: &[FIRST],
     });
@@ -156,7 +157,7 @@ fn a_database_from_before_the_first_release_is_refused_with_the_remedy_and_left_
     assert!(
         matches!(
             error,
-            OpenError::TooOld {
+            StoreOpenError::TooOld {
                 found: 6,
                 first: 7,
                 ..

@@ -4,7 +4,8 @@ use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 use jackfield_core::store::Store;
 use jackfield_store::{
-    BackupError, CheckError, OpenError, Refused, SqliteStore, backup_file, check, secrets,
+    BackupError, CheckError, DatabaseRefusal, SqliteStore, StoreOpenError, backup_file, check,
+    secrets,
 };
 
 use crate::records::{
@@ -44,7 +45,7 @@ fn only_its_owner_can_read_what_the_store_makes() {
 fn two_hubs_never_share_a_directory() {
     let (dir, store) = sqlite();
     let error = SqliteStore::open(dir.path()).unwrap_err();
-    assert!(matches!(error, OpenError::InUse { .. }), "{error}");
+    assert!(matches!(error, StoreOpenError::InUse { .. }), "{error}");
     let text = error.to_string();
     assert!(
         text.contains(&std::process::id().to_string()) && text.contains("--data-dir"),
@@ -100,7 +101,7 @@ fn a_file_from_before_the_first_release_is_refused_and_left_alone() {
     let error = SqliteStore::open(dir.path()).unwrap_err();
     let text = error.to_string();
     assert!(
-        matches!(error, OpenError::TooOld { found: 13, .. }),
+        matches!(error, StoreOpenError::TooOld { found: 13, .. }),
         "{text}"
     );
     assert!(
@@ -108,7 +109,7 @@ fn a_file_from_before_the_first_release_is_refused_and_left_alone() {
         "{text}"
     );
     let report = check(dir.path()).unwrap();
-    assert!(matches!(report.refused, Some(Refused::TooOld(_))));
+    assert!(matches!(report.refused, Some(DatabaseRefusal::TooOld(_))));
     assert_eq!((report.schema, report.counts), (13, None));
 }
 
@@ -124,7 +125,7 @@ fn a_newer_schema_is_refused_with_both_versions_and_the_remedy() {
     drop(inside);
     let error = SqliteStore::open(dir.path()).unwrap_err();
     let text = error.to_string();
-    let OpenError::TooNew {
+    let StoreOpenError::TooNew {
         found: 99,
         needed: 98,
         known,
@@ -145,7 +146,7 @@ fn a_newer_schema_is_refused_with_both_versions_and_the_remedy() {
         (report.schema, report.known_schema, report.counts),
         (99, known, None)
     );
-    assert_eq!(report.refused, Some(Refused::TooNew(98)));
+    assert_eq!(report.refused, Some(DatabaseRefusal::TooNew(98)));
 }
 
 #[test]
@@ -157,7 +158,7 @@ fn somebody_elses_database_is_left_alone() {
     let before = fs::read(dir.path().join("jackfield.db")).unwrap();
     assert!(matches!(
         SqliteStore::open(dir.path()),
-        Err(OpenError::Foreign { .. })
+        Err(StoreOpenError::Foreign { .. })
     ));
     assert_eq!(fs::read(dir.path().join("jackfield.db")).unwrap(), before);
     look_inside(dir.path())
@@ -165,7 +166,7 @@ fn somebody_elses_database_is_left_alone() {
         .unwrap();
     assert!(matches!(
         SqliteStore::open(dir.path()),
-        Err(OpenError::Foreign { .. })
+        Err(StoreOpenError::Foreign { .. })
     ));
     fs::write(
         dir.path().join("jackfield.db"),
@@ -174,7 +175,7 @@ fn somebody_elses_database_is_left_alone() {
     .unwrap();
     assert!(matches!(
         SqliteStore::open(dir.path()),
-        Err(OpenError::Sqlite { .. })
+        Err(StoreOpenError::Sqlite { .. })
     ));
 }
 

@@ -80,7 +80,9 @@ fn runs(rows: &[LogRow], from: u64) -> Vec<Run> {
         .filter(|row| row.pos + row.item.advance() > from)
     {
         let (chunk, skip) = match item {
-            LogItem::Event(Event::Chunk(chunk)) if chunk.joins(chunk) && !chunk.text.is_empty() => {
+            LogItem::Event(Event::Chunk(chunk))
+                if chunk.can_merge(chunk) && !chunk.text.is_empty() =>
+            {
                 (chunk, usize::try_from(from.saturating_sub(*pos)).unwrap())
             }
             item => {

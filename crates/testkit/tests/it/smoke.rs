@@ -58,7 +58,7 @@ async fn an_agora_agent_calls_another_door() {
     let mut agent = hub.agora("agent-1").await;
     agent.send(json!({"type": "send", "to": "fake", "payload": {"request_id": "r", "body": {"question": "hi"}}})).await;
     let serving = fake.call().await;
-    assert_eq!(serving.call().message.words(), "hi");
+    assert_eq!(serving.call().message.joined_text(), "hi");
     serving.push(Event::text("yes"));
     serving.finish(End::done());
     assert_eq!(agent.frame().await["type"], "reply");

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::read::{Misread, read_part, text};
+use crate::read::{FieldError, read_part, text};
 
 /// A file by its URL.
 #[derive(Debug, Clone, Default)]
@@ -64,7 +64,7 @@ impl Eq for Attachment<'_> {}
 
 /// The known fields of an [`Attachment`].
 #[derive(Serialize, Deserialize)]
-struct Fields<'a> {
+struct AttachmentFields<'a> {
     #[serde(borrow, default, deserialize_with = "text")]
     name: Cow<'a, str>,
     #[serde(borrow)]
@@ -78,7 +78,7 @@ impl Serialize for Attachment<'_> {
         if let Some(raw) = self.raw {
             return raw.serialize(serializer);
         }
-        let fields = Fields {
+        let fields = AttachmentFields {
             name: (&*self.name).into(),
             url: (&*self.url).into(),
             media_type: (&*self.media_type).into(),
@@ -90,7 +90,7 @@ impl Serialize for Attachment<'_> {
 impl<'de: 'a, 'a> Deserialize<'de> for Attachment<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = <&RawValue>::deserialize(deserializer)?;
-        let fields: Fields<'_> = read_part(raw).map_err(Misread::into_error)?;
+        let fields: AttachmentFields<'_> = read_part(raw).map_err(FieldError::into_error)?;
         Ok(Attachment {
             name: fields.name,
             url: fields.url,

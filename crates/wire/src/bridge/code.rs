@@ -8,7 +8,7 @@ use serde::Serialize;
 /// A `BridgeErrorCode`, as used in `error` frames, SSE events and callbacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ErrorCode {
+pub enum BridgeErrorCode {
     /// The agent did not answer in time.
     Timeout,
     /// The process of the agent died.
@@ -29,42 +29,44 @@ pub enum ErrorCode {
     InternalError,
 }
 
-impl ErrorCode {
+impl BridgeErrorCode {
     /// All codes, in the order of the seed.
-    pub const ALL: [ErrorCode; 9] = [
-        ErrorCode::Timeout,
-        ErrorCode::AdapterCrash,
-        ErrorCode::AgentBusy,
-        ErrorCode::AuthFailed,
-        ErrorCode::AgentOffline,
-        ErrorCode::InvalidMessage,
-        ErrorCode::SessionNotFound,
-        ErrorCode::RateLimited,
-        ErrorCode::InternalError,
+    pub const ALL: [BridgeErrorCode; 9] = [
+        BridgeErrorCode::Timeout,
+        BridgeErrorCode::AdapterCrash,
+        BridgeErrorCode::AgentBusy,
+        BridgeErrorCode::AuthFailed,
+        BridgeErrorCode::AgentOffline,
+        BridgeErrorCode::InvalidMessage,
+        BridgeErrorCode::SessionNotFound,
+        BridgeErrorCode::RateLimited,
+        BridgeErrorCode::InternalError,
     ];
 
     /// Returns the name in the protocol.
     pub fn name(self) -> &'static str {
         match self {
-            ErrorCode::Timeout => "timeout",
-            ErrorCode::AdapterCrash => "adapter_crash",
-            ErrorCode::AgentBusy => "agent_busy",
-            ErrorCode::AuthFailed => "auth_failed",
-            ErrorCode::AgentOffline => "agent_offline",
-            ErrorCode::InvalidMessage => "invalid_message",
-            ErrorCode::SessionNotFound => "session_not_found",
-            ErrorCode::RateLimited => "rate_limited",
-            ErrorCode::InternalError => "internal_error",
+            BridgeErrorCode::Timeout => "timeout",
+            BridgeErrorCode::AdapterCrash => "adapter_crash",
+            BridgeErrorCode::AgentBusy => "agent_busy",
+            BridgeErrorCode::AuthFailed => "auth_failed",
+            BridgeErrorCode::AgentOffline => "agent_offline",
+            BridgeErrorCode::InvalidMessage => "invalid_message",
+            BridgeErrorCode::SessionNotFound => "session_not_found",
+            BridgeErrorCode::RateLimited => "rate_limited",
+            BridgeErrorCode::InternalError => "internal_error",
         }
     }
 
     /// Parses a [name](Self::name); `None` for a name outside the protocol.
     pub fn from_name(name: &str) -> Option<Self> {
-        ErrorCode::ALL.into_iter().find(|code| code.name() == name)
+        BridgeErrorCode::ALL
+            .into_iter()
+            .find(|code| code.name() == name)
     }
 }
 
-impl fmt::Display for ErrorCode {
+impl fmt::Display for BridgeErrorCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }

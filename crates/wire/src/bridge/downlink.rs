@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{Attachment, is_no_word};
-use crate::json::{self, Member, Text};
+use crate::json::{self, JsonText, RawMember};
 use crate::read::{lenient, lenient_list, lenient_number, lenient_text, lenient_texts};
 
 mod build;
@@ -38,7 +38,7 @@ pub enum Downlink<'a> {
     /// A request to stop working on a message.
     Cancel(Cancel<'a>),
     /// The answer to `discover_agents`.
-    DiscoverAgentsResult(Vec<AgentEntry<'a>>),
+    DiscoverAgentsResult(Vec<DiscoveredAgent<'a>>),
     /// A piece of a called agent's answer.
     CallAgentChunk(CallChunk<'a>),
     /// The end of a called agent's answer.
@@ -65,12 +65,12 @@ pub struct Registered<'a> {
     pub extensions: Vec<Cow<'a, str>>,
     /// Data for resuming, and the state of earlier requests (extension `resume`).
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub resume: Option<Resumed<'a>>,
+    pub resume: Option<ResumeGrant<'a>>,
 }
 
 /// Data for resuming after a lost connection, and the state of earlier requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Resumed<'a> {
+pub struct ResumeGrant<'a> {
     /// The token that the agent sends to resume.
     #[serde(borrow)]
     pub token: Cow<'a, str>,
@@ -84,7 +84,7 @@ pub struct Resumed<'a> {
         deserialize_with = "lenient_list",
         skip_serializing_if = "Vec::is_empty"
     )]
-    pub open: Vec<Have<'a>>,
+    pub open: Vec<AcknowledgedAnswer<'a>>,
     /// The requests that have ended.
     #[serde(
         default,
@@ -96,7 +96,7 @@ pub struct Resumed<'a> {
 
 /// Progress of an answer, as received by the hub.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Have<'a> {
+pub struct AcknowledgedAnswer<'a> {
     /// The answered request.
     #[serde(borrow)]
     pub request_id: Cow<'a, str>,
@@ -117,7 +117,7 @@ pub struct Message<'a> {
     pub request_id: Cow<'a, str>,
     /// The text of the request; undecoded after reading.
     #[serde(borrow)]
-    pub content: Text<'a>,
+    pub content: JsonText<'a>,
     /// The attached files; an empty list is written too.
     #[serde(default, deserialize_with = "lenient_list")]
     pub attachments: Vec<Attachment<'a>>,
@@ -141,12 +141,12 @@ pub struct Message<'a> {
         deserialize_with = "lenient",
         skip_serializing_if = "Option::is_none"
     )]
-    pub meta: Option<Meta<'a>>,
+    pub meta: Option<MessageMeta<'a>>,
 }
 
 /// Data of other protocols about a request.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Meta<'a> {
+pub struct MessageMeta<'a> {
     /// The id that the caller gave to the message.
     #[serde(
         borrow,
@@ -205,7 +205,7 @@ pub struct Cancel<'a> {
 
 /// An agent in the answer to `discover_agents`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AgentEntry<'a> {
+pub struct DiscoveredAgent<'a> {
     /// The agent's id.
     #[serde(borrow)]
     pub id: Cow<'a, str>,
@@ -241,7 +241,7 @@ pub struct CallChunk<'a> {
     /// The id of the call.
     pub call_id: Cow<'a, str>,
     /// The text; undecoded after reading.
-    pub delta: Text<'a>,
+    pub delta: JsonText<'a>,
     /// The kind of the text; absent means `text`.
     #[serde(skip_serializing_if = "is_no_word")]
     pub kind: Option<Cow<'a, str>>,
@@ -308,7 +308,7 @@ pub struct RtcRelay<'a> {
     pub ice_servers: Option<&'a RawValue>,
     /// Other fields of the agent's `rtc_signal`.
     #[serde(flatten, serialize_with = "json::members")]
-    pub extra: Vec<Member<'a>>,
+    pub extra: Vec<RawMember<'a>>,
 }
 
 /// Acknowledgement of the frames of an answer.

@@ -5,7 +5,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::*;
-use crate::json::{MAX_DEPTH, Text};
+use crate::json::{JsonText, MAX_DEPTH};
 
 mod extensions;
 mod frames;
@@ -145,7 +145,7 @@ fn the_seeds_chunk_is_understood_in_place() {
     };
     assert_eq!(chunk.request_id, "uuid");
     assert_eq!(chunk.delta.decode(), "Here is the answer...");
-    assert!(matches!(chunk.delta, Text::Json(_)));
+    assert!(matches!(chunk.delta, JsonText::Json(_)));
     assert_eq!(chunk.kind.unwrap(), "text");
     assert_eq!(chunk.tool_name.unwrap(), "Bash");
     assert_eq!(chunk.tool_call_id.unwrap(), "toolu_01abc");
@@ -181,7 +181,7 @@ fn the_seeds_message_is_understood() {
 
 #[test]
 fn the_nine_codes_of_the_seed_have_their_names() {
-    let names = ErrorCode::ALL.map(ErrorCode::name);
+    let names = BridgeErrorCode::ALL.map(BridgeErrorCode::name);
     assert_eq!(
         names,
         [
@@ -196,11 +196,11 @@ fn the_nine_codes_of_the_seed_have_their_names() {
             "internal_error",
         ]
     );
-    for code in ErrorCode::ALL {
-        assert_eq!(ErrorCode::from_name(code.name()), Some(code));
+    for code in BridgeErrorCode::ALL {
+        assert_eq!(BridgeErrorCode::from_name(code.name()), Some(code));
         assert_eq!(serde_json::to_string(&code).unwrap(), format!("\"{code}\""));
     }
-    assert_eq!(ErrorCode::from_name("quota"), None);
+    assert_eq!(BridgeErrorCode::from_name("quota"), None);
 }
 
 #[test]

@@ -10,11 +10,11 @@ use std::ops::Not;
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use serde_json::value::RawValue;
 
-use super::{Attachment, Malformed, Tag, is_no_word, whole};
-use crate::json::{self, Member, Text};
+use super::{Attachment, FrameTypeTag, MalformedFrame, is_no_word, read_frame};
+use crate::json::{self, JsonText, RawMember};
 use crate::read::{
-    Borrowed, Misread, Open, array, check_fields_depth, lenient_number, lenient_text, or_default,
-    text, try_read, verbatim, word,
+    BorrowedText, FieldError, OpenObject, array, check_fields_depth, lenient_number, lenient_text,
+    or_default, text, try_read, verbatim, word,
 };
 
 mod build;
@@ -23,7 +23,7 @@ mod register;
 pub use build::{
     artifact, ask, call_agent, chunk, discover_agents, done, error, heartbeat, register, rtc_signal,
 };
-pub use register::{Got, Register, Resume, Sent, Version};
+pub use register::{AnswerProgress, BridgeVersion, CallProgress, Register, ResumeState};
 
 /// The types of all frames that an agent may send.
 pub const TYPES: [&str; 10] = [
@@ -79,7 +79,7 @@ pub struct Chunk<'a> {
     /// The request that the chunk answers; empty if the agent named none.
     pub request_id: Cow<'a, str>,
     /// The text; undecoded after reading.
-    pub delta: Text<'a>,
+    pub delta: JsonText<'a>,
     /// The kind of the text; absent means `text`.
     #[serde(skip_serializing_if = "is_no_word")]
     pub kind: Option<Cow<'a, str>>,
@@ -120,7 +120,7 @@ pub struct Done<'a> {
     pub file_transfer_offer: Option<&'a RawValue>,
     /// The whole answer; undecoded after reading.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub result: Option<Text<'a>>,
+    pub result: Option<JsonText<'a>>,
     /// The list of files that agents of version 1 send.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_manifest: Option<&'a RawValue>,
@@ -257,7 +257,7 @@ pub struct RtcSignal<'a> {
     pub payload: Option<&'a RawValue>,
     /// Other fields, which are passed on; never fields that only the hub may set.
     #[serde(flatten, serialize_with = "json::members")]
-    pub extra: Vec<Member<'a>>,
+    pub extra: Vec<RawMember<'a>>,
 }
 
 /// A result that the agent produced.
@@ -332,12 +332,12 @@ pub struct Ask<'a> {
     pub seq: Option<u64>,
 }
 
-/// Reads a frame from an agent. Its fields may be nested `max_depth` levels deep. Returns [`Malformed`] with
+/// Reads a frame from an agent. Its fields may be nested `max_depth` levels deep. Returns [`MalformedFrame`] with
 /// the path of a wrong field.
-pub fn parse(text: &str, max_depth: usize) -> Result<Uplink<'_>, Malformed> {
+pub fn parse(text: &str, max_depth: usize) -> Result<Uplink<'_>, MalformedFrame> {
     check_fields_depth(text, max_depth)
         .and_then(|()| read_uplink(text))
-        .map_err(|misread| Malformed::of(text, misread))
+        .map_err(|misread| MalformedFrame::of(text, misread))
 }
 
 /// A frame read as a chunk, because nearly all frames are chunks: a single pass finds the type and reads a
@@ -350,7 +350,7 @@ struct ChunkIn<'a> {
     session_id: Option<Cow<'a, str>>,
     #[serde(default, deserialize_with = "text")]
     request_id: Cow<'a, str>,
-    delta: Option<Text<'a>>,
+    delta: Option<JsonText<'a>>,
     #[serde(default, deserialize_with = "word")]
     kind: Option<Cow<'a, str>>,
     #[serde(default, deserialize_with = "word")]
@@ -361,11 +361,11 @@ struct ChunkIn<'a> {
 }
 
 impl<'a> ChunkIn<'a> {
-    fn chunk(self) -> Result<Chunk<'a>, Misread> {
+    fn chunk(self) -> Result<Chunk<'a>, FieldError> {
         Ok(Chunk {
             session_id: self.session_id,
             request_id: self.request_id,
-            delta: self.delta.ok_or_else(|| Misread::missing("delta"))?,
+            delta: self.delta.ok_or_else(|| FieldError::missing("delta"))?,
             kind: self.kind,
             tool_name: self.tool_name,
             tool_call_id: self.tool_call_id,
@@ -374,30 +374,32 @@ impl<'a> ChunkIn<'a> {
     }
 }
 
-fn read_uplink(text: &str) -> Result<Uplink<'_>, Misread> {
+fn read_uplink(text: &str) -> Result<Uplink<'_>, FieldError> {
     let frame_type = match try_read::<ChunkIn<'_>>(text) {
         Some(chunk) if chunk.r#type == "chunk" => return chunk.chunk().map(Uplink::Chunk),
         Some(other) => other.r#type,
-        None => whole::<Tag<'_>>(text)?.r#type,
+        None => read_frame::<FrameTypeTag<'_>>(text)?.r#type,
     };
     Ok(match &*frame_type {
-        "chunk" => Uplink::Chunk(whole::<ChunkIn<'_>>(text)?.chunk()?),
-        "done" => Uplink::Done(whole(text)?),
-        "error" => Uplink::Error(whole(text)?),
+        "chunk" => Uplink::Chunk(read_frame::<ChunkIn<'_>>(text)?.chunk()?),
+        "done" => Uplink::Done(read_frame(text)?),
+        "error" => Uplink::Error(read_frame(text)?),
         "heartbeat" => Uplink::Heartbeat(try_read(text).unwrap_or_default()),
-        "register" => Uplink::Register(whole(text)?),
-        "discover_agents" => Uplink::DiscoverAgents(whole(text)?),
-        "call_agent" => Uplink::CallAgent(whole(text)?),
-        "rtc_signal" => Uplink::RtcSignal(whole::<Open<'_, SignalIn<'_>>>(text)?.into()),
-        "artifact" => Uplink::Artifact(whole(text)?),
-        "ask" => Uplink::Ask(whole(text)?),
+        "register" => Uplink::Register(read_frame(text)?),
+        "discover_agents" => Uplink::DiscoverAgents(read_frame(text)?),
+        "call_agent" => Uplink::CallAgent(read_frame(text)?),
+        "rtc_signal" => {
+            Uplink::RtcSignal(read_frame::<OpenObject<'_, RtcSignalIn<'_>>>(text)?.into())
+        }
+        "artifact" => Uplink::Artifact(read_frame(text)?),
+        "ask" => Uplink::Ask(read_frame(text)?),
         _ => Uplink::Unknown(frame_type),
     })
 }
 
 /// An [`RtcSignal`] as read, before its other fields are filtered.
 #[derive(Deserialize)]
-struct SignalIn<'a> {
+struct RtcSignalIn<'a> {
     #[serde(borrow)]
     transfer_id: Cow<'a, str>,
     #[serde(borrow)]
@@ -409,12 +411,12 @@ struct SignalIn<'a> {
 }
 
 /// Fields of a signal that only the hub may set.
-const OF_THE_HUB: [&str; 4] = ["type", "from_agent_id", "client_id", "ice_servers"];
+const HUB_ONLY_FIELDS: [&str; 4] = ["type", "from_agent_id", "client_id", "ice_servers"];
 
-impl<'a> From<Open<'a, SignalIn<'a>>> for RtcSignal<'a> {
-    fn from(signal: Open<'a, SignalIn<'a>>) -> Self {
-        let Open { known, mut rest } = signal;
-        rest.retain(|member| !OF_THE_HUB.contains(&&*member.name));
+impl<'a> From<OpenObject<'a, RtcSignalIn<'a>>> for RtcSignal<'a> {
+    fn from(signal: OpenObject<'a, RtcSignalIn<'a>>) -> Self {
+        let OpenObject { known, mut rest } = signal;
+        rest.retain(|member| !HUB_ONLY_FIELDS.contains(&&*member.name));
         RtcSignal {
             transfer_id: known.transfer_id,
             target_agent_id: known.target_agent_id,
@@ -428,7 +430,7 @@ impl<'a> From<Open<'a, SignalIn<'a>>> for RtcSignal<'a> {
 /// Reads the kind of an [`Ask`]. Refuses unknown kinds, because a mistyped approval would go to the caller,
 /// who must not grant it.
 fn ask_kind<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Cow<'de, str>, D::Error> {
-    let Borrowed(kind) = Borrowed::deserialize(deserializer)?;
+    let BorrowedText(kind) = BorrowedText::deserialize(deserializer)?;
     match ASK_KINDS.contains(&&*kind) {
         true => Ok(kind),
         false => {

@@ -78,29 +78,29 @@ fn compacting_touches_only_whitespace_between_tokens() {
 
 #[test]
 fn members_keep_order_and_the_first_of_a_name() {
-    let members = Members::of(raw(r#"{"b":1,"\u0061":"x","a":"y","n":null}"#)).unwrap();
+    let members = RawMembers::of(raw(r#"{"b":1,"\u0061":"x","a":"y","n":null}"#)).unwrap();
     let names: Vec<_> = members.iter().map(|member| &*member.name).collect();
     assert_eq!(names, ["b", "a", "a", "n"]);
     assert_eq!(members.text("a").unwrap(), "x");
     assert!(members.get("n").is_none());
     assert!(members.text("b").is_none());
-    assert!(Members::of(raw("[1]")).is_none());
+    assert!(RawMembers::of(raw("[1]")).is_none());
 }
 
 #[test]
 fn a_text_that_is_json_already_keeps_its_bytes() {
     #[derive(serde::Serialize)]
     struct Frame<'a> {
-        plain: Text<'a>,
-        json: Text<'a>,
+        plain: JsonText<'a>,
+        json: JsonText<'a>,
         #[serde(flatten, serialize_with = "members")]
-        rest: Vec<Member<'a>>,
+        rest: Vec<RawMember<'a>>,
     }
     let rest = raw(r#"{"n":1.0,"a\"b":[ 1 ]}"#);
     let frame = Frame {
         plain: "x\"y".into(),
         json: raw(r#""\ud83d""#).into(),
-        rest: Members::of(rest).unwrap().iter().cloned().collect(),
+        rest: RawMembers::of(rest).unwrap().iter().cloned().collect(),
     };
     assert_eq!(
         to_json(&frame, 1),

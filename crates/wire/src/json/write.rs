@@ -8,26 +8,26 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-use super::Member;
+use super::RawMember;
 
 /// A text that is serialised as a JSON string: plain, or as the escaped JSON that a peer wrote.
 ///
 /// The second form lets a chunk travel from socket to socket without being unescaped and escaped again.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(untagged)]
-pub enum Text<'a> {
+pub enum JsonText<'a> {
     /// Decoded text.
     Plain(&'a str),
     /// A JSON string, quotes included.
     Json(&'a RawValue),
 }
 
-impl<'a> Text<'a> {
+impl<'a> JsonText<'a> {
     /// Returns the decoded text, borrowed if the text has no escapes.
     pub fn decode(&self) -> Cow<'a, str> {
         match *self {
-            Text::Plain(text) => Cow::Borrowed(text),
-            Text::Json(raw) => super::str_of(raw).unwrap_or_default(),
+            JsonText::Plain(text) => Cow::Borrowed(text),
+            JsonText::Json(raw) => super::str_of(raw).unwrap_or_default(),
         }
     }
 
@@ -35,37 +35,37 @@ impl<'a> Text<'a> {
     pub fn size_hint(&self) -> usize {
         match self {
             // Line breaks and quotes double; an eighth is ample for prose and code.
-            Text::Plain(text) => text.len() + text.len() / 8 + 2,
-            Text::Json(raw) => raw.get().len(),
+            JsonText::Plain(text) => text.len() + text.len() / 8 + 2,
+            JsonText::Json(raw) => raw.get().len(),
         }
     }
 }
 
-impl Default for Text<'_> {
+impl Default for JsonText<'_> {
     /// Returns the empty text.
     fn default() -> Self {
-        Text::Plain("")
+        JsonText::Plain("")
     }
 }
 
-impl<'a> From<&'a str> for Text<'a> {
+impl<'a> From<&'a str> for JsonText<'a> {
     fn from(text: &'a str) -> Self {
-        Text::Plain(text)
+        JsonText::Plain(text)
     }
 }
 
-impl<'a> From<&'a RawValue> for Text<'a> {
+impl<'a> From<&'a RawValue> for JsonText<'a> {
     fn from(raw: &'a RawValue) -> Self {
-        Text::Json(raw)
+        JsonText::Json(raw)
     }
 }
 
 /// Reads a JSON string in place, without decoding.
-impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for JsonText<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = <&RawValue>::deserialize(deserializer)?;
         match super::is_string(raw) {
-            true => Ok(Text::Json(raw)),
+            true => Ok(JsonText::Json(raw)),
             false if super::is_null(raw) => {
                 Err(D::Error::invalid_type(Unexpected::Unit, &"a string"))
             }
@@ -84,8 +84,8 @@ pub fn to_json(value: &impl Serialize, size: usize) -> String {
     }
 }
 
-/// For `#[serde(serialize_with)]`: serialises [`Member`]s as an object, or flattened into an object.
-pub fn members<S: Serializer>(members: &[Member<'_>], serializer: S) -> Result<S::Ok, S::Error> {
+/// For `#[serde(serialize_with)]`: serialises [`RawMember`]s as an object, or flattened into an object.
+pub fn members<S: Serializer>(members: &[RawMember<'_>], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(members.iter().map(|member| (&member.name, member.value)))
 }
 

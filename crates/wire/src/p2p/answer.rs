@@ -3,12 +3,12 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{Limits, MAX_ERROR, MAX_NAME, cut, read_body, word};
+use super::{BodyLimits, MAX_ERROR, MAX_NAME, checked_text, cut, read_body};
 use crate::read::read_part;
 
 /// The error that a peer receives instead of a body: `{"error": text, "code": int}`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ErrorBody {
+pub struct PeerErrorBody {
     /// The error message, for people.
     pub text: String,
     /// The HTTP status code of the error.
@@ -19,12 +19,12 @@ pub struct ErrorBody {
     pub reason: Option<String>,
 }
 
-impl ErrorBody {
+impl PeerErrorBody {
     /// Creates an error without a task. The text is cut to [`MAX_ERROR`] bytes.
     pub fn new(text: impl Into<String>, code: u16) -> Self {
         let mut text = text.into();
         text.truncate(text.floor_char_boundary(MAX_ERROR));
-        ErrorBody {
+        PeerErrorBody {
             text,
             code,
             task_id: None,
@@ -34,7 +34,7 @@ impl ErrorBody {
 
     /// Returns the error as the body of an answer, in the form that every peer knows, without the reason.
     pub fn to_json(&self) -> String {
-        let fields = ErrorFields {
+        let fields = PeerErrorFields {
             reason: None,
             ..self.fields()
         };
@@ -43,9 +43,9 @@ impl ErrorBody {
     }
 
     /// Returns the fields of the error, for a frame.
-    pub fn fields(&self) -> ErrorFields<'_> {
+    pub fn fields(&self) -> PeerErrorFields<'_> {
         let reason = self.reason.as_deref();
-        ErrorFields {
+        PeerErrorFields {
             error: cut(&self.text, MAX_ERROR),
             code: self.code,
             task_id: self.task_id.as_deref(),
@@ -56,23 +56,24 @@ impl ErrorBody {
     /// Reads an error, an object with a text `error` and a number `code`; `None` for any other value.
     pub fn read(raw: &RawValue) -> Option<Self> {
         #[derive(Deserialize)]
-        struct Body {
+        struct RequiredErrorFields {
             error: String,
             code: u16,
         }
         /// Optional fields. Other implementations may put any value here, so unusable values are ignored.
         #[derive(Default, Deserialize)]
-        struct Beside<'a> {
+        struct OptionalErrorFields<'a> {
             #[serde(borrow)]
             task_id: Option<&'a RawValue>,
             #[serde(borrow)]
             reason: Option<&'a RawValue>,
         }
-        let body: Body = read_part(raw).ok()?;
-        let beside: Beside<'_> = read_part(raw).unwrap_or_default();
+        let body: RequiredErrorFields = read_part(raw).ok()?;
+        let beside: OptionalErrorFields<'_> = read_part(raw).unwrap_or_default();
         let text = |raw: Option<&RawValue>| read_part::<String>(raw?).ok();
-        let reason = text(beside.reason).and_then(|reason| word("reason", reason, MAX_NAME).ok());
-        Some(ErrorBody {
+        let reason =
+            text(beside.reason).and_then(|reason| checked_text("reason", reason, MAX_NAME).ok());
+        Some(PeerErrorBody {
             task_id: text(beside.task_id),
             reason,
             ..Self::new(body.error, body.code)
@@ -80,9 +81,9 @@ impl ErrorBody {
     }
 }
 
-/// The fields of an [`ErrorBody`] in JSON.
+/// The fields of an [`PeerErrorBody`] in JSON.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub struct ErrorFields<'a> {
+pub struct PeerErrorFields<'a> {
     error: &'a str,
     code: u16,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -93,22 +94,22 @@ pub struct ErrorFields<'a> {
 
 /// The answer of a peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer<'a> {
+pub enum PeerAnswer<'a> {
     /// The body, any bytes.
     Body(&'a [u8]),
     /// An error.
-    Error(ErrorBody),
+    Error(PeerErrorBody),
 }
 
-/// Distinguishes an [`ErrorBody`] from a body.
+/// Distinguishes an [`PeerErrorBody`] from a body.
 ///
 /// An error is a short object with a text `error` and a number `code`. An object with only one of the two, or
 /// with `"error": null`, is a body. A body with both cannot be distinguished from an error, by design of the
 /// protocol.
-pub fn read_answer(bytes: &[u8]) -> Answer<'_> {
-    let raw: Result<&RawValue, _> = read_body(bytes, &Limits::SMALL);
-    match raw.ok().and_then(ErrorBody::read) {
-        Some(error) => Answer::Error(error),
-        None => Answer::Body(bytes),
+pub fn read_answer(bytes: &[u8]) -> PeerAnswer<'_> {
+    let raw: Result<&RawValue, _> = read_body(bytes, &BodyLimits::SMALL);
+    match raw.ok().and_then(PeerErrorBody::read) {
+        Some(error) => PeerAnswer::Error(error),
+        None => PeerAnswer::Body(bytes),
     }
 }

@@ -11,14 +11,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{
-    Answer, ErrorBody, Fault, Limits, MAX_DESCRIPTION, MAX_NAME, MAX_PATH, MAX_SKILLS, Method, cut,
-    read_answer, read_body, word,
+    BodyLimits, MAX_DESCRIPTION, MAX_NAME, MAX_PATH, MAX_SKILLS, Method, PeerAnswer, PeerErrorBody,
+    PeerInputError, checked_text, cut, read_answer, read_body,
 };
-use crate::read::{Misread, or_default, read_part};
+use crate::read::{FieldError, or_default, read_part};
 
 /// The card of a peer: its name and its skills.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Card {
+pub struct PeerCard {
     /// Name of the peer.
     pub name: String,
     /// Version of the peer; may be empty.
@@ -26,15 +26,15 @@ pub struct Card {
     /// Description of the peer, for people and models; may be empty.
     pub description: String,
     /// Skills of the peer.
-    pub skills: Vec<Skill>,
-    /// Problems found while reading, a sentence each; see [`Card::remarks`].
+    pub skills: Vec<PeerSkill>,
+    /// Problems found while reading, a sentence each; see [`PeerCard::remarks`].
     #[serde(skip)]
     pub flaws: Vec<String>,
 }
 
 /// A skill of a peer.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Skill {
+pub struct PeerSkill {
     /// Id of the skill.
     pub id: String,
     /// Name of the skill.
@@ -59,25 +59,25 @@ pub struct Skill {
 
 /// Error of [`read_card`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NoCard {
+pub enum CardError {
     /// The peer sent an error.
-    Error(ErrorBody),
+    Error(PeerErrorBody),
     /// The peer sent a malformed card.
-    Fault(Fault),
+    Fault(PeerInputError),
 }
 
 /// Reads the bytes of a card stream.
-pub fn read_card(bytes: &[u8]) -> Result<Card, NoCard> {
+pub fn read_card(bytes: &[u8]) -> Result<PeerCard, CardError> {
     match read_answer(bytes) {
-        Answer::Error(error) => Err(NoCard::Error(error)),
-        Answer::Body(bytes) => {
-            let raw: Result<&RawValue, _> = read_body(bytes, &Limits::SMALL);
-            raw.and_then(Card::from_value).map_err(NoCard::Fault)
+        PeerAnswer::Error(error) => Err(CardError::Error(error)),
+        PeerAnswer::Body(bytes) => {
+            let raw: Result<&RawValue, _> = read_body(bytes, &BodyLimits::SMALL);
+            raw.and_then(PeerCard::from_value).map_err(CardError::Fault)
         }
     }
 }
 
-/// The JSON form of a [`Card`].
+/// The JSON form of a [`PeerCard`].
 #[derive(Deserialize)]
 struct CardBody<'a> {
     #[serde(default, deserialize_with = "or_default")]
@@ -90,7 +90,7 @@ struct CardBody<'a> {
     skills: Vec<&'a RawValue>,
 }
 
-/// The JSON form of a [`Skill`].
+/// The JSON form of a [`PeerSkill`].
 #[derive(Deserialize)]
 struct SkillBody<'a> {
     id: Option<String>,
@@ -114,24 +114,24 @@ struct SkillBody<'a> {
     output_model: Option<&'a RawValue>,
 }
 
-impl Card {
+impl PeerCard {
     /// Reads a card inside another document. Names and descriptions are cut to a displayable length.
     /// Malformed skills and skills after the first [`MAX_SKILLS`] are skipped, so that the remaining skills
-    /// can be called; [`Card::flaws`] lists the problems.
-    pub fn from_value(raw: &RawValue) -> Result<Self, Fault> {
+    /// can be called; [`PeerCard::flaws`] lists the problems.
+    pub fn from_value(raw: &RawValue) -> Result<Self, PeerInputError> {
         let body: CardBody<'_> = read_part(raw)?;
         if body.name.trim().is_empty() {
-            return Err(Misread::missing("name").into());
+            return Err(FieldError::missing("name").into());
         }
         let (mut skills, mut flaws) = (Vec::new(), Vec::new());
         for (at, raw) in body.skills.iter().take(MAX_SKILLS).enumerate() {
-            match Skill::from_value(raw) {
+            match PeerSkill::from_value(raw) {
                 Ok(skill) => skills.push(skill),
-                Err(fault) => flaws.push(remarks::passed_over(at, fault)),
+                Err(fault) => flaws.push(remarks::skipped_skill(at, fault)),
             }
         }
-        flaws.extend(remarks::too_many(body.skills.len()));
-        Ok(Card {
+        flaws.extend(remarks::too_many_skills(body.skills.len()));
+        Ok(PeerCard {
             name: cut(&body.name, MAX_NAME).to_owned(),
             version: cut(&body.version, MAX_NAME).to_owned(),
             description: cut(&body.description, MAX_DESCRIPTION).to_owned(),
@@ -147,27 +147,32 @@ impl Card {
     }
 }
 
-impl Skill {
-    fn from_value(raw: &RawValue) -> Result<Self, Fault> {
+impl PeerSkill {
+    fn from_value(raw: &RawValue) -> Result<Self, PeerInputError> {
         let body: SkillBody<'_> = read_part(raw)?;
         let name = cut(&body.name, MAX_NAME).to_owned();
         let is_unnamed = name.trim().is_empty();
         let id = match body.id {
-            Some(id) => word("id", id, MAX_NAME)?,
+            Some(id) => checked_text("id", id, MAX_NAME)?,
             None if is_unnamed => {
-                return Err(Fault::at("id", "is required, or \"name\" instead of it"));
+                return Err(PeerInputError::in_field(
+                    "id",
+                    "is required, or \"name\" instead of it",
+                ));
             }
             None => name.clone(),
         };
-        let method = body.method.map(|method| word("method", method, MAX_NAME));
+        let method = body
+            .method
+            .map(|method| checked_text("method", method, MAX_NAME));
         let method = method
             .transpose()?
             .map(|method| method.to_ascii_uppercase());
-        Ok(Skill {
+        Ok(PeerSkill {
             name: if is_unnamed { id.clone() } else { name },
             id,
             description: cut(&body.description, MAX_DESCRIPTION).to_owned(),
-            path: word("path", body.path, MAX_PATH)?,
+            path: checked_text("path", body.path, MAX_PATH)?,
             method: method.unwrap_or_else(|| Method::Post.name().to_owned()),
             params_schema: schema([
                 ("params_schema", body.params_schema),
@@ -199,7 +204,9 @@ impl Skill {
 }
 
 /// Returns the first given JSON schema: an object, or a boolean as in newer drafts.
-fn schema(spellings: [(&str, Option<&RawValue>); 2]) -> Result<Option<Box<RawValue>>, Fault> {
+fn schema(
+    spellings: [(&str, Option<&RawValue>); 2],
+) -> Result<Option<Box<RawValue>>, PeerInputError> {
     let given = spellings
         .into_iter()
         .find_map(|(name, raw)| Some((name, raw?)));
@@ -209,6 +216,6 @@ fn schema(spellings: [(&str, Option<&RawValue>); 2]) -> Result<Option<Box<RawVal
     match raw.get() {
         "true" | "false" => Ok(Some(raw.to_owned())),
         text if text.starts_with('{') => Ok(Some(raw.to_owned())),
-        _ => Err(Fault::at(name, "must be a JSON schema")),
+        _ => Err(PeerInputError::in_field(name, "must be a JSON schema")),
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::{Fault, code};
+use super::{PeerInputError, code};
 
 /// A method of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -43,14 +43,15 @@ impl Method {
         }
     }
 
-    /// Parses the name of a method, in upper or lower case. Returns a [`Fault`] with [`code::METHOD`] for
+    /// Parses the name of a method, in upper or lower case. Returns a [`PeerInputError`] with [`code::METHOD`] for
     /// other names.
-    pub fn from_name(name: &str) -> Result<Self, Fault> {
+    pub fn from_name(name: &str) -> Result<Self, PeerInputError> {
         let known = Method::ALL
             .into_iter()
             .find(|method| method.name().eq_ignore_ascii_case(name));
         known.ok_or_else(|| {
-            Fault::here("must be GET, POST, PUT, PATCH or DELETE").coded(code::METHOD)
+            PeerInputError::in_body("must be GET, POST, PUT, PATCH or DELETE")
+                .with_code(code::METHOD)
         })
     }
 }

@@ -6,15 +6,15 @@ use std::collections::BTreeMap;
 use serde::ser::{Error as _, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::json::{self, Members};
-use crate::read::Misread;
+use crate::json::{self, RawMembers};
+use crate::read::FieldError;
 
 /// Parameters by name.
-pub type Params = BTreeMap<String, Param>;
+pub type PathParams = BTreeMap<String, PathParam>;
 
 /// The value of a parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Param {
+pub enum PathParam {
     /// A string.
     Text(String),
     /// A number as written.
@@ -25,42 +25,42 @@ pub enum Param {
     Structured(Box<str>),
 }
 
-impl Param {
+impl PathParam {
     /// Reads a value; `None` for `null`.
     pub fn from_value(raw: &RawValue) -> Option<Self> {
         match (raw.get(), json::str_of(raw)) {
-            (_, Some(text)) => Some(Param::Text(text.into_owned())),
-            ("true", None) => Some(Param::Flag(true)),
-            ("false", None) => Some(Param::Flag(false)),
+            (_, Some(text)) => Some(PathParam::Text(text.into_owned())),
+            ("true", None) => Some(PathParam::Flag(true)),
+            ("false", None) => Some(PathParam::Flag(false)),
             _ if json::is_null(raw) => None,
-            (value, None) if json::is_container(value) => Some(Param::Structured(value.into())),
-            (number, None) => Some(Param::Number(number.into())),
+            (value, None) if json::is_container(value) => Some(PathParam::Structured(value.into())),
+            (number, None) => Some(PathParam::Number(number.into())),
         }
     }
 
     /// Returns the value as used in a path, before encoding. Booleans are written as in JSON.
     pub fn as_str(&self) -> &str {
         match self {
-            Param::Text(text) => text,
-            Param::Number(json) | Param::Structured(json) => json,
-            Param::Flag(true) => "true",
-            Param::Flag(false) => "false",
+            PathParam::Text(text) => text,
+            PathParam::Number(json) | PathParam::Structured(json) => json,
+            PathParam::Flag(true) => "true",
+            PathParam::Flag(false) => "false",
         }
     }
 }
 
-impl From<&str> for Param {
+impl From<&str> for PathParam {
     fn from(text: &str) -> Self {
-        Param::Text(text.to_owned())
+        PathParam::Text(text.to_owned())
     }
 }
 
-impl Serialize for Param {
+impl Serialize for PathParam {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Param::Text(text) => serializer.serialize_str(text),
-            Param::Flag(flag) => serializer.serialize_bool(*flag),
-            Param::Number(json) | Param::Structured(json) => {
+            PathParam::Text(text) => serializer.serialize_str(text),
+            PathParam::Flag(flag) => serializer.serialize_bool(*flag),
+            PathParam::Number(json) | PathParam::Structured(json) => {
                 let raw: &RawValue = serde_json::from_str(json).map_err(S::Error::custom)?;
                 raw.serialize(serializer)
             }
@@ -70,13 +70,14 @@ impl Serialize for Param {
 
 /// Reads the parameters of a request, without `null` parameters. Whether a value fits into the path is
 /// checked by [`expand`](super::path::expand).
-pub fn read_params(raw: &RawValue) -> Result<Params, Misread> {
-    let members = Members::of(raw).ok_or_else(|| Misread::invalid("", "must be an object"))?;
+pub fn read_params(raw: &RawValue) -> Result<PathParams, FieldError> {
+    let members =
+        RawMembers::of(raw).ok_or_else(|| FieldError::invalid("", "must be an object"))?;
     let mut params = BTreeMap::new();
     for member in members.iter() {
-        let param = Param::from_value(member.value);
+        let param = PathParam::from_value(member.value);
         if params.insert(member.name.to_string(), param).is_some() {
-            return Err(Misread::twice(&member.name));
+            return Err(FieldError::duplicate(&member.name));
         }
     }
     let given = params.into_iter();

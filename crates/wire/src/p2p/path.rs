@@ -11,7 +11,7 @@ use std::borrow::Cow;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-use super::{Fault, MAX_PATH, Param, Params, code};
+use super::{MAX_PATH, PathParam, PathParams, PeerInputError, code};
 
 /// Characters encoded in the value of a parameter: all except the unreserved characters.
 const VALUE: &AsciiSet = &NON_ALPHANUMERIC
@@ -40,28 +40,30 @@ const PLAIN: &AsciiSet = &VALUE
     .remove(b'=');
 
 /// Number of times a path is decoded to check its possible meanings.
-const ROUNDS: usize = 3;
+const DECODE_ROUNDS: usize = 3;
 
 /// Error for a NUL character, which some servers take for the end of a text.
 const NUL: &str = "must not have a NUL character";
 
-/// Fills the placeholders of `template` with [`Params`] and checks the result, see [`check`].
+/// Fills the placeholders of `template` with [`PathParams`] and checks the result, see [`check`].
 ///
 /// A placeholder is `{name}` with a name of `A-Z a-z 0-9 _`. A placeholder without a parameter is refused, as
 /// is any other brace, and a placeholder in a name of the query. Parameters without a placeholder are not
 /// used and may have any value.
-pub fn expand(template: &str, params: &Params) -> Result<String, Fault> {
+pub fn expand(template: &str, params: &PathParams) -> Result<String, PeerInputError> {
     query::check_names(template)?;
     let mut out = String::with_capacity(template.len());
-    for piece in Pieces(template) {
+    for piece in TemplatePieces(template) {
         match piece.map_err(|()| leftover_brace())? {
-            Piece::Literal(text) => out.push_str(text),
-            Piece::Name(name) => {
-                let missing = || Fault::at(name, "is required: the path has a place for it");
+            TemplatePiece::Literal(text) => out.push_str(text),
+            TemplatePiece::Name(name) => {
+                let missing =
+                    || PeerInputError::in_field(name, "is required: the path has a place for it");
                 let param = params.get(name);
                 let param = param.ok_or_else(|| missing().within("params"))?;
-                if matches!(param, Param::Structured(_)) {
-                    let fault = Fault::at(name, "must be a string, a number or a boolean");
+                if matches!(param, PathParam::Structured(_)) {
+                    let fault =
+                        PeerInputError::in_field(name, "must be a string, a number or a boolean");
                     return Err(fault.within("params"));
                 }
                 out.extend(utf8_percent_encode(param.as_str(), VALUE));
@@ -77,15 +79,15 @@ pub fn expand(template: &str, params: &Params) -> Result<String, Fault> {
 
 /// Returns the start of `text` that fits into the placeholder `name` of `template`, beside the other
 /// parameters.
-pub fn fitting<'a>(template: &str, name: &str, params: &Params, text: &'a str) -> &'a str {
+pub fn cut_to_fit<'a>(template: &str, name: &str, params: &PathParams, text: &'a str) -> &'a str {
     let encoded = |text: &str, set| utf8_percent_encode(text, set).map(str::len).sum::<usize>();
     let (mut taken, mut places) = (usize::from(!template.starts_with('/')), 0);
-    for piece in Pieces(template).map_while(Result::ok) {
+    for piece in TemplatePieces(template).map_while(Result::ok) {
         match piece {
-            Piece::Literal(text) => taken += encoded(text, query::QUERY),
-            Piece::Name(other) if other == name => places += 1,
-            Piece::Name(other) => {
-                let param = params.get(other).map_or("", Param::as_str);
+            TemplatePiece::Literal(text) => taken += encoded(text, query::QUERY),
+            TemplatePiece::Name(other) if other == name => places += 1,
+            TemplatePiece::Name(other) => {
+                let param = params.get(other).map_or("", PathParam::as_str);
                 taken += encoded(param, VALUE);
             }
         }
@@ -112,24 +114,24 @@ pub fn fitting<'a>(template: &str, name: &str, params: &Params, text: &'a str) -
 ///
 /// A query is accepted: the template that the path must match decides whether a query is allowed, see
 /// [`matches()`].
-pub fn check(path: &str) -> Result<String, Fault> {
+pub fn check(path: &str) -> Result<String, PeerInputError> {
     if path.len() > MAX_PATH {
         return Err(too_long());
     }
     if path.contains('#') {
-        return Err(wrong("must not have a fragment"));
+        return Err(bad_path("must not have a fragment"));
     }
     if path.contains('\\') {
         let problem = "must not have a backslash: encode it, or put such text into input_data";
-        return Err(wrong(problem));
+        return Err(bad_path(problem));
     }
     if path.contains(char::is_control) {
         let problem =
             "must not have control characters: encode them, or put such text into input_data";
-        return Err(wrong(problem));
+        return Err(bad_path(problem));
     }
     if !has_whole_escapes(path) {
-        return Err(wrong("has a % without two hex digits"));
+        return Err(bad_path("has a % without two hex digits"));
     }
     let (path, query) = query::split(path);
     let (has_slash, rest) = match path.strip_prefix('/') {
@@ -137,17 +139,17 @@ pub fn check(path: &str) -> Result<String, Fault> {
         None => (false, path),
     };
     if path.is_empty() {
-        return Err(wrong("must not be empty"));
+        return Err(bad_path("must not be empty"));
     }
     if path.contains("//") {
-        return Err(wrong("must not have two slashes in a row"));
+        return Err(bad_path("must not have two slashes in a row"));
     }
     if path.contains(['{', '}']) {
         return Err(leftover_brace());
     }
     let first = rest.split('/').next().unwrap_or_default();
     if first.contains('@') || (!has_slash && first.contains(':')) {
-        return Err(wrong("must not have a scheme or a host"));
+        return Err(bad_path("must not have a scheme or a host"));
     }
     let mut out = String::with_capacity(path.len() + 1);
     out.push('/');
@@ -164,21 +166,21 @@ pub fn check(path: &str) -> Result<String, Fault> {
 }
 
 /// Refuses a path that would lead to another place after a server decodes it.
-fn check_decoded(path: &str) -> Result<(), Fault> {
+fn check_decoded(path: &str) -> Result<(), PeerInputError> {
     let mut path = Cow::Borrowed(path);
-    for round in 0..=ROUNDS {
+    for round in 0..=DECODE_ROUNDS {
         if path.contains('\0') {
-            return Err(wrong(NUL));
+            return Err(bad_path(NUL));
         }
         // Some URL parsers skip line breaks and tabs, and treat a backslash as a slash.
         let seen = path.replace(char::is_control, "").replace('\\', "/");
         if seen.starts_with("//") {
-            return Err(wrong("must not have two slashes in a row"));
+            return Err(bad_path("must not have two slashes in a row"));
         }
         if seen.split('/').any(is_dot_segment) {
-            return Err(wrong("must not have . or .. segments"));
+            return Err(bad_path("must not have . or .. segments"));
         }
-        if round == ROUNDS {
+        if round == DECODE_ROUNDS {
             break;
         }
         let decoded = percent_decode_str(&path).decode_utf8();
@@ -206,7 +208,7 @@ fn has_whole_escapes(path: &str) -> bool {
 
 /// The target of a path at the hub.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Route {
+pub enum PeerRoute {
     /// `/card`: the card of the hub.
     Card,
     /// `/agents`: all agents that the caller may see.
@@ -224,9 +226,9 @@ pub enum Route {
     Goal(String),
 }
 
-/// Returns the [`Route`] of a path without placeholders, after [`check`]. A trailing slash makes no
+/// Returns the [`PeerRoute`] of a path without placeholders, after [`check`]. A trailing slash makes no
 /// difference. Only paths of agents may have a query.
-pub fn route(path: &str) -> Result<Route, Fault> {
+pub fn route(path: &str) -> Result<PeerRoute, PeerInputError> {
     let path = check(path)?;
     let (path, query) = query::split(&path);
     let path = path.strip_suffix('/').unwrap_or(path);
@@ -237,17 +239,17 @@ pub fn route(path: &str) -> Result<Route, Fault> {
     match (&*first, id, rest) {
         ("agents", Some(id), rest) if rest.map(decode).as_deref() != Some("card") => {
             let query = query.map(|query| format!("?{query}"));
-            Ok(Route::Agent {
+            Ok(PeerRoute::Agent {
                 id,
                 rest: format!("/{}{}", rest.unwrap_or_default(), query.unwrap_or_default()),
             })
         }
-        _ if query.is_some() => Err(wrong("must not have a query")),
-        ("card", None, None) => Ok(Route::Card),
-        ("agents", None, None) => Ok(Route::Agents),
-        ("agents", Some(id), Some(_)) => Ok(Route::AgentCard(id)),
-        (goal, None, None) if !goal.trim().is_empty() => Ok(Route::Goal(first)),
-        _ => Err(wrong("leads nowhere").coded(code::NOT_FOUND)),
+        _ if query.is_some() => Err(bad_path("must not have a query")),
+        ("card", None, None) => Ok(PeerRoute::Card),
+        ("agents", None, None) => Ok(PeerRoute::Agents),
+        ("agents", Some(id), Some(_)) => Ok(PeerRoute::AgentCard(id)),
+        (goal, None, None) if !goal.trim().is_empty() => Ok(PeerRoute::Goal(first)),
+        _ => Err(bad_path("leads nowhere").with_code(code::NOT_FOUND)),
     }
 }
 
@@ -275,10 +277,10 @@ pub fn matches(template: &str, path: &str) -> bool {
 /// Returns whether a decoded segment or query value matches the segment or value of a template.
 fn fits(pattern: &str, segment: &str) -> bool {
     let mut literals = vec![String::new()];
-    for piece in Pieces(pattern) {
+    for piece in TemplatePieces(pattern) {
         match (piece, literals.last_mut()) {
-            (Ok(Piece::Literal(text)), Some(literal)) => *literal = decode(text),
-            (Ok(Piece::Name(_)), _) => literals.push(String::new()),
+            (Ok(TemplatePiece::Literal(text)), Some(literal)) => *literal = decode(text),
+            (Ok(TemplatePiece::Name(_)), _) => literals.push(String::new()),
             _ => return false,
         }
     }
@@ -311,16 +313,16 @@ fn decode(part: &str) -> String {
 }
 
 /// A piece of a template: text or a placeholder.
-enum Piece<'a> {
+enum TemplatePiece<'a> {
     Literal(&'a str),
     Name(&'a str),
 }
 
 /// Iterator over the pieces of a template; an error for a brace outside a placeholder.
-struct Pieces<'a>(&'a str);
+struct TemplatePieces<'a>(&'a str);
 
-impl<'a> Iterator for Pieces<'a> {
-    type Item = Result<Piece<'a>, ()>;
+impl<'a> Iterator for TemplatePieces<'a> {
+    type Item = Result<TemplatePiece<'a>, ()>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let text = self.0;
@@ -330,7 +332,7 @@ impl<'a> Iterator for Pieces<'a> {
         match text.find(['{', '}']) {
             None => {
                 self.0 = "";
-                Some(Ok(Piece::Literal(text)))
+                Some(Ok(TemplatePiece::Literal(text)))
             }
             Some(0) => {
                 let inside = text.strip_prefix('{');
@@ -339,7 +341,7 @@ impl<'a> Iterator for Pieces<'a> {
                 };
                 self.0 = rest;
                 Some(if is_name(name) {
-                    Ok(Piece::Name(name))
+                    Ok(TemplatePiece::Name(name))
                 } else {
                     Err(())
                 })
@@ -347,7 +349,7 @@ impl<'a> Iterator for Pieces<'a> {
             Some(at) => {
                 let (literal, rest) = text.split_at(at);
                 self.0 = rest;
-                Some(Ok(Piece::Literal(literal)))
+                Some(Ok(TemplatePiece::Literal(literal)))
             }
         }
     }
@@ -360,18 +362,18 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(is_plain)
 }
 
-fn wrong(problem: &'static str) -> Fault {
-    Fault::at("path", problem)
+fn bad_path(problem: &'static str) -> PeerInputError {
+    PeerInputError::in_field("path", problem)
 }
 
-fn not_utf8() -> Fault {
-    wrong("has encoded bytes that are not UTF-8")
+fn not_utf8() -> PeerInputError {
+    bad_path("has encoded bytes that are not UTF-8")
 }
 
-fn leftover_brace() -> Fault {
-    wrong("has a brace that is no {name} of letters, digits and _")
+fn leftover_brace() -> PeerInputError {
+    bad_path("has a brace that is no {name} of letters, digits and _")
 }
 
-fn too_long() -> Fault {
-    Fault::too_large(MAX_PATH, "bytes").within("path")
+fn too_long() -> PeerInputError {
+    PeerInputError::too_large(MAX_PATH, "bytes").within("path")
 }

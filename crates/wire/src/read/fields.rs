@@ -45,9 +45,9 @@ where
 
 /// A string that borrows from the document unless the string has escapes.
 #[derive(Debug, Clone, Default)]
-pub struct Borrowed<'a>(pub Cow<'a, str>);
+pub struct BorrowedText<'a>(pub Cow<'a, str>);
 
-impl<'de: 'a, 'a> Deserialize<'de> for Borrowed<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for BorrowedText<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct TextVisitor;
         impl<'de> Visitor<'de> for TextVisitor {
@@ -65,7 +65,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Borrowed<'a> {
                 Ok(Cow::Owned(text))
             }
         }
-        deserializer.deserialize_str(TextVisitor).map(Borrowed)
+        deserializer.deserialize_str(TextVisitor).map(BorrowedText)
     }
 }
 
@@ -75,7 +75,7 @@ where
     T: From<Cow<'de, str>> + Default,
     D: Deserializer<'de>,
 {
-    let text = Option::<Borrowed<'de>>::deserialize(deserializer)?;
+    let text = Option::<BorrowedText<'de>>::deserialize(deserializer)?;
     Ok(text.map_or_else(T::default, |text| text.0.into()))
 }
 
@@ -87,7 +87,7 @@ pub fn word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Cow<'de
 
 /// For `#[serde(default, deserialize_with)]`: reads an array of strings; `null` gives an empty array.
 pub fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Cow<'de, str>>, D::Error> {
-    let texts: Vec<Borrowed<'de>> = or_default(deserializer)?;
+    let texts: Vec<BorrowedText<'de>> = or_default(deserializer)?;
     Ok(texts.into_iter().map(|text| text.0).collect())
 }
 

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use serde::de::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use super::{Borrowed, try_read};
+use super::{BorrowedText, try_read};
 use crate::json;
 
 /// Reads a `T`, or returns the default for any other value.
@@ -45,7 +45,7 @@ pub fn lenient_texts<'de, D>(deserializer: D) -> Result<Vec<Cow<'de, str>>, D::E
 where
     D: Deserializer<'de>,
 {
-    let texts: Vec<Borrowed<'de>> = lenient_list(deserializer)?;
+    let texts: Vec<BorrowedText<'de>> = lenient_list(deserializer)?;
     Ok(texts.into_iter().map(|text| text.0).collect())
 }
 

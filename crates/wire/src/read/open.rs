@@ -1,4 +1,4 @@
-//! [`Open`]: objects with unknown fields, which are kept as written.
+//! [`OpenObject`]: objects with unknown fields, which are kept as written.
 
 use std::fmt;
 
@@ -7,24 +7,24 @@ use serde::de::{
 };
 use serde_json::value::RawValue;
 
-use super::Borrowed;
-use crate::json::Member;
+use super::BorrowedText;
+use crate::json::RawMember;
 
 /// A struct `T` that derives [`Deserialize`], together with the fields that `T` does not have.
 ///
 /// Replaces `#[serde(flatten)]`, which buffers every value and cannot read a [`RawValue`].
 #[derive(Debug, Clone, Default)]
-pub struct Open<'a, T> {
+pub struct OpenObject<'a, T> {
     /// The known fields.
     pub known: T,
     /// The unknown fields, in their order.
-    pub rest: Vec<Member<'a>>,
+    pub rest: Vec<RawMember<'a>>,
 }
 
-impl<'de: 'a, 'a, T: Deserialize<'de>> Deserialize<'de> for Open<'a, T> {
+impl<'de: 'a, 'a, T: Deserialize<'de>> Deserialize<'de> for OpenObject<'a, T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut rest = Vec::new();
-        let known = T::deserialize(Splitting {
+        let known = T::deserialize(SplitDeserializer {
             deserializer,
             rest: &mut rest,
         })?;
@@ -33,12 +33,12 @@ impl<'de: 'a, 'a, T: Deserialize<'de>> Deserialize<'de> for Open<'a, T> {
 }
 
 /// Deserializer that reads a struct and collects the fields that the struct does not have.
-struct Splitting<'r, 'de, D> {
+struct SplitDeserializer<'r, 'de, D> {
     deserializer: D,
-    rest: &'r mut Vec<Member<'de>>,
+    rest: &'r mut Vec<RawMember<'de>>,
 }
 
-impl<'de, D: Deserializer<'de>> Deserializer<'de> for Splitting<'_, 'de, D> {
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for SplitDeserializer<'_, 'de, D> {
     type Error = D::Error;
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -47,7 +47,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Splitting<'_, 'de, D> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, D::Error> {
-        self.deserializer.deserialize_map(SplittingVisitor {
+        self.deserializer.deserialize_map(SplitVisitor {
             fields,
             visitor,
             rest: self.rest,
@@ -64,13 +64,13 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Splitting<'_, 'de, D> {
     }
 }
 
-struct SplittingVisitor<'r, 'de, V> {
+struct SplitVisitor<'r, 'de, V> {
     fields: &'static [&'static str],
     visitor: V,
-    rest: &'r mut Vec<Member<'de>>,
+    rest: &'r mut Vec<RawMember<'de>>,
 }
 
-impl<'de, V: Visitor<'de>> Visitor<'de> for SplittingVisitor<'_, 'de, V> {
+impl<'de, V: Visitor<'de>> Visitor<'de> for SplitVisitor<'_, 'de, V> {
     type Value = V::Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -78,7 +78,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for SplittingVisitor<'_, 'de, V> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<V::Value, A::Error> {
-        self.visitor.visit_map(SplittingMembers {
+        self.visitor.visit_map(SplitMapAccess {
             fields: self.fields,
             members,
             rest: self.rest,
@@ -86,25 +86,25 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for SplittingVisitor<'_, 'de, V> {
     }
 }
 
-struct SplittingMembers<'r, 'de, A> {
+struct SplitMapAccess<'r, 'de, A> {
     fields: &'static [&'static str],
     members: A,
-    rest: &'r mut Vec<Member<'de>>,
+    rest: &'r mut Vec<RawMember<'de>>,
 }
 
-impl<'de, A: MapAccess<'de>> MapAccess<'de> for SplittingMembers<'_, 'de, A> {
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for SplitMapAccess<'_, 'de, A> {
     type Error = A::Error;
 
     fn next_key_seed<S: DeserializeSeed<'de>>(
         &mut self,
         seed: S,
     ) -> Result<Option<S::Value>, A::Error> {
-        while let Some(Borrowed(name)) = self.members.next_key()? {
+        while let Some(BorrowedText(name)) = self.members.next_key()? {
             if self.fields.contains(&&*name) {
                 return seed.deserialize(CowStrDeserializer::new(name)).map(Some);
             }
             let value = self.members.next_value::<&'de RawValue>()?;
-            self.rest.push(Member { name, value });
+            self.rest.push(RawMember { name, value });
         }
         Ok(None)
     }

@@ -9,7 +9,7 @@ use serde::de::{
 
 /// A serde_json deserializer that decodes lone surrogates, reads structs from objects only and enums from
 /// strings only.
-pub(super) struct Strict<D>(pub(super) D);
+pub(super) struct StrictDeserializer<D>(pub(super) D);
 
 macro_rules! as_it_is {
     ($($method:ident)*) => {$(
@@ -19,7 +19,7 @@ macro_rules! as_it_is {
     )*};
 }
 
-impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<D> {
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for StrictDeserializer<D> {
     type Error = D::Error;
 
     as_it_is! {
@@ -36,7 +36,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<D> {
 
     /// serde_json checks the surrogates of strings, but not of bytes.
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
-        self.0.deserialize_bytes(Text(visitor))
+        self.0.deserialize_bytes(TextBytesVisitor(visitor))
     }
 
     fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
@@ -44,7 +44,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<D> {
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
-        self.0.deserialize_option(Inner(visitor))
+        self.0.deserialize_option(StrictAccess(visitor))
     }
 
     fn deserialize_unit_struct<V: Visitor<'de>>(
@@ -60,11 +60,12 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<D> {
         name: &'static str,
         visitor: V,
     ) -> Result<V::Value, D::Error> {
-        self.0.deserialize_newtype_struct(name, Newtype(visitor))
+        self.0
+            .deserialize_newtype_struct(name, NewtypeVisitor(visitor))
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
-        self.0.deserialize_seq(Inner(visitor))
+        self.0.deserialize_seq(StrictAccess(visitor))
     }
 
     fn deserialize_tuple<V: Visitor<'de>>(
@@ -85,7 +86,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<D> {
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
-        self.0.deserialize_map(Inner(visitor))
+        self.0.deserialize_map(StrictAccess(visitor))
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -103,14 +104,15 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<D> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, D::Error> {
-        self.0.deserialize_bytes(Text(Variant(visitor)))
+        self.0
+            .deserialize_bytes(TextBytesVisitor(VariantVisitor(visitor)))
     }
 }
 
 /// Visitor that decodes a string, which serde_json passes as bytes.
-struct Text<V>(V);
+struct TextBytesVisitor<V>(V);
 
-impl<'de, V: Visitor<'de>> Visitor<'de> for Text<V> {
+impl<'de, V: Visitor<'de>> Visitor<'de> for TextBytesVisitor<V> {
     type Value = V::Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -149,9 +151,9 @@ fn replace_surrogates(bytes: &[u8]) -> String {
 }
 
 /// Visitor that reads the variant of an enum from its name.
-struct Variant<V>(V);
+struct VariantVisitor<V>(V);
 
-impl<'de, V: Visitor<'de>> Visitor<'de> for Variant<V> {
+impl<'de, V: Visitor<'de>> Visitor<'de> for VariantVisitor<V> {
     type Value = V::Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -163,10 +165,10 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Variant<V> {
     }
 }
 
-/// Wrapper that applies [`Strict`] to the values inside.
-struct Inner<T>(T);
+/// Wrapper that applies [`StrictDeserializer`] to the values inside.
+struct StrictAccess<T>(T);
 
-impl<'de, V: Visitor<'de>> Visitor<'de> for Inner<V> {
+impl<'de, V: Visitor<'de>> Visitor<'de> for StrictAccess<V> {
     type Value = V::Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -182,26 +184,26 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Inner<V> {
     }
 
     fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<V::Value, D::Error> {
-        self.0.visit_some(Strict(deserializer))
+        self.0.visit_some(StrictDeserializer(deserializer))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<V::Value, A::Error> {
-        self.0.visit_seq(Inner(items))
+        self.0.visit_seq(StrictAccess(items))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<V::Value, A::Error> {
-        self.0.visit_map(Inner(members))
+        self.0.visit_map(StrictAccess(members))
     }
 }
 
-impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Inner<A> {
+impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for StrictAccess<A> {
     type Error = A::Error;
 
     fn next_element_seed<S: DeserializeSeed<'de>>(
         &mut self,
         seed: S,
     ) -> Result<Option<S::Value>, A::Error> {
-        self.0.next_element_seed(Inner(seed))
+        self.0.next_element_seed(StrictAccess(seed))
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -209,7 +211,7 @@ impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Inner<A> {
     }
 }
 
-impl<'de, A: MapAccess<'de>> MapAccess<'de> for Inner<A> {
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for StrictAccess<A> {
     type Error = A::Error;
 
     fn next_key_seed<S: DeserializeSeed<'de>>(
@@ -220,7 +222,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Inner<A> {
     }
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, A::Error> {
-        self.0.next_value_seed(Inner(seed))
+        self.0.next_value_seed(StrictAccess(seed))
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -228,19 +230,19 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Inner<A> {
     }
 }
 
-impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Inner<S> {
+impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for StrictAccess<S> {
     type Value = S::Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<S::Value, D::Error> {
-        self.0.deserialize(Strict(deserializer))
+        self.0.deserialize(StrictDeserializer(deserializer))
     }
 }
 
-/// Visitor that applies [`Strict`] to the value inside a newtype. serde_json gives a `RawValue` as a map,
+/// Visitor that applies [`StrictDeserializer`] to the value inside a newtype. serde_json gives a `RawValue` as a map,
 /// which stays unchanged.
-struct Newtype<V>(V);
+struct NewtypeVisitor<V>(V);
 
-impl<'de, V: Visitor<'de>> Visitor<'de> for Newtype<V> {
+impl<'de, V: Visitor<'de>> Visitor<'de> for NewtypeVisitor<V> {
     type Value = V::Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -251,7 +253,8 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Newtype<V> {
         self,
         deserializer: D,
     ) -> Result<V::Value, D::Error> {
-        self.0.visit_newtype_struct(Strict(deserializer))
+        self.0
+            .visit_newtype_struct(StrictDeserializer(deserializer))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, raw: A) -> Result<V::Value, A::Error> {

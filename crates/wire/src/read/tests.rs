@@ -48,7 +48,7 @@ fn outer(text: &str) -> Outer<'_> {
     read(text, MAX_DEPTH).unwrap_or_else(|misread| panic!("{misread}: {text}"))
 }
 
-fn misread(text: &str) -> Misread {
+fn misread(text: &str) -> FieldError {
     match read::<Outer<'_>>(text, MAX_DEPTH) {
         Err(misread) => misread,
         Ok(outer) => panic!("{text} was read as {outer:?}"),
@@ -88,7 +88,7 @@ fn a_text_without_escapes_is_borrowed() {
 
 #[test]
 fn each_mistake_is_told_with_its_path() {
-    use Mistake::{Invalid, Missing, Syntax, Twice};
+    use FieldErrorKind::{Invalid, Missing, Syntax, Twice};
     for (text, mistake, path) in [
         ("", Syntax, ""),
         ("{", Syntax, ""),
@@ -197,18 +197,18 @@ fn nesting_beyond_the_limit_is_refused_before_it_is_read() {
     outer(&nested(MAX_DEPTH - 1));
     for text in [nested(MAX_DEPTH), "[".repeat(1_000_000)] {
         let misread = misread(&text);
-        assert_eq!(misread.mistake, Mistake::TooDeep);
+        assert_eq!(misread.mistake, FieldErrorKind::TooDeep);
         assert_eq!(misread.path, "");
     }
 }
 
 #[test]
 fn a_mistake_inside_a_part_is_told_from_the_outside() {
-    let inner = Misread::missing("word");
+    let inner = FieldError::missing("word");
     assert_eq!(inner.clone().within("list[2]").path, "list[2].word");
     let element = inner.within("[2]").within("list");
     assert_eq!(element.path, "list[2].word");
-    assert_eq!(Misread::twice("").within("data").path, "data");
+    assert_eq!(FieldError::duplicate("").within("data").path, "data");
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn a_value_that_is_kept_raw_and_read_as_well_tells_its_mistakes() {
     impl<'de> Deserialize<'de> for Both {
         fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
             let raw = <&RawValue>::deserialize(deserializer)?;
-            let inner = read_part(raw).map_err(Misread::into_error)?;
+            let inner = read_part(raw).map_err(FieldError::into_error)?;
             Ok(Both(inner, raw.get().len()))
         }
     }
@@ -226,14 +226,18 @@ fn a_value_that_is_kept_raw_and_read_as_well_tells_its_mistakes() {
     let list = read(r#"[{"word": "w"}]"#).unwrap();
     assert_eq!((list[0].0.word.as_str(), list[0].1), ("w", 13));
     for (text, mistake, path) in [
-        (r#"[{"word":"w"},{}]"#, Mistake::Missing, "[1].word"),
-        (r#"[{"word":"w","word":"w"}]"#, Mistake::Twice, "[0].word"),
+        (r#"[{"word":"w"},{}]"#, FieldErrorKind::Missing, "[1].word"),
+        (
+            r#"[{"word":"w","word":"w"}]"#,
+            FieldErrorKind::Twice,
+            "[0].word",
+        ),
         (
             r#"[{"word":"w","count":"x"}]"#,
-            Mistake::Invalid,
+            FieldErrorKind::Invalid,
             "[0].count",
         ),
-        ("[7]", Mistake::Invalid, "[0]"),
+        ("[7]", FieldErrorKind::Invalid, "[0]"),
     ] {
         let misread = read(text).unwrap_err();
         assert_eq!((misread.mistake, &*misread.path), (mistake, path), "{text}");
@@ -281,7 +285,7 @@ fn too_deep_a_field_is_named() {
     assert_eq!(check_fields_depth(&text, 9), Ok(()));
     let misread = check_fields_depth(&text, 8).unwrap_err();
     let found = (misread.mistake, &*misread.path);
-    assert_eq!(found, (Mistake::TooDeep, "b"));
+    assert_eq!(found, (FieldErrorKind::TooDeep, "b"));
 }
 
 #[test]

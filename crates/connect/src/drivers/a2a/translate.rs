@@ -4,13 +4,15 @@
 use jackfield_core::agent::Profile;
 use jackfield_model as event;
 use jackfield_model::{AskKind, ChunkKind, Done, DoneState, End, Json, Reason, failure};
-use jackfield_sdk::{Answer, Artifact, Failure, Message, Part, Question, Reply, ReplyError, Skill};
+use jackfield_sdk::{
+    AgentFailure, Artifact, CallerAnswer, CallerQuestion, Message, Part, Reply, ReplyError, Skill,
+};
 use serde_json::Value;
 
-use crate::{Decision, Introduction, Said, process::CRASHED};
+use crate::{OutputItem, OwnerDecision, SelfDescription, process::CRASHED};
 
 /// Converts the server's profile.
-pub(super) fn introduction(profile: &Profile) -> Introduction {
+pub(super) fn introduction(profile: &Profile) -> SelfDescription {
     let skill = |skill: &jackfield_core::agent::Skill| {
         let mut announced = Skill::new(&skill.id);
         if let Some(name) = &skill.name {
@@ -21,7 +23,7 @@ pub(super) fn introduction(profile: &Profile) -> Introduction {
         }
         announced
     };
-    Introduction {
+    SelfDescription {
         name: Some(profile.name.clone()).filter(|name| !name.is_empty()),
         description: profile.description.clone(),
         version: profile.version.clone(),
@@ -44,7 +46,7 @@ pub(super) fn message(message: &Message) -> event::Message {
 }
 
 /// Converts a piece of the reply.
-pub(super) fn said(chunk: event::Chunk) -> Said {
+pub(super) fn said(chunk: event::Chunk) -> OutputItem {
     let event::Chunk {
         kind,
         text,
@@ -54,15 +56,15 @@ pub(super) fn said(chunk: event::Chunk) -> Said {
     } = chunk;
     let id = tool_call_id.unwrap_or_default();
     match kind {
-        ChunkKind::Text => Said::Text(text),
-        ChunkKind::Thinking => Said::Thinking(text),
-        ChunkKind::Status => Said::Status(text),
-        ChunkKind::ToolStart => Said::ToolStart {
+        ChunkKind::Text => OutputItem::Text(text),
+        ChunkKind::Thinking => OutputItem::Thinking(text),
+        ChunkKind::Status => OutputItem::Status(text),
+        ChunkKind::ToolStart => OutputItem::ToolStart {
             name: tool_name.unwrap_or_default(),
             id,
         },
-        ChunkKind::ToolInput => Said::ToolInput { id, text },
-        ChunkKind::ToolResult => Said::ToolResult { id, text },
+        ChunkKind::ToolInput => OutputItem::ToolInput { id, text },
+        ChunkKind::ToolResult => OutputItem::ToolResult { id, text },
     }
 }
 
@@ -76,24 +78,24 @@ pub(super) fn artifact(artifact: Artifact) -> Artifact {
 
 /// A question with its addressee, see [`question`].
 #[derive(Debug, PartialEq)]
-pub(super) enum Asked {
+pub(super) enum RoutedQuestion {
     /// Question to the caller.
-    Caller(Question),
+    Caller(CallerQuestion),
     /// Approval question to the owner.
     Owner { tool: String, arguments: Value },
 }
 
 /// Converts a question of the server.
-pub(super) fn question(ask: event::Ask) -> Asked {
+pub(super) fn question(ask: event::Ask) -> RoutedQuestion {
     match ask.kind {
         AskKind::Input => {
-            let question = Question::new(ask.text);
-            Asked::Caller(match ask.schema {
+            let question = CallerQuestion::new(ask.text);
+            RoutedQuestion::Caller(match ask.schema {
                 Some(schema) => question.schema(schema),
                 None => question,
             })
         }
-        AskKind::Approval => Asked::Owner {
+        AskKind::Approval => RoutedQuestion::Owner {
             tool: ask.tool_name.unwrap_or(ask.text),
             arguments: ask
                 .arguments
@@ -104,7 +106,7 @@ pub(super) fn question(ask: event::Ask) -> Asked {
 }
 
 /// Converts the caller's answer.
-pub(super) fn answer(answer: Answer) -> event::Answer {
+pub(super) fn answer(answer: CallerAnswer) -> event::Answer {
     event::Answer {
         content: Some(answer.text).filter(|text| !text.is_empty()),
         parts: answer.parts,
@@ -113,7 +115,7 @@ pub(super) fn answer(answer: Answer) -> event::Answer {
 }
 
 /// Converts the owner's decision.
-pub(super) fn decision(decision: Decision) -> event::Answer {
+pub(super) fn decision(decision: OwnerDecision) -> event::Answer {
     event::Answer {
         approved: Some(decision.approved),
         reason: decision.reason,
@@ -122,13 +124,13 @@ pub(super) fn decision(decision: Decision) -> event::Answer {
 }
 
 /// Ends the reply as the server ended its call.
-pub(super) async fn finish(end: End, has_words: bool, reply: &Reply) -> Result<(), Failure> {
+pub(super) async fn finish(end: End, has_words: bool, reply: &Reply) -> Result<(), AgentFailure> {
     let done = match end {
         End::Done(done) => *done,
         End::Failed(failure) => return Err(self::failure(&failure)),
         End::Cancelled => {
             let text = "the server stopped before it had finished";
-            return Err(Failure::new("agent_stopped", text));
+            return Err(AgentFailure::new("agent_stopped", text));
         }
     };
     let state = (done.state, done.needs_auth, done.is_message);
@@ -140,11 +142,17 @@ pub(super) async fn finish(end: End, has_words: bool, reply: &Reply) -> Result<(
         ..
     } = done;
     for file in attachments {
-        reply.attach(file).await.map_err(|error| unsaid(&error))?;
+        reply
+            .attach(file)
+            .await
+            .map_err(|error| reply_failure(&error))?;
     }
     // Some agents put their answer only into the result, which not every caller reads.
     match result {
-        Some(words) if !has_words => reply.text(words).await.map_err(|error| unsaid(&error))?,
+        Some(words) if !has_words => reply
+            .text(words)
+            .await
+            .map_err(|error| reply_failure(&error))?,
         Some(words) => reply.result(words),
         None => {}
     }
@@ -165,7 +173,7 @@ pub(super) async fn finish(end: End, has_words: bool, reply: &Reply) -> Result<(
 }
 
 /// Converts a failure, with the bridge's code where one exists.
-pub(super) fn failure(failure: &failure::Failure) -> Failure {
+pub(super) fn failure(failure: &failure::Failure) -> AgentFailure {
     let code = match &failure.reason {
         Reason::Invalid | Reason::Unsupported | Reason::TooLarge | Reason::Conflict => {
             "invalid_message"
@@ -181,12 +189,12 @@ pub(super) fn failure(failure: &failure::Failure) -> Failure {
         | Reason::SlowReader
         | Reason::Internal => "internal_error",
     };
-    Failure::new(code, failure.text.clone())
+    AgentFailure::new(code, failure.text.clone())
 }
 
 /// Converts the error of a call that has ended, or of output that the hub does not support.
-pub(super) fn unsaid(error: &ReplyError) -> Failure {
-    Failure::new("internal_error", error.to_string())
+pub(super) fn reply_failure(error: &ReplyError) -> AgentFailure {
+    AgentFailure::new("internal_error", error.to_string())
 }
 
 #[cfg(test)]
@@ -226,14 +234,14 @@ mod tests {
     #[test]
     fn every_kind_of_chunk_is_said_as_it_is() {
         for (chunk, expected) in [
-            (json!({"text": "a"}), Said::Text("a".to_owned())),
+            (json!({"text": "a"}), OutputItem::Text("a".to_owned())),
             (
                 json!({"kind": "thinking", "text": "b"}),
-                Said::Thinking("b".to_owned()),
+                OutputItem::Thinking("b".to_owned()),
             ),
             (
                 json!({"kind": "tool_result", "text": "c", "tool_call_id": "t"}),
-                Said::ToolResult {
+                OutputItem::ToolResult {
                     id: "t".to_owned(),
                     text: "c".to_owned(),
                 },
@@ -264,11 +272,11 @@ mod tests {
         };
         assert_eq!(
             question(ask("input")),
-            Asked::Caller(Question::new("may I?").schema(json!({"type": "string"})))
+            RoutedQuestion::Caller(CallerQuestion::new("may I?").schema(json!({"type": "string"})))
         );
         assert_eq!(
             question(ask("approval")),
-            Asked::Owner {
+            RoutedQuestion::Owner {
                 tool: "rm".to_owned(),
                 arguments: json!({"p": 1})
             }

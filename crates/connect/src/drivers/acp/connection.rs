@@ -5,7 +5,7 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use jackfield_sdk::Failure;
+use jackfield_sdk::AgentFailure;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::{
@@ -21,13 +21,13 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    inbox::{Inbox, Item, Opened, inbox},
+    inbox::{SessionInbox, SessionItem, SessionReceiver, inbox},
     permission,
-    rpc::{self, Incoming, RpcError},
+    rpc::{self, AcpError, AgentRpcMessage},
 };
 use crate::{
-    Process,
-    lines::{Line, Lines},
+    ChildProcess,
+    lines::{LineReader, OutputLine},
     process::CRASHED,
 };
 
@@ -40,35 +40,35 @@ const STOPPING: Duration = Duration::from_secs(5);
 /// Most conversations tracked as open in the agent. A dropped conversation is resumed when it continues.
 const MOST_SESSIONS: usize = 1024;
 
-type Answered = Result<Value, RpcError>;
+type RpcResult = Result<Value, AcpError>;
 
 /// Why a request failed.
 #[derive(Debug)]
-pub(super) enum Trouble {
+pub(super) enum RequestError {
     /// The agent responded with an error.
-    Refused(RpcError),
+    Refused(AcpError),
     /// The agent is gone.
-    Gone(Failure),
+    Gone(AgentFailure),
 }
 
-/// Connection to a running agent's [`Process`]. Dropping it ends the process.
+/// Connection to a running agent's [`ChildProcess`]. Dropping it ends the process.
 #[derive(Debug)]
-pub(super) struct Connection {
-    shared: Arc<Shared>,
+pub(super) struct AcpConnection {
+    shared: Arc<AcpShared>,
     _tasks: JoinSet<()>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct AcpShared {
     /// Name of the agent.
     name: String,
     lines: mpsc::Sender<String>,
-    requests: Mutex<Requests>,
-    sessions: Mutex<HashMap<String, Session>>,
-    cancelled: Mutex<Vec<Cancelled>>,
+    requests: Mutex<PendingRequests>,
+    sessions: Mutex<HashMap<String, AcpSession>>,
+    cancelled: Mutex<Vec<CancelledPrompt>>,
     is_cancelled: Notify,
     /// Why the agent has to be ended.
-    fault: Mutex<Option<Failure>>,
+    fault: Mutex<Option<AgentFailure>>,
     is_at_fault: CancellationToken,
     /// Cancelled when the agent is gone.
     over: CancellationToken,
@@ -76,36 +76,36 @@ struct Shared {
 
 /// Pending requests.
 #[derive(Debug, Default)]
-struct Requests {
+struct PendingRequests {
     last: u64,
-    waiting: HashMap<u64, oneshot::Sender<Answered>>,
+    waiting: HashMap<u64, oneshot::Sender<RpcResult>>,
     /// Set when the agent is gone: why new requests fail.
-    gone: Option<Failure>,
+    gone: Option<AgentFailure>,
 }
 
 /// A conversation that is open in the agent.
 #[derive(Debug, Default)]
-struct Session {
+struct AcpSession {
     /// Sender to the turn at work.
-    inbox: Option<Inbox>,
+    inbox: Option<SessionInbox>,
     /// Held by the turn at work; after a cancellation, held until the prompt has returned.
     turn: Arc<AsyncMutex<()>>,
 }
 
 /// The prompt of a dropped turn.
 #[derive(Debug)]
-struct Cancelled {
+struct CancelledPrompt {
     session: String,
-    answer: oneshot::Receiver<Answered>,
+    answer: oneshot::Receiver<RpcResult>,
     permissions: Vec<Value>,
     _turn: OwnedMutexGuard<()>,
 }
 
-impl Connection {
+impl AcpConnection {
     /// Creates the connection to a new process.
-    pub(super) fn new(mut process: Process, name: &str) -> Self {
+    pub(super) fn new(mut process: ChildProcess, name: &str) -> Self {
         let (lines, unwritten) = mpsc::channel(UNWRITTEN);
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(AcpShared {
             name: name.to_owned(),
             lines,
             requests: Mutex::default(),
@@ -134,18 +134,22 @@ impl Connection {
     }
 
     /// Sends a request and waits for the response.
-    pub(super) async fn request(&self, method: &str, params: &Value) -> Result<Value, Trouble> {
+    pub(super) async fn request(
+        &self,
+        method: &str,
+        params: &Value,
+    ) -> Result<Value, RequestError> {
         let answer = self.shared.ask(method, params).await?;
         self.shared.answered(answer.await).await
     }
 
     /// Returns whether a conversation is open in the agent.
-    pub(super) fn knows(&self, session: &str) -> bool {
+    pub(super) fn is_open(&self, session: &str) -> bool {
         self.shared.sessions.lock().contains_key(session)
     }
 
     /// Marks a conversation as open in the agent.
-    pub(super) fn learn(&self, session: &str) {
+    pub(super) fn mark_open(&self, session: &str) {
         let mut sessions = self.shared.sessions.lock();
         if sessions.len() >= MOST_SESSIONS {
             // Keep only conversations with a turn at work.
@@ -159,7 +163,7 @@ impl Connection {
         &self,
         session: &str,
         blocks: Vec<Value>,
-    ) -> Result<Prompting, Trouble> {
+    ) -> Result<ActivePrompt, RequestError> {
         let shared = &self.shared;
         let turn = {
             let mut sessions = shared.sessions.lock();
@@ -167,7 +171,7 @@ impl Connection {
         };
         let turn = turn.lock_owned().await;
         let (inbox, opened) = inbox();
-        let mut prompting = Prompting {
+        let mut prompting = ActivePrompt {
             shared: shared.clone(),
             session: session.to_owned(),
             opened,
@@ -187,30 +191,30 @@ impl Connection {
 
 /// A prompt in progress. Dropping it before it has returned cancels the prompt.
 #[derive(Debug)]
-pub(super) struct Prompting {
-    shared: Arc<Shared>,
+pub(super) struct ActivePrompt {
+    shared: Arc<AcpShared>,
     session: String,
-    opened: Opened,
+    opened: SessionReceiver,
     /// Receiver of the response, until it has arrived.
-    waiting: Option<oneshot::Receiver<Answered>>,
-    answered: Option<Result<Answered, RecvError>>,
+    waiting: Option<oneshot::Receiver<RpcResult>>,
+    answered: Option<Result<RpcResult, RecvError>>,
     /// Ids of unanswered permission requests.
     permissions: Vec<Value>,
     turn: Option<OwnedMutexGuard<()>>,
 }
 
-/// Event of a [`Prompting`].
+/// Event of a [`ActivePrompt`].
 #[derive(Debug)]
-pub(super) enum Coming {
+pub(super) enum PromptEvent {
     /// An item of output.
-    Item(Item),
-    /// The end, after all items; see [`Prompting::answer`].
+    Item(SessionItem),
+    /// The end, after all items; see [`ActivePrompt::answer`].
     End,
 }
 
-impl Prompting {
+impl ActivePrompt {
     /// Waits for the next event. Cancel-safe.
-    pub(super) async fn next(&mut self) -> Coming {
+    pub(super) async fn next(&mut self) -> PromptEvent {
         if let Some(answer) = &mut self.waiting {
             tokio::select! {
                 biased;
@@ -222,23 +226,23 @@ impl Prompting {
         // The reader queued all items before the response.
         match self.opened.ready() {
             Some(item) => self.item(item),
-            None => Coming::End,
+            None => PromptEvent::End,
         }
     }
 
     /// Returns the response to the prompt.
-    pub(super) async fn answer(mut self) -> Result<Value, Trouble> {
+    pub(super) async fn answer(mut self) -> Result<Value, RequestError> {
         match self.answered.take() {
             Some(answered) => self.shared.answered(answered).await,
-            None => Err(Trouble::Gone(self.shared.gone().await)),
+            None => Err(RequestError::Gone(self.shared.gone().await)),
         }
     }
 
-    fn item(&mut self, item: Item) -> Coming {
-        if let Item::Permission { id, .. } = &item {
+    fn item(&mut self, item: SessionItem) -> PromptEvent {
+        if let SessionItem::Permission { id, .. } = &item {
             self.permissions.push(id.clone());
         }
-        Coming::Item(item)
+        PromptEvent::Item(item)
     }
 
     /// Answers a permission request.
@@ -249,13 +253,13 @@ impl Prompting {
     }
 }
 
-impl Drop for Prompting {
+impl Drop for ActivePrompt {
     fn drop(&mut self) {
         if let Some(session) = self.shared.sessions.lock().get_mut(&self.session) {
             session.inbox = None;
         }
         if let (Some(answer), Some(turn)) = (self.waiting.take(), self.turn.take()) {
-            self.shared.cancelled.lock().push(Cancelled {
+            self.shared.cancelled.lock().push(CancelledPrompt {
                 session: std::mem::take(&mut self.session),
                 answer,
                 permissions: std::mem::take(&mut self.permissions),
@@ -266,17 +270,17 @@ impl Drop for Prompting {
     }
 }
 
-impl Shared {
+impl AcpShared {
     async fn ask(
         &self,
         method: &str,
         params: &Value,
-    ) -> Result<oneshot::Receiver<Answered>, Trouble> {
+    ) -> Result<oneshot::Receiver<RpcResult>, RequestError> {
         let (sender, answer) = oneshot::channel();
         let id = {
             let mut requests = self.requests.lock();
             if let Some(gone) = &requests.gone {
-                return Err(Trouble::Gone(gone.clone()));
+                return Err(RequestError::Gone(gone.clone()));
             }
             // Remove requests whose sender was dropped.
             requests.waiting.retain(|_, waiting| !waiting.is_closed());
@@ -287,55 +291,58 @@ impl Shared {
         };
         let line = rpc::request(id, method, params);
         if self.lines.send(line).await.is_err() {
-            return Err(Trouble::Gone(self.gone().await));
+            return Err(RequestError::Gone(self.gone().await));
         }
         Ok(answer)
     }
 
-    async fn answered(&self, answered: Result<Answered, RecvError>) -> Result<Value, Trouble> {
+    async fn answered(
+        &self,
+        answered: Result<RpcResult, RecvError>,
+    ) -> Result<Value, RequestError> {
         match answered {
             Ok(Ok(result)) => Ok(result),
-            Ok(Err(error)) => Err(Trouble::Refused(error)),
-            Err(_) => Err(Trouble::Gone(self.gone().await)),
+            Ok(Err(error)) => Err(RequestError::Refused(error)),
+            Err(_) => Err(RequestError::Gone(self.gone().await)),
         }
     }
 
     /// Waits until the agent is gone and returns the reason.
-    async fn gone(&self) -> Failure {
+    async fn gone(&self) -> AgentFailure {
         self.over.cancelled().await;
         let gone = self.requests.lock().gone.clone();
-        gone.unwrap_or_else(|| Failure::new(CRASHED, "the agent is gone"))
+        gone.unwrap_or_else(|| AgentFailure::new(CRASHED, "the agent is gone"))
     }
 
     /// Ends the agent because of a fault.
-    fn blame(&self, why: &str) {
-        let failure = Failure::new(CRASHED, why);
+    fn fail(&self, why: &str) {
+        let failure = AgentFailure::new(CRASHED, why);
         self.fault.lock().get_or_insert(failure);
         self.is_at_fault.cancel();
     }
 
     /// Handles a line of the agent.
-    async fn take(&self, line: &str) {
+    async fn handle_line(&self, line: &str) {
         match rpc::read(line) {
-            Some(Incoming::Answer { id, result }) => {
+            Some(AgentRpcMessage::Answer { id, result }) => {
                 let waiting = self.requests.lock().waiting.remove(&id);
                 if let Some(waiting) = waiting {
                     // The requester may have been dropped.
                     waiting.send(result).ok();
                 }
             }
-            Some(Incoming::Notice { method, params }) => {
+            Some(AgentRpcMessage::Notice { method, params }) => {
                 if method == "session/update" {
                     let session = params["sessionId"].as_str().unwrap_or_default().to_owned();
                     let update = update_of(params);
-                    self.put(&session, Item::Update(update), line.len())
+                    self.put(&session, SessionItem::Update(update), line.len())
                         .await
                         .ok();
                 } else {
                     tracing::debug!(method, "a notice of the agent is not known");
                 }
             }
-            Some(Incoming::Request { id, method, params }) => {
+            Some(AgentRpcMessage::Request { id, method, params }) => {
                 self.serve(id, &method, params, line.len()).await;
             }
             None => tracing::debug!(bytes = line.len(), "a line of the agent is no message"),
@@ -345,7 +352,7 @@ impl Shared {
     async fn serve(&self, id: Value, method: &str, params: Value, len: usize) {
         let line = if method == "session/request_permission" {
             let session = params["sessionId"].as_str().unwrap_or_default().to_owned();
-            let item = Item::Permission {
+            let item = SessionItem::Permission {
                 id: id.clone(),
                 params,
             };
@@ -356,7 +363,7 @@ impl Shared {
         } else if method == "initialize" {
             // Only clients send `initialize`: the program echoes our own request.
             let name = &self.name;
-            self.blame(&format!(
+            self.fail(&format!(
                 "{name} does not speak ACP: it only repeats what it is told"
             ));
             return;
@@ -368,7 +375,7 @@ impl Shared {
     }
 
     /// Sends an item to the turn at work on a conversation. Returns the item if no turn is at work.
-    async fn put(&self, session: &str, item: Item, len: usize) -> Result<(), Item> {
+    async fn put(&self, session: &str, item: SessionItem, len: usize) -> Result<(), SessionItem> {
         let inbox = self
             .sessions
             .lock()
@@ -381,7 +388,7 @@ impl Shared {
     }
 
     /// Ends the connection; pending requests fail with `why`.
-    fn end(&self, why: Failure) {
+    fn end(&self, why: AgentFailure) {
         let waiting = {
             let mut requests = self.requests.lock();
             requests.gone.get_or_insert(why);
@@ -401,17 +408,17 @@ fn update_of(mut params: Value) -> Value {
 }
 
 /// Reads the agent's output until its end or a fault.
-async fn read(shared: Arc<Shared>, mut process: Process) {
+async fn read(shared: Arc<AcpShared>, mut process: ChildProcess) {
     let reading = async {
         let Some(stdout) = process.stdout.take() else {
             return;
         };
-        let mut lines = Lines::new(stdout);
+        let mut lines = LineReader::new(stdout);
         // A read error counts as the end of the output.
         while let Ok(Some(line)) = lines.next().await {
             match line {
-                Line::Text(line) => shared.take(&line).await,
-                Line::TooLong { bytes } => {
+                OutputLine::Text(line) => shared.handle_line(&line).await,
+                OutputLine::TooLong { bytes } => {
                     tracing::warn!(bytes, "a line of the agent is too long and left out");
                 }
             }
@@ -427,14 +434,14 @@ async fn read(shared: Arc<Shared>, mut process: Process) {
         // An agent with closed output is unusable, even if its process continues.
         None => match timeout(STOPPING, process.crash(&shared.name)).await {
             Ok(crash) => crash,
-            Err(_) => Failure::new(CRASHED, format!("{} closed its output", shared.name)),
+            Err(_) => AgentFailure::new(CRASHED, format!("{} closed its output", shared.name)),
         },
     };
     shared.end(why);
 }
 
 /// Writes lines to the agent.
-async fn write(shared: Arc<Shared>, mut stdin: ChildStdin, mut lines: mpsc::Receiver<String>) {
+async fn write(shared: Arc<AcpShared>, mut stdin: ChildStdin, mut lines: mpsc::Receiver<String>) {
     while let Some(mut line) = lines.recv().await {
         line.push('\n');
         let written = timeout(WRITING, async {
@@ -446,7 +453,7 @@ async fn write(shared: Arc<Shared>, mut stdin: ChildStdin, mut lines: mpsc::Rece
             // The reader detects the end and has the details.
             Ok(Err(_)) => return,
             Err(_) => {
-                shared.blame("the agent does not read what it is told, and was ended");
+                shared.fail("the agent does not read what it is told, and was ended");
                 return;
             }
         }
@@ -454,7 +461,7 @@ async fn write(shared: Arc<Shared>, mut stdin: ChildStdin, mut lines: mpsc::Rece
 }
 
 /// Stops the prompts of dropped turns.
-async fn stop_cancelled(shared: Arc<Shared>) {
+async fn stop_cancelled(shared: Arc<AcpShared>) {
     let mut stopping = JoinSet::new();
     loop {
         tokio::select! {
@@ -468,7 +475,7 @@ async fn stop_cancelled(shared: Arc<Shared>) {
 }
 
 /// Asks the agent to stop a prompt; ends the agent if it does not.
-async fn stop(shared: Arc<Shared>, mut cancelled: Cancelled) {
+async fn stop(shared: Arc<AcpShared>, mut cancelled: CancelledPrompt) {
     let stopped = timeout(STOPPING, async {
         let params = json!({"sessionId": cancelled.session});
         let notice = rpc::notice("session/cancel", &params);
@@ -480,6 +487,6 @@ async fn stop(shared: Arc<Shared>, mut cancelled: Cancelled) {
         (&mut cancelled.answer).await.ok();
     });
     if stopped.await.is_err() {
-        shared.blame("the agent did not stop when a call was cancelled, and was ended");
+        shared.fail("the agent did not stop when a call was cancelled, and was ended");
     }
 }

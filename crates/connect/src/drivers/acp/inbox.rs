@@ -13,7 +13,7 @@ const OVERHEAD: usize = 256;
 
 /// An item of a conversation.
 #[derive(Debug)]
-pub(super) enum Item {
+pub(super) enum SessionItem {
     /// Output of the agent.
     Update(Value),
     /// Request for permission.
@@ -27,36 +27,36 @@ pub(super) enum Item {
 
 /// Sending end, used by the reader of the agent's output.
 #[derive(Debug, Clone)]
-pub(super) struct Inbox {
-    items: mpsc::Sender<(Item, OwnedSemaphorePermit)>,
+pub(super) struct SessionInbox {
+    items: mpsc::Sender<(SessionItem, OwnedSemaphorePermit)>,
     room: Arc<Semaphore>,
 }
 
 /// Receiving end, used by the turn. Dropping it releases waiting senders.
 #[derive(Debug)]
-pub(super) struct Opened {
-    items: mpsc::Receiver<(Item, OwnedSemaphorePermit)>,
+pub(super) struct SessionReceiver {
+    items: mpsc::Receiver<(SessionItem, OwnedSemaphorePermit)>,
     room: Arc<Semaphore>,
 }
 
-/// Creates an [`Inbox`] and its receiving end.
-pub(super) fn inbox() -> (Inbox, Opened) {
+/// Creates an [`SessionInbox`] and its receiving end.
+pub(super) fn inbox() -> (SessionInbox, SessionReceiver) {
     let (sender, receiver) = mpsc::channel(ROOM / OVERHEAD);
     let room = Arc::new(Semaphore::new(ROOM));
-    let inbox = Inbox {
+    let inbox = SessionInbox {
         items: sender,
         room: room.clone(),
     };
-    let opened = Opened {
+    let opened = SessionReceiver {
         items: receiver,
         room,
     };
     (inbox, opened)
 }
 
-impl Inbox {
+impl SessionInbox {
     /// Sends an item of `len` bytes; waits for room. Returns the item if the turn is over.
-    pub(super) async fn put(&self, item: Item, len: usize) -> Result<(), Item> {
+    pub(super) async fn put(&self, item: SessionItem, len: usize) -> Result<(), SessionItem> {
         let weight = u32::try_from((len + OVERHEAD).min(ROOM)).unwrap_or(u32::MAX);
         let Ok(room) = self.room.clone().acquire_many_owned(weight).await else {
             return Err(item);
@@ -66,19 +66,19 @@ impl Inbox {
     }
 }
 
-impl Opened {
+impl SessionReceiver {
     /// Waits for the next item; `None` once the agent is gone.
-    pub(super) async fn next(&mut self) -> Option<Item> {
+    pub(super) async fn next(&mut self) -> Option<SessionItem> {
         self.items.recv().await.map(|(item, _)| item)
     }
 
     /// Returns an item that is already queued.
-    pub(super) fn ready(&mut self) -> Option<Item> {
+    pub(super) fn ready(&mut self) -> Option<SessionItem> {
         self.items.try_recv().ok().map(|(item, _)| item)
     }
 }
 
-impl Drop for Opened {
+impl Drop for SessionReceiver {
     fn drop(&mut self) {
         self.room.close();
     }
@@ -90,8 +90,8 @@ mod tests {
 
     use super::*;
 
-    fn update() -> Item {
-        Item::Update(Value::Null)
+    fn update() -> SessionItem {
+        SessionItem::Update(Value::Null)
     }
 
     #[tokio::test]

@@ -23,7 +23,7 @@ pub(super) fn question(params: &Value) -> (String, Value) {
 
 /// Response to a permission request.
 #[derive(Debug, PartialEq)]
-pub(super) struct Answer {
+pub(super) struct PermissionAnswer {
     /// Result for the agent.
     pub(super) result: Value,
     /// Explanation for people.
@@ -32,20 +32,20 @@ pub(super) struct Answer {
 
 /// Builds the response to a request. The owner's approval allows a single use: options that last longer are
 /// never chosen, unless the agent is trusted.
-pub(super) fn answer(params: &Value, is_approved: bool, is_trusted: bool) -> Answer {
+pub(super) fn answer(params: &Value, is_approved: bool, is_trusted: bool) -> PermissionAnswer {
     let kinds: &[&str] = match (is_approved, is_trusted) {
         (true, true) => &["allow_once", "allow_always"],
         (true, false) => &["allow_once"],
         (false, _) => REJECTIONS,
     };
     if let Some(chosen) = choose(params, kinds) {
-        return Answer {
+        return PermissionAnswer {
             result: selected(chosen),
             note: None,
         };
     }
     let note = "the agent offers no way to allow this once, so it is refused; --trust allows it";
-    Answer {
+    PermissionAnswer {
         result: choose(params, REJECTIONS).map_or_else(cancelled, selected),
         note: is_approved.then_some(note),
     }

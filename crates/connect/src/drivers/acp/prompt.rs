@@ -15,7 +15,7 @@ const LARGEST_PICTURE: u64 = 5 << 20;
 
 /// Capabilities that the agent announced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Abilities {
+pub(super) struct AcpCapabilities {
     /// Can resume a conversation.
     pub(super) resumes: bool,
     /// Can resume a conversation, and replays all of it.
@@ -24,7 +24,7 @@ pub(super) struct Abilities {
     pub(super) sees: bool,
 }
 
-impl Abilities {
+impl AcpCapabilities {
     /// Reads the capabilities from the response to `initialize`.
     pub(super) fn read(answer: &Value) -> Self {
         let can = &answer["agentCapabilities"];
@@ -38,7 +38,7 @@ impl Abilities {
 }
 
 /// Builds the blocks of a prompt. Every agent accepts text and links; other kinds are sent only if announced.
-pub(super) async fn blocks(turn: &Turn, abilities: Abilities) -> Vec<Value> {
+pub(super) async fn blocks(turn: &Turn, abilities: AcpCapabilities) -> Vec<Value> {
     let mut blocks = Vec::new();
     if !turn.message.text.is_empty() {
         blocks.push(json!({"type": "text", "text": turn.message.text}));
@@ -120,17 +120,17 @@ mod tests {
     fn abilities_are_what_was_announced() {
         // The example of the protocol's page on initialization.
         let answer = json!({"protocolVersion": 1, "agentCapabilities": {"loadSession": true, "promptCapabilities": {"image": true, "audio": true, "embeddedContext": true}, "mcpCapabilities": {"http": true, "sse": true}}, "authMethods": []});
-        let all = Abilities {
+        let all = AcpCapabilities {
             resumes: false,
             loads: true,
             sees: true,
         };
-        assert_eq!(Abilities::read(&answer), all);
+        assert_eq!(AcpCapabilities::read(&answer), all);
         let answer = json!({"agentCapabilities": {"sessionCapabilities": {"resume": {}}}});
-        assert!(Abilities::read(&answer).resumes);
+        assert!(AcpCapabilities::read(&answer).resumes);
         assert_eq!(
-            Abilities::read(&json!({"protocolVersion": 1})),
-            Abilities::default()
+            AcpCapabilities::read(&json!({"protocolVersion": 1})),
+            AcpCapabilities::default()
         );
     }
 
@@ -140,7 +140,7 @@ mod tests {
         let parts = vec![Part::Text("look".to_owned()), data];
         let turn = turn("look", parts, vec![PathBuf::from("/w/a file.png")]);
         assert_eq!(
-            blocks(&turn, Abilities::default()).await,
+            blocks(&turn, AcpCapabilities::default()).await,
             [
                 json!({"type": "text", "text": "look"}),
                 json!({"type": "text", "text": r#"{"n":1}"#}),
@@ -154,9 +154,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("p.png");
         std::fs::write(&file, b"hi!").unwrap();
-        let sees = Abilities {
+        let sees = AcpCapabilities {
             sees: true,
-            ..Abilities::default()
+            ..AcpCapabilities::default()
         };
         let turn = turn("", Vec::new(), vec![file]);
         assert_eq!(

@@ -9,13 +9,13 @@ const SIGN_IN: i64 = -32000;
 
 /// A message of the agent.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Incoming {
+pub(super) enum AgentRpcMessage {
     /// Response to one of our requests.
     Answer {
         /// Id of the request.
         id: u64,
         /// Result of the request.
-        result: Result<Value, RpcError>,
+        result: Result<Value, AcpError>,
     },
     /// A request of the agent.
     Request {
@@ -37,12 +37,12 @@ pub(super) enum Incoming {
 
 /// Error response of an agent.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct RpcError {
+pub(super) struct AcpError {
     code: i64,
     text: String,
 }
 
-impl RpcError {
+impl AcpError {
     fn read(error: &Value) -> Self {
         let text = error["message"].as_str().unwrap_or("it does not say why");
         // The message is often just "Internal error"; the cause is in the details.
@@ -70,7 +70,7 @@ impl RpcError {
 }
 
 /// Parses a line; `None` if the line is not a message.
-pub(super) fn read(line: &str) -> Option<Incoming> {
+pub(super) fn read(line: &str) -> Option<AgentRpcMessage> {
     let Value::Object(mut message) = serde_json::from_str(line).ok()? else {
         return None;
     };
@@ -78,18 +78,18 @@ pub(super) fn read(line: &str) -> Option<Incoming> {
     let params = message.remove("params").unwrap_or_default();
     if let Some(Value::String(method)) = message.remove("method") {
         return Some(match id {
-            Some(id) => Incoming::Request { id, method, params },
-            None => Incoming::Notice { method, params },
+            Some(id) => AgentRpcMessage::Request { id, method, params },
+            None => AgentRpcMessage::Notice { method, params },
         });
     }
     let id = id?;
     // Some agents return our numeric id as a string.
     let id = id.as_u64().or_else(|| id.as_str()?.parse().ok())?;
     let result = match message.remove("error").filter(|error| !error.is_null()) {
-        Some(error) => Err(RpcError::read(&error)),
+        Some(error) => Err(AcpError::read(&error)),
         None => Ok(message.remove("result").unwrap_or_default()),
     };
-    Some(Incoming::Answer { id, result })
+    Some(AgentRpcMessage::Answer { id, result })
 }
 
 /// Builds the line of a request.
@@ -121,14 +121,14 @@ mod tests {
         let read = |line| read(line).unwrap();
         assert_eq!(
             read(r#"{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}"#),
-            Incoming::Answer {
+            AgentRpcMessage::Answer {
                 id: 3,
                 result: Ok(json!({"stopReason": "end_turn"})),
             }
         );
         assert_eq!(
             read(r#"{"jsonrpc":"2.0","id":"4","result":null}"#),
-            Incoming::Answer {
+            AgentRpcMessage::Answer {
                 id: 4,
                 result: Ok(Value::Null),
             }
@@ -137,7 +137,7 @@ mod tests {
             read(
                 r#"{"jsonrpc":"2.0","id":"p-1","method":"session/request_permission","params":{"a":1}}"#
             ),
-            Incoming::Request {
+            AgentRpcMessage::Request {
                 id: json!("p-1"),
                 method: "session/request_permission".to_owned(),
                 params: json!({"a": 1}),
@@ -145,7 +145,7 @@ mod tests {
         );
         assert_eq!(
             read(r#"{"jsonrpc":"2.0","method":"session/update"}"#),
-            Incoming::Notice {
+            AgentRpcMessage::Notice {
                 method: "session/update".to_owned(),
                 params: Value::Null,
             }
@@ -173,7 +173,7 @@ mod tests {
             (r"{}", "it does not say why", false),
         ] {
             let line = format!(r#"{{"jsonrpc":"2.0","id":1,"error":{error}}}"#);
-            let Some(Incoming::Answer {
+            let Some(AgentRpcMessage::Answer {
                 result: Err(error), ..
             }) = read(&line)
             else {

@@ -1,38 +1,38 @@
-//! Converts updates of an ACP agent into [`Said`] items. Pure; keeps state to avoid repeated items.
+//! Converts updates of an ACP agent into [`OutputItem`] items. Pure; keeps state to avoid repeated items.
 
 use std::collections::HashMap;
 
 use serde_json::Value;
 
-use crate::Said;
+use crate::OutputItem;
 
 /// Most tool calls per turn that are distinguished.
 const MOST_TOOLS: usize = 4096;
 
 /// State of a turn's updates.
 #[derive(Debug, Default)]
-pub(super) struct Hearing {
-    tools: HashMap<String, Tool>,
+pub(super) struct UpdateReader {
+    tools: HashMap<String, ToolProgress>,
     plan: String,
     /// Number of updates of unknown kinds.
     pub(super) skipped: u64,
 }
 
 #[derive(Debug, Default)]
-struct Tool {
+struct ToolProgress {
     is_input_told: bool,
     is_over: bool,
 }
 
-impl Hearing {
+impl UpdateReader {
     /// Converts an update.
-    pub(super) fn hear(&mut self, update: &Value) -> Vec<Said> {
+    pub(super) fn read_update(&mut self, update: &Value) -> Vec<OutputItem> {
         match update["sessionUpdate"].as_str().unwrap_or_default() {
-            "agent_message_chunk" => words(&update["content"], Said::Text),
-            "agent_thought_chunk" => words(&update["content"], Said::Thinking),
+            "agent_message_chunk" => words(&update["content"], OutputItem::Text),
+            "agent_thought_chunk" => words(&update["content"], OutputItem::Thinking),
             "tool_call" | "tool_call_update" => self.tool(update),
             "plan" => self.plan(update),
-            "usage_update" => vec![Said::Usage(without_names(update))],
+            "usage_update" => vec![OutputItem::Usage(without_names(update))],
             // The caller's own message, and updates that only concern an editor.
             "user_message_chunk"
             | "available_commands_update"
@@ -46,7 +46,7 @@ impl Hearing {
         }
     }
 
-    fn tool(&mut self, update: &Value) -> Vec<Said> {
+    fn tool(&mut self, update: &Value) -> Vec<OutputItem> {
         let Some(id) = update["toolCallId"].as_str() else {
             self.skipped += 1;
             return Vec::new();
@@ -59,7 +59,7 @@ impl Hearing {
             }
             let names = [&update["name"], &update["title"], &update["kind"]];
             let name = names.into_iter().find_map(Value::as_str).unwrap_or("tool");
-            said.push(Said::ToolStart {
+            said.push(OutputItem::ToolStart {
                 name: name.to_owned(),
                 id: id.to_owned(),
             });
@@ -69,7 +69,7 @@ impl Hearing {
         // Some agents start with an empty input and fill it in later.
         if !tool.is_input_told && !is_empty(input) {
             tool.is_input_told = true;
-            said.push(Said::ToolInput {
+            said.push(OutputItem::ToolInput {
                 id: id.to_owned(),
                 text: plain(input),
             });
@@ -79,8 +79,8 @@ impl Hearing {
             tool.is_over = true;
             let result = result(update);
             said.push(match status {
-                "failed" => Said::tool_failed(id, &result),
-                _ => Said::ToolResult {
+                "failed" => OutputItem::tool_failed(id, &result),
+                _ => OutputItem::ToolResult {
                     id: id.to_owned(),
                     text: result,
                 },
@@ -89,7 +89,7 @@ impl Hearing {
         said
     }
 
-    fn plan(&mut self, update: &Value) -> Vec<Said> {
+    fn plan(&mut self, update: &Value) -> Vec<OutputItem> {
         let entries = update["entries"].as_array().into_iter().flatten();
         let steps = entries.filter_map(|entry| {
             let mark = match entry["status"].as_str() {
@@ -104,18 +104,18 @@ impl Hearing {
             return Vec::new();
         }
         self.plan.clone_from(&plan);
-        vec![Said::Status(format!("plan:\n{plan}"))]
+        vec![OutputItem::Status(format!("plan:\n{plan}"))]
     }
 }
 
 /// Converts the text of a content block.
-fn words(block: &Value, said: impl Fn(String) -> Said) -> Vec<Said> {
+fn words(block: &Value, said: impl Fn(String) -> OutputItem) -> Vec<OutputItem> {
     match text_of(block) {
         Some(text) if text.is_empty() => Vec::new(),
         Some(text) => vec![said(text)],
         None => {
             let kind = block["type"].as_str().unwrap_or("nothing");
-            vec![Said::Status(format!("(left out: {kind})"))]
+            vec![OutputItem::Status(format!("(left out: {kind})"))]
         }
     }
 }
@@ -178,7 +178,7 @@ fn without_names(update: &Value) -> Value {
 
 /// How a prompt ended, see [`ending`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(super) enum PromptOutcome {
     /// The turn is complete.
     Done,
     /// The agent refused the message.
@@ -188,17 +188,17 @@ pub(super) enum Ending {
 }
 
 /// Converts the response to a prompt.
-pub(super) fn ending(answer: &Value) -> (Vec<Said>, Ending) {
+pub(super) fn ending(answer: &Value) -> (Vec<OutputItem>, PromptOutcome) {
     let mut said = Vec::new();
     if let Some(usage) = answer.get("usage").filter(|usage| usage.is_object()) {
-        said.push(Said::Usage(usage.clone()));
+        said.push(OutputItem::Usage(usage.clone()));
     }
     let reason = answer["stopReason"].as_str().unwrap_or("end_turn");
-    said.push(Said::StopReason(reason.to_owned()));
+    said.push(OutputItem::StopReason(reason.to_owned()));
     let ending = match reason {
-        "refusal" => Ending::Refused,
-        "cancelled" => Ending::Stopped,
-        _ => Ending::Done,
+        "refusal" => PromptOutcome::Refused,
+        "cancelled" => PromptOutcome::Stopped,
+        _ => PromptOutcome::Done,
     };
     (said, ending)
 }

@@ -1,4 +1,4 @@
-//! The lines of JSON that Claude Code prints and reads. Pure: [`Reader`] converts a line into [`Heard`]
+//! The lines of JSON that Claude Code prints and reads. Pure: [`ClaudeReader`] converts a line into [`ClaudeEvent`]
 //! items.
 //!
 //! With partial messages enabled, each message is printed twice: in pieces (`stream_event`) and whole
@@ -10,23 +10,23 @@ mod tests;
 
 use std::collections::HashMap;
 
-use jackfield_sdk::{Failure, Question};
+use jackfield_sdk::{AgentFailure, CallerQuestion};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::Said;
+use crate::OutputItem;
 
 /// Most speakers (the main agent and its subagents) that are distinguished at once. The end of a subagent is
 /// not reported.
 const SPEAKERS: usize = 64;
 
-/// Meaning of an output line, see [`Reader::read`].
+/// Meaning of an output line, see [`ClaudeReader::read`].
 #[derive(Debug, Clone, PartialEq)]
-pub enum Heard {
+pub enum ClaudeEvent {
     /// Output for the caller.
-    Said(Said),
+    Said(OutputItem),
     /// Request for permission to use a tool; the process waits for the response.
-    Permission(Permission),
+    Permission(PermissionRequest),
     /// Id of a permission request that was withdrawn.
     Withdrawn(String),
     /// A request of an unknown kind.
@@ -37,12 +37,12 @@ pub enum Heard {
         what: String,
     },
     /// The turn is complete or has failed.
-    End(Result<(), Failure>),
+    End(Result<(), AgentFailure>),
 }
 
 /// Request for permission to use a tool.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Permission {
+pub struct PermissionRequest {
     /// Id of the request.
     pub request: String,
     /// Name of the tool.
@@ -53,9 +53,9 @@ pub struct Permission {
 
 /// Parser for the output of one process.
 #[derive(Debug, Default)]
-pub struct Reader {
+pub struct ClaudeReader {
     /// Current message of each speaker; the empty name is the main agent.
-    speakers: HashMap<String, Speaker>,
+    speakers: HashMap<String, SpeakerState>,
     /// Whether the reply had any text.
     has_text: bool,
     /// Whether the model produced any output.
@@ -66,7 +66,7 @@ pub struct Reader {
 
 /// A message being received in pieces.
 #[derive(Debug, Default)]
-struct Speaker {
+struct SpeakerState {
     message: String,
     /// Ids of its tool calls, by block index.
     tools: HashMap<u64, String>,
@@ -74,7 +74,7 @@ struct Speaker {
 
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Frame {
+enum ClaudeFrame {
     System(Value),
     StreamEvent {
         event: Value,
@@ -102,9 +102,9 @@ enum Frame {
     Other,
 }
 
-impl Reader {
+impl ClaudeReader {
     /// Parses a line. Unknown lines are skipped and counted.
-    pub fn read(&mut self, line: &str) -> Vec<Heard> {
+    pub fn read(&mut self, line: &str) -> Vec<ClaudeEvent> {
         let heard = match serde_json::from_str(line) {
             Ok(frame) => self.frame(frame),
             Err(_) => None,
@@ -124,34 +124,34 @@ impl Reader {
         self.has_spoken
     }
 
-    fn frame(&mut self, frame: Frame) -> Option<Vec<Heard>> {
+    fn frame(&mut self, frame: ClaudeFrame) -> Option<Vec<ClaudeEvent>> {
         let said = match frame {
-            Frame::System(system) => system_said(&system)?,
-            Frame::StreamEvent {
+            ClaudeFrame::System(system) => system_said(&system)?,
+            ClaudeFrame::StreamEvent {
                 event,
                 parent_tool_use_id,
             } => self.piece(&event, parent_tool_use_id.unwrap_or_default())?,
-            Frame::Assistant {
+            ClaudeFrame::Assistant {
                 message,
                 parent_tool_use_id,
             } => self.whole(&message, &parent_tool_use_id.unwrap_or_default()),
-            Frame::User { message } => tool_results(&message),
-            Frame::Result(result) => return Some(self.result(&result)),
-            Frame::ControlRequest {
+            ClaudeFrame::User { message } => tool_results(&message),
+            ClaudeFrame::Result(result) => return Some(self.result(&result)),
+            ClaudeFrame::ControlRequest {
                 request_id,
                 request,
-            } => return Some(vec![wanted(request_id, &request)]),
-            Frame::ControlCancelRequest { request_id } => {
-                return Some(vec![Heard::Withdrawn(request_id)]);
+            } => return Some(vec![control_request(request_id, &request)]),
+            ClaudeFrame::ControlCancelRequest { request_id } => {
+                return Some(vec![ClaudeEvent::Withdrawn(request_id)]);
             }
-            Frame::ControlResponse {} => return Some(Vec::new()),
-            Frame::Other => return None,
+            ClaudeFrame::ControlResponse {} => return Some(Vec::new()),
+            ClaudeFrame::Other => return None,
         };
-        Some(said.into_iter().map(Heard::Said).collect())
+        Some(said.into_iter().map(ClaudeEvent::Said).collect())
     }
 
     /// Handles a piece of a message.
-    fn piece(&mut self, event: &Value, speaker: String) -> Option<Vec<Said>> {
+    fn piece(&mut self, event: &Value, speaker: String) -> Option<Vec<OutputItem>> {
         let is_helper = !speaker.is_empty();
         if self.speakers.len() >= SPEAKERS && !self.speakers.contains_key(&speaker) {
             self.speakers.retain(|name, _| name.is_empty());
@@ -160,7 +160,7 @@ impl Reader {
         let index = event["index"].as_u64().unwrap_or_default();
         let said = match event["type"].as_str()? {
             "message_start" => {
-                *speaker = Speaker {
+                *speaker = SpeakerState {
                     message: text(&event["message"]["id"]),
                     tools: HashMap::new(),
                 };
@@ -173,7 +173,7 @@ impl Reader {
                 }
                 let id = text(&block["id"]);
                 speaker.tools.insert(index, id.clone());
-                Said::ToolStart {
+                OutputItem::ToolStart {
                     name: text(&block["name"]),
                     id,
                 }
@@ -181,13 +181,13 @@ impl Reader {
             "content_block_delta" => {
                 let delta = &event["delta"];
                 match delta["type"].as_str()? {
-                    "text_delta" if is_helper => Said::Thinking(text(&delta["text"])),
+                    "text_delta" if is_helper => OutputItem::Thinking(text(&delta["text"])),
                     "text_delta" => {
                         self.has_text = true;
-                        Said::Text(text(&delta["text"]))
+                        OutputItem::Text(text(&delta["text"]))
                     }
-                    "thinking_delta" => Said::Thinking(text(&delta["thinking"])),
-                    "input_json_delta" => Said::ToolInput {
+                    "thinking_delta" => OutputItem::Thinking(text(&delta["thinking"])),
+                    "input_json_delta" => OutputItem::ToolInput {
                         id: speaker.tools.get(&index).cloned().unwrap_or_default(),
                         text: text(&delta["partial_json"]),
                     },
@@ -206,7 +206,7 @@ impl Reader {
     }
 
     /// Handles a whole message, which counts if it was not received in pieces.
-    fn whole(&mut self, message: &Value, speaker: &str) -> Vec<Said> {
+    fn whole(&mut self, message: &Value, speaker: &str) -> Vec<OutputItem> {
         let known = self.speakers.get(speaker);
         if known.is_some_and(|known| !known.message.is_empty() && message["id"] == *known.message) {
             return Vec::new();
@@ -216,20 +216,20 @@ impl Reader {
         for block in message["content"].as_array().into_iter().flatten() {
             match block["type"].as_str() {
                 Some("text") if !speaker.is_empty() => {
-                    said.push(Said::Thinking(text(&block["text"])));
+                    said.push(OutputItem::Thinking(text(&block["text"])));
                 }
                 Some("text") => {
                     self.has_text = true;
-                    said.push(Said::Text(text(&block["text"])));
+                    said.push(OutputItem::Text(text(&block["text"])));
                 }
-                Some("thinking") => said.push(Said::Thinking(text(&block["thinking"]))),
+                Some("thinking") => said.push(OutputItem::Thinking(text(&block["thinking"]))),
                 Some("tool_use") => {
                     let id = text(&block["id"]);
-                    said.push(Said::ToolStart {
+                    said.push(OutputItem::ToolStart {
                         name: text(&block["name"]),
                         id: id.clone(),
                     });
-                    said.push(Said::ToolInput {
+                    said.push(OutputItem::ToolInput {
                         id,
                         text: block["input"].to_string(),
                     });
@@ -241,37 +241,37 @@ impl Reader {
     }
 
     /// Handles the last line.
-    fn result(&mut self, result: &Value) -> Vec<Heard> {
+    fn result(&mut self, result: &Value) -> Vec<ClaudeEvent> {
         let subtype = result["subtype"].as_str().unwrap_or("success");
         let mut heard = Vec::new();
         if let Some(usage) = usage(result) {
-            heard.push(Heard::Said(Said::Usage(usage)));
+            heard.push(ClaudeEvent::Said(OutputItem::Usage(usage)));
         }
         if subtype != "success" || result["is_error"] == true {
-            heard.push(Heard::End(Err(failure(subtype, result))));
+            heard.push(ClaudeEvent::End(Err(failure(subtype, result))));
             return heard;
         }
         // Some commands answer without a model, and therefore without a message.
         if let Some(text) = result["result"].as_str().filter(|text| !text.is_empty())
             && !self.has_text
         {
-            heard.push(Heard::Said(Said::Text(text.to_owned())));
+            heard.push(ClaudeEvent::Said(OutputItem::Text(text.to_owned())));
         }
         if let Some(reason) = result["stop_reason"].as_str() {
-            heard.push(Heard::Said(Said::StopReason(reason.to_owned())));
+            heard.push(ClaudeEvent::Said(OutputItem::StopReason(reason.to_owned())));
         }
-        heard.push(Heard::End(Ok(())));
+        heard.push(ClaudeEvent::End(Ok(())));
         heard
     }
 }
 
-fn system_said(system: &Value) -> Option<Vec<Said>> {
+fn system_said(system: &Value) -> Option<Vec<OutputItem>> {
     match system["subtype"].as_str()? {
         "init" => {
             let session = text(&system["session_id"]);
             Some(match session.is_empty() {
                 true => Vec::new(),
-                false => vec![Said::Session(session)],
+                false => vec![OutputItem::Session(session)],
             })
         }
         "api_retry" => {
@@ -283,9 +283,9 @@ fn system_said(system: &Value) -> Option<Vec<Said>> {
                 Some(attempt) => format!("asking the model again, attempt {attempt}: {why}"),
                 None => format!("asking the model again: {why}"),
             };
-            Some(vec![Said::Status(text)])
+            Some(vec![OutputItem::Status(text)])
         }
-        "compact_boundary" => Some(vec![Said::Status(
+        "compact_boundary" => Some(vec![OutputItem::Status(
             "the conversation was long and is now a summary".to_owned(),
         )]),
         _ => None,
@@ -293,22 +293,22 @@ fn system_said(system: &Value) -> Option<Vec<Said>> {
 }
 
 /// Converts results of tools.
-fn tool_results(message: &Value) -> Vec<Said> {
+fn tool_results(message: &Value) -> Vec<OutputItem> {
     let blocks = message["content"].as_array().into_iter().flatten();
     blocks
         .filter(|block| block["type"] == "tool_result")
         .map(|block| {
-            let (id, given) = (text(&block["tool_use_id"]), given(&block["content"]));
+            let (id, given) = (text(&block["tool_use_id"]), result_text(&block["content"]));
             match block["is_error"] == true {
-                true => Said::tool_failed(id, &given),
-                false => Said::ToolResult { id, text: given },
+                true => OutputItem::tool_failed(id, &given),
+                false => OutputItem::ToolResult { id, text: given },
             }
         })
         .collect()
 }
 
 /// Returns the text of a tool's result; other content is named by its type.
-fn given(content: &Value) -> String {
+fn result_text(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
         Value::Array(blocks) => {
@@ -341,7 +341,7 @@ fn usage(result: &Value) -> Option<Value> {
 }
 
 /// Converts the error of a failed turn.
-fn failure(subtype: &str, result: &Value) -> Failure {
+fn failure(subtype: &str, result: &Value) -> AgentFailure {
     let errors = result["errors"].as_array().into_iter().flatten();
     let errors: Vec<_> = errors.filter_map(Value::as_str).collect();
     let text = match result["result"].as_str().filter(|text| !text.is_empty()) {
@@ -353,18 +353,18 @@ fn failure(subtype: &str, result: &Value) -> Failure {
         "success" => "agent_error",
         other => other,
     };
-    Failure::new(code, text)
+    AgentFailure::new(code, text)
 }
 
 /// Converts a control request.
-fn wanted(request_id: String, request: &Value) -> Heard {
+fn control_request(request_id: String, request: &Value) -> ClaudeEvent {
     match request["subtype"].as_str() {
-        Some("can_use_tool") => Heard::Permission(Permission {
+        Some("can_use_tool") => ClaudeEvent::Permission(PermissionRequest {
             request: request_id,
             tool: text(&request["tool_name"]),
             input: request["input"].clone(),
         }),
-        other => Heard::Unknown {
+        other => ClaudeEvent::Unknown {
             request: request_id,
             what: other.unwrap_or_default().to_owned(),
         },
@@ -418,8 +418,8 @@ pub fn unsupported(request: &str, what: &str) -> Value {
     })
 }
 
-/// Converts a question of the tool `AskUserQuestion` into a [`Question`].
-pub fn question(question: &Value) -> Question {
+/// Converts a question of the tool `AskUserQuestion` into a [`CallerQuestion`].
+pub fn question(question: &Value) -> CallerQuestion {
     let mut words = text(&question["question"]);
     let options = question["options"].as_array().into_iter().flatten();
     let mut labels = Vec::new();
@@ -431,7 +431,7 @@ pub fn question(question: &Value) -> Question {
         };
         labels.push(label);
     }
-    let asked = Question::new(words);
+    let asked = CallerQuestion::new(words);
     match labels.is_empty() {
         true => asked,
         // The examples are suggestions; free text is an answer too.

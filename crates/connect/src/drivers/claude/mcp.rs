@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use jackfield_sdk::Failure;
+use jackfield_sdk::AgentFailure;
 use serde_json::{Map, Value, json};
 use tempfile::NamedTempFile;
 
@@ -10,14 +10,14 @@ use crate::McpServer;
 
 /// A temporary MCP configuration file; removed on drop.
 #[derive(Debug)]
-pub(super) struct Config {
+pub(super) struct McpConfigFile {
     file: NamedTempFile,
     server: String,
 }
 
-impl Config {
+impl McpConfigFile {
     /// Writes the file. Temporary files are created readable by the owner only.
-    pub(super) fn write(server: &McpServer) -> Result<Self, Failure> {
+    pub(super) fn write(server: &McpServer) -> Result<Self, AgentFailure> {
         let write = || {
             let mut file = tempfile::Builder::new()
                 .prefix("jackfield-mcp-")
@@ -28,7 +28,7 @@ impl Config {
         };
         let file = write().map_err(|error: std::io::Error| {
             let text = format!("cannot write the file that names the MCP server: {error}");
-            Failure::new("internal_error", text)
+            AgentFailure::new("internal_error", text)
         })?;
         Ok(Self {
             file,
@@ -72,7 +72,7 @@ mod tests {
             args: vec!["mcp".to_owned()],
             env: vec![("JACKFIELD_CALL".to_owned(), "c1".to_owned())],
         };
-        let config = Config::write(&server).unwrap();
+        let config = McpConfigFile::write(&server).unwrap();
         let [flag, path, ..] = config.flags();
         assert_eq!(flag, "--mcp-config");
         let mode = std::fs::metadata(&path).unwrap().permissions().mode();

@@ -28,19 +28,19 @@
 //! The input stays open while the command runs, so the command must read a line and not up to the end. An output line
 //! that is not JSON is shown as status. An object of an unknown kind is ignored.
 
-use jackfield_sdk::{Answer, Failure, Question};
+use jackfield_sdk::{AgentFailure, CallerAnswer, CallerQuestion};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{Decision, Said, Turn};
+use crate::{OutputItem, OwnerDecision, Turn};
 
 /// Meaning of an output line.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Spoken {
+pub enum CommandOutput {
     /// Output for the caller, see [`Voice::say`](crate::Voice::say).
-    Said(Said),
+    Said(OutputItem),
     /// A question to the caller; the command waits for the answer.
-    Ask(Question),
+    Ask(CallerQuestion),
     /// An approval question to the owner; the command waits for the decision.
     Approval {
         /// Name of the tool.
@@ -49,14 +49,14 @@ pub enum Spoken {
         arguments: Value,
     },
     /// The command reports a failure.
-    Failed(Failure),
+    Failed(AgentFailure),
     /// An empty line, or an unknown kind.
     Nothing,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Object {
+struct CommandObject {
     kind: Option<String>,
     text: String,
     tool_name: String,
@@ -69,56 +69,56 @@ struct Object {
 }
 
 /// Parses an output line of a command.
-pub fn read(line: &str) -> Spoken {
+pub fn read(line: &str) -> CommandOutput {
     if line.trim().is_empty() {
-        return Spoken::Nothing;
+        return CommandOutput::Nothing;
     }
-    let Ok(object) = serde_json::from_str::<Object>(line) else {
-        return Spoken::Said(Said::Status(line.to_owned()));
+    let Ok(object) = serde_json::from_str::<CommandObject>(line) else {
+        return CommandOutput::Said(OutputItem::Status(line.to_owned()));
     };
-    let Object {
+    let CommandObject {
         text,
         tool_name,
         tool_call_id,
         ..
     } = object;
-    Spoken::Said(match object.kind.as_deref().unwrap_or("text") {
-        "text" => Said::Text(text),
-        "thinking" => Said::Thinking(text),
-        "status" => Said::Status(text),
-        "tool_start" => Said::ToolStart {
+    CommandOutput::Said(match object.kind.as_deref().unwrap_or("text") {
+        "text" => OutputItem::Text(text),
+        "thinking" => OutputItem::Thinking(text),
+        "status" => OutputItem::Status(text),
+        "tool_start" => OutputItem::ToolStart {
             name: tool_name,
             id: tool_call_id,
         },
-        "tool_input" => Said::ToolInput {
+        "tool_input" => OutputItem::ToolInput {
             id: tool_call_id,
             text,
         },
-        "tool_result" => Said::ToolResult {
+        "tool_result" => OutputItem::ToolResult {
             id: tool_call_id,
             text,
         },
-        "session" if !object.id.is_empty() => Said::Session(object.id),
-        "usage" => Said::Usage(object.usage),
-        "stop_reason" => Said::StopReason(text),
+        "session" if !object.id.is_empty() => OutputItem::Session(object.id),
+        "usage" => OutputItem::Usage(object.usage),
+        "stop_reason" => OutputItem::StopReason(text),
         "ask" => {
-            let question = Question::new(text);
-            return Spoken::Ask(match object.schema {
+            let question = CallerQuestion::new(text);
+            return CommandOutput::Ask(match object.schema {
                 Some(schema) => question.schema(schema),
                 None => question,
             });
         }
         "approval" => {
-            return Spoken::Approval {
+            return CommandOutput::Approval {
                 tool: tool_name,
                 arguments: object.arguments,
             };
         }
         "error" => {
             let code = object.code.unwrap_or_else(|| "agent_error".to_owned());
-            return Spoken::Failed(Failure::new(code, text));
+            return CommandOutput::Failed(AgentFailure::new(code, text));
         }
-        _ => return Spoken::Nothing,
+        _ => return CommandOutput::Nothing,
     })
 }
 
@@ -134,13 +134,13 @@ pub fn message(turn: &Turn) -> Value {
     })
 }
 
-/// Builds the input line with the caller's [`Answer`].
-pub fn answer(answer: &Answer) -> Value {
+/// Builds the input line with the caller's [`CallerAnswer`].
+pub fn answer(answer: &CallerAnswer) -> Value {
     json!({"kind": "answer", "text": answer.text})
 }
 
-/// Builds the input line with the owner's [`Decision`].
-pub fn decision(decision: &Decision) -> Value {
+/// Builds the input line with the owner's [`OwnerDecision`].
+pub fn decision(decision: &OwnerDecision) -> Value {
     json!({"kind": "decision", "approved": decision.approved, "reason": decision.reason})
 }
 
@@ -148,56 +148,56 @@ pub fn decision(decision: &Decision) -> Value {
 mod tests {
     use super::*;
 
-    fn said(line: &str) -> Said {
+    fn said(line: &str) -> OutputItem {
         match read(line) {
-            Spoken::Said(said) => said,
+            CommandOutput::Said(said) => said,
             other => panic!("{other:?}"),
         }
     }
 
     #[test]
     fn each_kind_of_line_is_what_it_says() {
-        assert_eq!(said(r#"{"text":"a"}"#), Said::Text("a".to_owned()));
+        assert_eq!(said(r#"{"text":"a"}"#), OutputItem::Text("a".to_owned()));
         assert_eq!(
             said(r#"{"kind":"thinking","text":"b"}"#),
-            Said::Thinking("b".to_owned())
+            OutputItem::Thinking("b".to_owned())
         );
         assert_eq!(
             said(r#"{"kind":"tool_start","tool_name":"search","tool_call_id":"t1"}"#),
-            Said::ToolStart {
+            OutputItem::ToolStart {
                 name: "search".to_owned(),
                 id: "t1".to_owned()
             }
         );
         assert_eq!(
             said(r#"{"kind":"tool_result","tool_call_id":"t1","text":"3 hits"}"#),
-            Said::ToolResult {
+            OutputItem::ToolResult {
                 id: "t1".to_owned(),
                 text: "3 hits".to_owned()
             }
         );
         assert_eq!(
             said(r#"{"kind":"session","id":"s"}"#),
-            Said::Session("s".to_owned())
+            OutputItem::Session("s".to_owned())
         );
         assert_eq!(
             said(r#"{"kind":"usage","usage":{"tokens":12}}"#),
-            Said::Usage(json!({"tokens": 12}))
+            OutputItem::Usage(json!({"tokens": 12}))
         );
         assert_eq!(
             read(r#"{"kind":"approval","tool_name":"rm","arguments":{"path":"x"}}"#),
-            Spoken::Approval {
+            CommandOutput::Approval {
                 tool: "rm".to_owned(),
                 arguments: json!({"path": "x"})
             }
         );
         assert_eq!(
             read(r#"{"kind":"ask","text":"which?","schema":{"type":"string"}}"#),
-            Spoken::Ask(Question::new("which?").schema(json!({"type": "string"})))
+            CommandOutput::Ask(CallerQuestion::new("which?").schema(json!({"type": "string"})))
         );
         assert_eq!(
             read(r#"{"kind":"error","text":"no"}"#),
-            Spoken::Failed(Failure::new("agent_error", "no"))
+            CommandOutput::Failed(AgentFailure::new("agent_error", "no"))
         );
     }
 
@@ -209,10 +209,10 @@ mod tests {
             r#"{"kind":"song","text":"la"}"#,
             r#"{"kind":"session"}"#,
         ] {
-            assert_eq!(read(nothing), Spoken::Nothing, "{nothing}");
+            assert_eq!(read(nothing), CommandOutput::Nothing, "{nothing}");
         }
         for odd in ["Loading model...", "[1]", r#"{"text":1}"#, "{"] {
-            assert_eq!(said(odd), Said::Status(odd.to_owned()));
+            assert_eq!(said(odd), OutputItem::Status(odd.to_owned()));
         }
     }
 }

@@ -4,12 +4,12 @@
 //! first of a few known text fields is the text; an object with an `error` is a failure. All other JSON is
 //! passed on as written.
 
-use jackfield_sdk::Failure;
+use jackfield_sdk::AgentFailure;
 use serde_json::Value;
 
 use crate::{
-    Said,
-    drivers::exec::lines::{self, Spoken},
+    OutputItem,
+    drivers::exec::lines::{self, CommandOutput},
 };
 
 /// Fields in which agents put their text.
@@ -22,47 +22,49 @@ const FAILED: &str = "agent_error";
 
 /// Meaning of a piece of a response.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Meaning {
+pub(super) enum AnswerPart {
     /// Output for the caller.
-    Said(Said),
+    Said(OutputItem),
     /// The agent failed.
-    Failed(Failure),
+    Failed(AgentFailure),
     /// No output.
     Nothing,
 }
 
 /// Interprets an event of a stream, or a line of JSON.
-pub(super) fn event(name: &str, data: &str) -> Meaning {
+pub(super) fn event(name: &str, data: &str) -> AnswerPart {
     let value = serde_json::from_str::<Value>(data);
     if name == "error" {
         let text = value.map_or_else(|_| data.to_owned(), |value| complaint_in(&value));
-        return Meaning::Failed(Failure::new(FAILED, text));
+        return AnswerPart::Failed(AgentFailure::new(FAILED, text));
     }
     match value {
         Ok(value) => whole(&value),
-        Err(_) if data.is_empty() => Meaning::Nothing,
-        Err(_) => Meaning::Said(Said::Text(data.to_owned())),
+        Err(_) if data.is_empty() => AnswerPart::Nothing,
+        Err(_) => AnswerPart::Said(OutputItem::Text(data.to_owned())),
     }
 }
 
 /// Interprets a JSON value.
-pub(super) fn whole(value: &Value) -> Meaning {
+pub(super) fn whole(value: &Value) -> AnswerPart {
     let object = match value {
         Value::Object(object) => object,
-        Value::Null => return Meaning::Nothing,
+        Value::Null => return AnswerPart::Nothing,
         Value::String(text) => return words(text),
         Value::Bool(_) | Value::Number(_) | Value::Array(_) => return words(&value.to_string()),
     };
     if object.get("kind").is_some_and(Value::is_string) {
         return match lines::read(&value.to_string()) {
-            Spoken::Said(said) => Meaning::Said(said),
-            Spoken::Failed(failure) => Meaning::Failed(failure),
+            CommandOutput::Said(said) => AnswerPart::Said(said),
+            CommandOutput::Failed(failure) => AnswerPart::Failed(failure),
             // A response cannot receive answers to questions.
-            Spoken::Ask(_) | Spoken::Approval { .. } | Spoken::Nothing => Meaning::Nothing,
+            CommandOutput::Ask(_) | CommandOutput::Approval { .. } | CommandOutput::Nothing => {
+                AnswerPart::Nothing
+            }
         };
     }
     if let Some(error) = object.get("error").filter(|error| !error.is_null()) {
-        return Meaning::Failed(Failure::new(FAILED, complaint_in(error)));
+        return AnswerPart::Failed(AgentFailure::new(FAILED, complaint_in(error)));
     }
     match WORDS.iter().find_map(|field| object.get(*field)?.as_str()) {
         Some(text) => words(text),
@@ -70,10 +72,10 @@ pub(super) fn whole(value: &Value) -> Meaning {
     }
 }
 
-fn words(text: &str) -> Meaning {
+fn words(text: &str) -> AnswerPart {
     match text.is_empty() {
-        true => Meaning::Nothing,
-        false => Meaning::Said(Said::Text(text.to_owned())),
+        true => AnswerPart::Nothing,
+        false => AnswerPart::Said(OutputItem::Text(text.to_owned())),
     }
 }
 
@@ -105,12 +107,12 @@ fn complaint_in(value: &Value) -> String {
 mod tests {
     use super::*;
 
-    fn text(text: &str) -> Meaning {
-        Meaning::Said(Said::Text(text.to_owned()))
+    fn text(text: &str) -> AnswerPart {
+        AnswerPart::Said(OutputItem::Text(text.to_owned()))
     }
 
-    fn failed(text: &str) -> Meaning {
-        Meaning::Failed(Failure::new(FAILED, text))
+    fn failed(text: &str) -> AnswerPart {
+        AnswerPart::Failed(AgentFailure::new(FAILED, text))
     }
 
     #[test]
@@ -123,9 +125,9 @@ mod tests {
             (r#"{"temperature": 21}"#, text(r#"{"temperature":21}"#)),
             ("[1,2]", text("[1,2]")),
             ("42", text("42")),
-            ("null", Meaning::Nothing),
-            ("", Meaning::Nothing),
-            (r#"{"text": ""}"#, Meaning::Nothing),
+            ("null", AnswerPart::Nothing),
+            ("", AnswerPart::Nothing),
+            (r#"{"text": ""}"#, AnswerPart::Nothing),
         ] {
             assert_eq!(event("", data), meaning, "{data}");
         }
@@ -135,18 +137,18 @@ mod tests {
     fn objects_with_a_kind_are_those_of_commands() {
         assert_eq!(
             event("", r#"{"kind": "thinking", "text": "hm"}"#),
-            Meaning::Said(Said::Thinking("hm".to_owned()))
+            AnswerPart::Said(OutputItem::Thinking("hm".to_owned()))
         );
         assert_eq!(
             event(
                 "",
                 r#"{"kind": "error", "code": "quota", "text": "no more"}"#
             ),
-            Meaning::Failed(Failure::new("quota", "no more"))
+            AnswerPart::Failed(AgentFailure::new("quota", "no more"))
         );
         assert_eq!(
             event("", r#"{"kind": "ask", "text": "which?"}"#),
-            Meaning::Nothing
+            AnswerPart::Nothing
         );
     }
 

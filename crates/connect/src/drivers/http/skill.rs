@@ -1,8 +1,8 @@
 //! Converts a message into a request to a skill of a card. Pure. Paths are filled and checked by the code of
 //! the peer-to-peer protocol, so that a caller's text cannot lead to a different path.
 
-use jackfield_sdk::{Failure, Message, Part};
-use jackfield_wire::p2p::{Card, Param, Params, Skill, path};
+use jackfield_sdk::{AgentFailure, Message, Part};
+use jackfield_wire::p2p::{PathParam, PathParams, PeerCard, PeerSkill, path};
 use serde_json::{Map, Value};
 
 /// A request to a skill.
@@ -22,7 +22,7 @@ const WORDS: [&str; 8] = [
 ];
 
 /// Converts a message into a request.
-pub(super) fn call(card: &Card, message: &Message) -> Result<SkillCall, Failure> {
+pub(super) fn call(card: &PeerCard, message: &Message) -> Result<SkillCall, AgentFailure> {
     let metadata = message.metadata.as_ref().unwrap_or(&Value::Null);
     let skill = choose(card, metadata)?;
     let mut params = params_of(&metadata["params"]);
@@ -38,15 +38,15 @@ pub(super) fn call(card: &Card, message: &Message) -> Result<SkillCall, Failure>
     {
         let text = message.text.as_str();
         let fits = match has_body {
-            true => path::fitting(&skill.path, place, &params, text),
+            true => path::cut_to_fit(&skill.path, place, &params, text),
             false => text,
         };
         is_said_in_path = fits.len() == text.len();
-        params.insert(place.to_owned(), Param::from(fits));
+        params.insert(place.to_owned(), PathParam::from(fits));
     }
     let path = path::expand(&skill.path, &params).map_err(|fault| {
         let text = format!("skill {}: {fault}; say it in metadata.params", skill.id);
-        Failure::new("invalid_message", text)
+        AgentFailure::new("invalid_message", text)
     })?;
     let body = has_body.then(|| body(skill, message, is_said_in_path));
     Ok(SkillCall {
@@ -56,7 +56,7 @@ pub(super) fn call(card: &Card, message: &Message) -> Result<SkillCall, Failure>
     })
 }
 
-fn choose<'a>(card: &'a Card, metadata: &Value) -> Result<&'a Skill, Failure> {
+fn choose<'a>(card: &'a PeerCard, metadata: &Value) -> Result<&'a PeerSkill, AgentFailure> {
     let wanted = metadata["skill"].as_str();
     let skill = match wanted {
         Some(id) => card.skills.iter().find(|skill| skill.id == id),
@@ -66,17 +66,17 @@ fn choose<'a>(card: &'a Card, metadata: &Value) -> Result<&'a Skill, Failure> {
         let ids: Vec<_> = card.skills.iter().map(|skill| skill.id.as_str()).collect();
         let wanted = wanted.unwrap_or_default();
         let text = format!("there is no skill {wanted:?}; there are {}", ids.join(", "));
-        Failure::new("invalid_message", text)
+        AgentFailure::new("invalid_message", text)
     })
 }
 
-fn params_of(params: &Value) -> Params {
+fn params_of(params: &Value) -> PathParams {
     let pairs = params.as_object().into_iter().flatten();
     let pairs = pairs.filter_map(|(name, value)| {
         let param = match value {
-            Value::String(text) => Param::Text(text.clone()),
-            Value::Number(number) => Param::Number(number.to_string().into()),
-            Value::Bool(flag) => Param::Flag(*flag),
+            Value::String(text) => PathParam::Text(text.clone()),
+            Value::Number(number) => PathParam::Number(number.to_string().into()),
+            Value::Bool(flag) => PathParam::Flag(*flag),
             Value::Null | Value::Array(_) | Value::Object(_) => return None,
         };
         Some((name.clone(), param))
@@ -93,7 +93,7 @@ fn places(template: &str) -> impl Iterator<Item = &str> {
         .map(|(name, _)| name)
 }
 
-fn body(skill: &Skill, message: &Message, is_said_in_path: bool) -> Option<Value> {
+fn body(skill: &PeerSkill, message: &Message, is_said_in_path: bool) -> Option<Value> {
     let data = message.parts.iter().find_map(|part| match part {
         Part::Data(data) => Some(data.to_value()),
         Part::Text(_) | Part::File(_) => None,
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     /// A card as served by an agent of the peer-to-peer seed's SDK.
-    fn card() -> Card {
+    fn card() -> PeerCard {
         let card = json!({
             "name": "weather", "version": "1.0", "description": "tells the weather",
             "skills": [

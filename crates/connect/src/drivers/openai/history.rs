@@ -19,33 +19,33 @@ const MOST: usize = 1000;
 
 /// A message of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Saying {
-    role: Role,
+pub(super) struct HistoryMessage {
+    role: HistoryRole,
     content: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Role {
+enum HistoryRole {
     User,
     Assistant,
 }
 
-impl Saying {
+impl HistoryMessage {
     /// Creates a message of the caller.
     pub(super) fn user(content: String) -> Self {
-        let role = Role::User;
+        let role = HistoryRole::User;
         Self { role, content }
     }
 
     /// Creates a message of the model.
     pub(super) fn assistant(content: String) -> Self {
-        let role = Role::Assistant;
+        let role = HistoryRole::Assistant;
         Self { role, content }
     }
 }
 
-/// All stored conversations, each a list of [`Saying`].
+/// All stored conversations, each a list of [`HistoryMessage`].
 #[derive(Debug, Clone)]
 pub(super) struct Histories {
     folder: PathBuf,
@@ -72,7 +72,7 @@ impl Histories {
     }
 
     /// Loads the messages of a conversation; empty if the file cannot be read.
-    pub(super) async fn load(&self, id: &str) -> Vec<Saying> {
+    pub(super) async fn load(&self, id: &str) -> Vec<HistoryMessage> {
         let Ok(bytes) = tokio::fs::read(self.file(id)).await else {
             return Vec::new();
         };
@@ -83,7 +83,7 @@ impl Histories {
     }
 
     /// Stores a conversation.
-    pub(super) async fn save(&self, id: &str, mut sayings: Vec<Saying>) -> io::Result<()> {
+    pub(super) async fn save(&self, id: &str, mut sayings: Vec<HistoryMessage>) -> io::Result<()> {
         trim(&mut sayings, LONGEST);
         let (folder, file) = (self.folder.clone(), self.file(id));
         let bytes = serde_json::to_vec(&sayings)?;
@@ -93,11 +93,11 @@ impl Histories {
 }
 
 /// Drops the oldest messages, so that the rest fits and starts with the caller.
-fn trim(sayings: &mut Vec<Saying>, longest: usize) {
+fn trim(sayings: &mut Vec<HistoryMessage>, longest: usize) {
     let mut len: usize = sayings.iter().map(|saying| saying.content.len()).sum();
     let mut forgotten = 0;
     for saying in sayings.iter() {
-        if len <= longest && saying.role == Role::User {
+        if len <= longest && saying.role == HistoryRole::User {
             break;
         }
         len -= saying.content.len();
@@ -145,10 +145,10 @@ mod tests {
 
     use super::*;
 
-    fn pair(words: &str) -> [Saying; 2] {
+    fn pair(words: &str) -> [HistoryMessage; 2] {
         [
-            Saying::user(format!("{words}?")),
-            Saying::assistant(format!("{words}!")),
+            HistoryMessage::user(format!("{words}?")),
+            HistoryMessage::assistant(format!("{words}!")),
         ]
     }
 

@@ -6,7 +6,7 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use jackfield_sdk::Part;
 use serde_json::{Value, json};
 
-use super::history::Saying;
+use super::history::HistoryMessage;
 use crate::{Turn, drivers::media};
 
 /// Largest attached image, in bytes.
@@ -32,13 +32,13 @@ pub(super) async fn prompt(turn: &Turn) -> Value {
     let mut pictures = Vec::new();
     for file in &turn.files {
         match read(file).await {
-            Attached::Picture(url) => {
+            AttachedContent::Picture(url) => {
                 pictures.push(json!({"type": "image_url", "image_url": {"url": url}}));
             }
-            Attached::Text(content) => {
+            AttachedContent::Text(content) => {
                 text = format!("{text}\n\n--- {} ---\n{content}", name(file));
             }
-            Attached::Unreadable => {
+            AttachedContent::Unreadable => {
                 text = format!("{text}\n\n(The file {} cannot be shown here.)", name(file));
             }
         }
@@ -50,13 +50,13 @@ pub(super) async fn prompt(turn: &Turn) -> Value {
     pictures.into()
 }
 
-enum Attached {
+enum AttachedContent {
     Picture(String),
     Text(String),
     Unreadable,
 }
 
-async fn read(file: &Path) -> Attached {
+async fn read(file: &Path) -> AttachedContent {
     let picture = media::of(file).filter(|mime| mime.starts_with("image/"));
     let largest = if picture.is_some() {
         LARGEST_PICTURE
@@ -69,13 +69,13 @@ async fn read(file: &Path) -> Attached {
     {
         if let Some(mime) = picture {
             let data = BASE64_STANDARD.encode(bytes);
-            return Attached::Picture(format!("data:{mime};base64,{data}"));
+            return AttachedContent::Picture(format!("data:{mime};base64,{data}"));
         }
         if let Ok(text) = String::from_utf8(bytes) {
-            return Attached::Text(text);
+            return AttachedContent::Text(text);
         }
     }
-    Attached::Unreadable
+    AttachedContent::Unreadable
 }
 
 fn name(file: &Path) -> String {
@@ -84,7 +84,12 @@ fn name(file: &Path) -> String {
 }
 
 /// Builds the request body.
-pub(super) fn body(model: &str, system: Option<&str>, history: &[Saying], prompt: &Value) -> Value {
+pub(super) fn body(
+    model: &str,
+    system: Option<&str>,
+    history: &[HistoryMessage],
+    prompt: &Value,
+) -> Value {
     let system = system.map(|text| json!({"role": "system", "content": text}));
     let before = history.iter().map(|saying| json!(saying));
     let prompt = json!({"role": "user", "content": prompt});
@@ -140,8 +145,8 @@ mod tests {
     #[test]
     fn a_request_has_the_whole_conversation_in_order() {
         let history = [
-            Saying::user("hi".to_owned()),
-            Saying::assistant("hello".to_owned()),
+            HistoryMessage::user("hi".to_owned()),
+            HistoryMessage::assistant("hello".to_owned()),
         ];
         assert_eq!(
             body("m", Some("be brief"), &history, &json!("and now?")),

@@ -1,10 +1,10 @@
-//! Parser for responses of chat completions, producing [`Said`] items. Pure; collects the text and the final
+//! Parser for responses of chat completions, producing [`OutputItem`] items. Pure; collects the text and the final
 //! items.
 
-use jackfield_sdk::Failure;
+use jackfield_sdk::AgentFailure;
 use serde_json::Value;
 
-use crate::{Said, process::CRASHED};
+use crate::{OutputItem, process::CRASHED};
 
 /// Most tool calls per response that are distinguished.
 const MOST_TOOLS: usize = 1024;
@@ -15,7 +15,7 @@ const SHOWN: usize = 200;
 
 /// Parser state of a response.
 #[derive(Debug, Default)]
-pub(super) struct Hearing {
+pub(super) struct CompletionReader {
     words: String,
     /// Ids of the tool calls, by index in the response.
     tools: Vec<(u64, String)>,
@@ -24,10 +24,10 @@ pub(super) struct Hearing {
     is_over: bool,
 }
 
-impl Hearing {
+impl CompletionReader {
     /// Parses a piece of the response: the data of an event, or the whole response of a server without
     /// streaming.
-    pub(super) fn hear(&mut self, data: &str) -> Result<Vec<Said>, Failure> {
+    pub(super) fn read_event(&mut self, data: &str) -> Result<Vec<OutputItem>, AgentFailure> {
         let data = data.trim();
         if data == "[DONE]" {
             self.is_over = true;
@@ -35,7 +35,7 @@ impl Hearing {
         }
         let piece: Value = serde_json::from_str(data).map_err(|_| nonsense(data))?;
         if let Some(error) = piece.get("error").filter(|error| !error.is_null()) {
-            return Err(Failure::new("agent_error", complaint_in(error)));
+            return Err(AgentFailure::new("agent_error", complaint_in(error)));
         }
         if let Some(usage) = piece.get("usage").filter(|usage| usage.is_object()) {
             self.usage = Some(usage.clone());
@@ -58,16 +58,16 @@ impl Hearing {
         Ok(said)
     }
 
-    fn delta(&mut self, delta: &Value, said: &mut Vec<Said>) {
+    fn delta(&mut self, delta: &Value, said: &mut Vec<OutputItem>) {
         let thoughts = [&delta["reasoning_content"], &delta["reasoning"]];
         if let Some(thought) = thoughts.into_iter().find_map(filled) {
-            said.push(Said::Thinking(thought.to_owned()));
+            said.push(OutputItem::Thinking(thought.to_owned()));
         }
         for words in [&delta["content"], &delta["refusal"]] {
             let words = text_of(words);
             if !words.is_empty() {
                 self.words.push_str(&words);
-                said.push(Said::Text(words));
+                said.push(OutputItem::Text(words));
             }
         }
         let calls = delta["tool_calls"].as_array().into_iter().flatten();
@@ -76,7 +76,7 @@ impl Hearing {
         }
     }
 
-    fn tool(&mut self, at: usize, call: &Value, said: &mut Vec<Said>) {
+    fn tool(&mut self, at: usize, call: &Value, said: &mut Vec<OutputItem>) {
         let index = call["index"].as_u64().unwrap_or(at as u64);
         let function = &call["function"];
         let known = self.tools.iter().rfind(|(known, _)| *known == index);
@@ -91,7 +91,7 @@ impl Hearing {
                 let id = id.map_or_else(|| format!("call-{index}"), str::to_owned);
                 self.tools.push((index, id.clone()));
                 let name = function["name"].as_str().unwrap_or("tool").to_owned();
-                said.push(Said::ToolStart {
+                said.push(OutputItem::ToolStart {
                     name,
                     id: id.clone(),
                 });
@@ -104,7 +104,7 @@ impl Hearing {
             other => other.to_string(),
         };
         if !text.is_empty() {
-            said.push(Said::ToolInput { id, text });
+            said.push(OutputItem::ToolInput { id, text });
         }
     }
 
@@ -114,17 +114,17 @@ impl Hearing {
     }
 
     /// Returns the final items and the whole text. An incomplete response is an error.
-    pub(super) fn end(self, origin: &str) -> Result<(Vec<Said>, String), Failure> {
+    pub(super) fn end(self, origin: &str) -> Result<(Vec<OutputItem>, String), AgentFailure> {
         if self.finish.is_none() && !self.is_over {
             let text = format!("the answer of {origin} broke off before its end");
-            return Err(Failure::new(CRASHED, text));
+            return Err(AgentFailure::new(CRASHED, text));
         }
         let tools = self.tools.into_iter();
         let mut said: Vec<_> = tools
-            .map(|(_, id)| Said::tool_failed(id, NOT_OFFERED))
+            .map(|(_, id)| OutputItem::tool_failed(id, NOT_OFFERED))
             .collect();
-        said.extend(self.usage.map(Said::Usage));
-        said.extend(self.finish.map(Said::StopReason));
+        said.extend(self.usage.map(OutputItem::Usage));
+        said.extend(self.finish.map(OutputItem::StopReason));
         Ok((said, self.words))
     }
 }
@@ -157,10 +157,10 @@ fn complaint_in(error: &Value) -> String {
     }
 }
 
-fn nonsense(data: &str) -> Failure {
+fn nonsense(data: &str) -> AgentFailure {
     let shown = &data[..data.floor_char_boundary(SHOWN)];
     let text = format!("the server's answer makes no sense: {shown}");
-    Failure::new(CRASHED, text)
+    AgentFailure::new(CRASHED, text)
 }
 
 fn filled(value: &Value) -> Option<&str> {

@@ -3,34 +3,34 @@
 use std::{io, pin::Pin, time::Duration};
 
 use futures_util::StreamExt as _;
-use jackfield_sdk::Failure;
+use jackfield_sdk::AgentFailure;
 use reqwest::{Response, StatusCode, header::CONTENT_TYPE};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio_util::io::StreamReader;
 
 use crate::{
-    lines::{Line, Lines, Pieces},
+    lines::{LineReader, OutputLine, TextReader},
     process::CRASHED,
 };
 
 /// How long a server may stay silent: loading a model takes minutes.
-pub(super) const QUIET: Duration = Duration::from_secs(600);
+pub(super) const MAX_SILENCE: Duration = Duration::from_secs(600);
 /// Longest response in bytes: more than any model produces, and a bound for an endless one.
 const LONGEST: usize = 64 << 20;
 /// Longest line in bytes: the hub's limit for one frame.
 const LONGEST_LINE: usize = 8 << 20;
 
-type Source = Pin<Box<dyn AsyncRead + Send>>;
+type BodySource = Pin<Box<dyn AsyncRead + Send>>;
 
 /// A response with an unread body.
-pub(in crate::drivers) struct Body {
+pub(in crate::drivers) struct ServerResponse {
     status: StatusCode,
     media: String,
     origin: String,
-    source: Source,
+    source: BodySource,
 }
 
-impl std::fmt::Debug for Body {
+impl std::fmt::Debug for ServerResponse {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Body")
             .field("status", &self.status)
@@ -39,7 +39,7 @@ impl std::fmt::Debug for Body {
     }
 }
 
-impl Body {
+impl ServerResponse {
     pub(super) fn new(response: Response, origin: String) -> Self {
         let status = response.status();
         let media = response.headers().get(CONTENT_TYPE);
@@ -48,7 +48,7 @@ impl Body {
         let media = media.to_ascii_lowercase();
         let mut left = LONGEST;
         let bytes = response.bytes_stream().map(move |bytes| {
-            let bytes = bytes.map_err(|error| io::Error::other(super::why(error)))?;
+            let bytes = bytes.map_err(|error| io::Error::other(super::innermost_cause(error)))?;
             let rest = left.checked_sub(bytes.len());
             left = rest.ok_or(io::ErrorKind::FileTooLarge)?;
             Ok::<_, io::Error>(bytes)
@@ -71,7 +71,7 @@ impl Body {
     }
 
     /// Reads the whole body, if no longer than `longest`.
-    pub(in crate::drivers) async fn whole(self, longest: usize) -> Result<Vec<u8>, Failure> {
+    pub(in crate::drivers) async fn whole(self, longest: usize) -> Result<Vec<u8>, AgentFailure> {
         let mut bytes = Vec::new();
         let mut source = self.source.take(longest as u64 + 1);
         while read(&self.origin, source.read_buf(&mut bytes)).await? > 0 {}
@@ -84,7 +84,7 @@ impl Body {
     /// Reads the body line by line.
     pub(in crate::drivers) fn lines(self) -> BodyLines {
         BodyLines {
-            lines: Lines::at_most(self.source, LONGEST_LINE),
+            lines: LineReader::at_most(self.source, LONGEST_LINE),
             origin: self.origin,
         }
     }
@@ -92,65 +92,68 @@ impl Body {
     /// Reads the body as pieces of text.
     pub(in crate::drivers) fn pieces(self) -> BodyPieces {
         BodyPieces {
-            pieces: Pieces::new(self.source),
+            pieces: TextReader::new(self.source),
             origin: self.origin,
         }
     }
 }
 
-/// Reader of a response's lines, from [`Body::lines`].
+/// Reader of a response's lines, from [`ServerResponse::lines`].
 pub(in crate::drivers) struct BodyLines {
-    lines: Lines<Source>,
+    lines: LineReader<BodySource>,
     origin: String,
 }
 
 impl BodyLines {
     /// Waits for the next line; `None` at the end.
-    pub(in crate::drivers) async fn next(&mut self) -> Result<Option<String>, Failure> {
+    pub(in crate::drivers) async fn next(&mut self) -> Result<Option<String>, AgentFailure> {
         match read(&self.origin, self.lines.next()).await? {
-            Some(Line::Text(line)) => Ok(Some(line)),
-            Some(Line::TooLong { .. }) => Err(too_much(&self.origin)),
+            Some(OutputLine::Text(line)) => Ok(Some(line)),
+            Some(OutputLine::TooLong { .. }) => Err(too_much(&self.origin)),
             None => Ok(None),
         }
     }
 }
 
-/// Reader of a response's text, from [`Body::pieces`].
+/// Reader of a response's text, from [`ServerResponse::pieces`].
 pub(in crate::drivers) struct BodyPieces {
-    pieces: Pieces<Source>,
+    pieces: TextReader<BodySource>,
     origin: String,
 }
 
 impl BodyPieces {
     /// Waits for the next piece; `None` at the end.
-    pub(in crate::drivers) async fn next(&mut self) -> Result<Option<String>, Failure> {
+    pub(in crate::drivers) async fn next(&mut self) -> Result<Option<String>, AgentFailure> {
         read(&self.origin, self.pieces.next()).await
     }
 }
 
-/// Reads more, with the timeout [`QUIET`].
-async fn read<T>(origin: &str, more: impl Future<Output = io::Result<T>>) -> Result<T, Failure> {
-    match tokio::time::timeout(QUIET, more).await {
+/// Reads more, with the timeout [`MAX_SILENCE`].
+async fn read<T>(
+    origin: &str,
+    more: impl Future<Output = io::Result<T>>,
+) -> Result<T, AgentFailure> {
+    match tokio::time::timeout(MAX_SILENCE, more).await {
         Ok(Ok(more)) => Ok(more),
         Ok(Err(error)) if error.kind() == io::ErrorKind::FileTooLarge => Err(too_much(origin)),
         Ok(Err(error)) => Err(broken(origin, &error)),
-        Err(_) => Err(quiet(origin)),
+        Err(_) => Err(silence_failure(origin)),
     }
 }
 
-pub(super) fn quiet(origin: &str) -> Failure {
-    let minutes = QUIET.as_secs() / 60;
+pub(super) fn silence_failure(origin: &str) -> AgentFailure {
+    let minutes = MAX_SILENCE.as_secs() / 60;
     let text = format!("{origin} said nothing for {minutes} minutes");
-    Failure::new("timeout", text)
+    AgentFailure::new("timeout", text)
 }
 
 /// Creates the failure for a response that is too long.
-fn too_much(origin: &str) -> Failure {
+fn too_much(origin: &str) -> AgentFailure {
     let text = format!("{origin} says more than is taken of one answer; it was cut off");
-    Failure::new(CRASHED, text)
+    AgentFailure::new(CRASHED, text)
 }
 
-fn broken(origin: &str, error: &io::Error) -> Failure {
+fn broken(origin: &str, error: &io::Error) -> AgentFailure {
     let text = format!("the answer of {origin} broke off: {error}");
-    Failure::new(CRASHED, text)
+    AgentFailure::new(CRASHED, text)
 }

@@ -3,7 +3,7 @@
 
 /// A server-sent event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::drivers) struct Event {
+pub(in crate::drivers) struct SseEvent {
     /// Name of the event; empty for most.
     pub(in crate::drivers) name: String,
     /// Content of the event.
@@ -12,18 +12,18 @@ pub(in crate::drivers) struct Event {
 
 /// Parser with the event being read.
 #[derive(Debug, Default)]
-pub(in crate::drivers) struct Events {
+pub(in crate::drivers) struct SseParser {
     name: String,
     data: Option<String>,
 }
 
-impl Events {
+impl SseParser {
     /// Parses a line. Returns the event that ends with it.
-    pub(in crate::drivers) fn line(&mut self, line: &str) -> Option<Event> {
+    pub(in crate::drivers) fn line(&mut self, line: &str) -> Option<SseEvent> {
         if line.is_empty() {
             let name = std::mem::take(&mut self.name);
             let data = self.data.take()?;
-            return Some(Event { name, data });
+            return Some(SseEvent { name, data });
         }
         let (field, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
@@ -44,7 +44,7 @@ impl Events {
 
     /// Returns the event that was incomplete at the end of the response. Some servers omit the last empty
     /// line.
-    pub(in crate::drivers) fn last(mut self) -> Option<Event> {
+    pub(in crate::drivers) fn last(mut self) -> Option<SseEvent> {
         self.line("")
     }
 }
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     fn events(text: &str) -> Vec<(String, String)> {
-        let mut reading = Events::default();
+        let mut reading = SseParser::default();
         let mut all: Vec<_> = text.lines().filter_map(|line| reading.line(line)).collect();
         all.extend(reading.last());
         all.into_iter()

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use jackfield_connect::{McpServer, News};
+use jackfield_connect::{ConnectEvent, McpServer};
 use serde_json::{Value, json};
 
 use crate::drive::rig::{Rig, all_gone, pairs};
@@ -206,5 +206,5 @@ async fn a_cancelled_call_ends_it_and_what_it_started() {
     let pids = rig.words_of("pids").await;
     drop(called);
     all_gone(&pids).await;
-    assert!(matches!(bob.news().await, News::Came { .. }));
+    assert!(matches!(bob.news().await, ConnectEvent::Came { .. }));
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jackfield_connect::{Ended, News, drivers::exec::Format, queue::Limits};
+use jackfield_connect::{ConnectEvent, MessageOutcome, drivers::exec::Format, queue::QueueLimits};
 use serde_json::{Value, json};
 
 use crate::drive::rig::{Rig, all_gone, pairs, runs};
@@ -86,11 +86,11 @@ async fn a_crash_is_told_with_its_code_and_its_last_words() {
         ))
     );
     assert!(told.contains(&("text".to_owned(), "so far\n".to_owned())));
-    assert!(matches!(bob.news().await, News::Came { .. }));
-    let News::Ended { how, .. } = bob.news().await else {
+    assert!(matches!(bob.news().await, ConnectEvent::Came { .. }));
+    let ConnectEvent::Ended { how, .. } = bob.news().await else {
         panic!("no end")
     };
-    assert!(matches!(how, Ended::Failed(failure) if failure.code == "adapter_crash"));
+    assert!(matches!(how, MessageOutcome::Failed(failure) if failure.code == "adapter_crash"));
 }
 
 #[tokio::test]
@@ -140,13 +140,13 @@ async fn a_cancelled_call_ends_it_and_what_it_started() {
     rig.hub.web().post(&path, json!({})).await;
     called.until("cancelled").await;
     all_gone(&pids).await;
-    assert!(matches!(bob.news().await, News::Came { .. }));
+    assert!(matches!(bob.news().await, ConnectEvent::Came { .. }));
     let ended = bob.news().await;
     assert!(
         matches!(
             &ended,
-            News::Ended {
-                how: Ended::Cancelled,
+            ConnectEvent::Ended {
+                how: MessageOutcome::Cancelled,
                 ..
             }
         ),
@@ -286,7 +286,7 @@ async fn messages_of_one_conversation_are_worked_on_one_after_another() {
 #[tokio::test]
 async fn a_busy_machine_lets_wait_and_a_full_one_says_so() {
     let mut rig = Rig::start().await;
-    rig.limits = Limits {
+    rig.limits = QueueLimits {
         active: 1,
         waiting: 1,
         patience: Duration::from_secs(60),

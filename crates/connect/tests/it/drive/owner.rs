@@ -1,12 +1,12 @@
 //! Permissions: asked at the owner's desk and at the hub; the first answer is the one decision.
 
-use jackfield_connect::Decision;
+use jackfield_connect::OwnerDecision;
 use serde_json::json;
 
 use crate::drive::rig::{Rig, pairs};
 
-fn yes() -> Decision {
-    Decision {
+fn yes() -> OwnerDecision {
+    OwnerDecision {
         approved: true,
         reason: None,
     }
@@ -68,7 +68,7 @@ async fn a_denial_without_a_reason_has_one() {
     let mut bob = rig.claude().await;
     let called = rig.call("use a tool").await;
     let (_, answer) = bob.question().await;
-    let no = Decision {
+    let no = OwnerDecision {
         approved: false,
         reason: None,
     };

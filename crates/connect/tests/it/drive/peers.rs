@@ -4,8 +4,8 @@ use std::fs;
 
 use jackfield_connect::drivers::exec::Format;
 use jackfield_files::{
-    ChannelError, Clash, Limits, Offer, Part, pack, receive,
-    rtc::{self, Kind, Options, Signalling},
+    ArchiveLimits, ArchiveOffer, ArchivePart, ChannelError, ConflictPolicy, pack, receive,
+    rtc::{self, RtcOptions, SignalKind, Signalling},
     send, unpack,
 };
 use jackfield_testkit::Raw;
@@ -41,12 +41,12 @@ impl Signals<'_> {
 }
 
 impl Signalling for Signals<'_> {
-    async fn send(&mut self, kind: Kind, payload: String) -> Result<(), ChannelError> {
+    async fn send(&mut self, kind: SignalKind, payload: String) -> Result<(), ChannelError> {
         self.say(kind.as_str(), &payload).await;
         Ok(())
     }
 
-    async fn next(&mut self) -> Option<(Kind, String)> {
+    async fn next(&mut self) -> Option<(SignalKind, String)> {
         let (kind, payload) = self.hear().await;
         Some((kind.parse().unwrap(), payload))
     }
@@ -78,22 +78,29 @@ async fn an_agent_gets_the_files_that_a_connected_one_makes_for_it() {
     let mut amy = rig.hub.bridge("amy").await;
     let (words, done) = called(&mut amy, "c1").await;
     assert_eq!(words, "made\n");
-    let offer: Offer = serde_json::from_value(done["file_transfer_offer"].clone()).unwrap();
+    let offer: ArchiveOffer = serde_json::from_value(done["file_transfer_offer"].clone()).unwrap();
     let mut signals = Signals {
         amy: &mut amy,
         transfer: &offer.transfer_id,
     };
-    let mut channel = rtc::call(&mut signals, &Options::default()).await.unwrap();
+    let mut channel = rtc::call(&mut signals, &RtcOptions::default())
+        .await
+        .unwrap();
     let here = tempfile::tempdir().unwrap();
-    let part = Part::open(here.path(), &offer, Limits::default())
+    let part = ArchivePart::open(here.path(), &offer, ArchiveLimits::default())
         .await
         .unwrap();
     let archive = receive(&mut channel, part, |_, _| {}).await.unwrap();
     let out = here.path().join("out");
     fs::create_dir(&out).unwrap();
-    unpack(&archive, &out, Clash::Replace, Limits::default())
-        .await
-        .unwrap();
+    unpack(
+        &archive,
+        &out,
+        ConflictPolicy::Replace,
+        ArchiveLimits::default(),
+    )
+    .await
+    .unwrap();
     assert_eq!(
         fs::read_to_string(out.join("made.txt")).unwrap(),
         "content\n"
@@ -107,7 +114,9 @@ async fn an_agent_sends_files_ahead_to_a_connected_one_which_finds_them_in_its_n
     let mut amy = rig.hub.bridge("amy").await;
     let here = tempfile::tempdir().unwrap();
     fs::write(here.path().join("sent.txt"), "from amy").unwrap();
-    let packed = pack(here.path(), Limits::default(), &[]).await.unwrap();
+    let packed = pack(here.path(), ArchiveLimits::default(), &[])
+        .await
+        .unwrap();
     let bundle = packed.bundle.unwrap();
     let offer = bundle.offer();
     let mut signals = Signals {
@@ -118,7 +127,9 @@ async fn an_agent_sends_files_ahead_to_a_connected_one_which_finds_them_in_its_n
     signals.say("prepare-upload", &announced).await;
     let prepared = ("prepared".to_owned(), r#"{"received":0}"#.to_owned());
     assert_eq!(signals.hear().await, prepared);
-    let mut channel = rtc::call(&mut signals, &Options::default()).await.unwrap();
+    let mut channel = rtc::call(&mut signals, &RtcOptions::default())
+        .await
+        .unwrap();
     send(&mut channel, &bundle, 0, |_, _| {}).await.unwrap();
     // Addresses that were not needed may come before it.
     let received = loop {

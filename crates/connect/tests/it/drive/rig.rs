@@ -6,16 +6,17 @@ use std::{
 };
 
 use jackfield_connect::{
-    Asked, Connect, Decision, Desk, Driver, McpServer, News, Reaper, Request, Sessions, Spec,
+    ApprovalRequest, CommandSpec, ConnectEvent, ConnectedAgent, Driver, McpServer, OwnerDecision,
+    OwnerTerminal, Reaper, Sessions, TerminalDecision,
     attachments::Attachments,
     drivers::{
         claude::Claude,
         exec::{Exec, Format},
     },
-    queue::{Limits, Queue},
+    queue::{MachineQueue, QueueLimits},
     workspace::Workspaces,
 };
-use jackfield_sdk::{Address, Agent, Error};
+use jackfield_sdk::{Agent, Error, HubAddress};
 use jackfield_testkit::{Events, SOON, TestHub};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -30,7 +31,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) struct Rig {
     pub(crate) hub: TestHub,
     machine: TempDir,
-    pub(crate) limits: Limits,
+    pub(crate) limits: QueueLimits,
     pub(crate) is_trusted: bool,
     pub(crate) mcp: Option<McpServer>,
 }
@@ -42,7 +43,7 @@ impl Rig {
         Self {
             hub: TestHub::start().await,
             machine,
-            limits: Limits::default(),
+            limits: QueueLimits::default(),
             is_trusted: false,
             mcp: None,
         }
@@ -84,13 +85,13 @@ impl Rig {
 
     async fn connect(&self, driver: Arc<dyn Driver>, reaper: Reaper) -> Running {
         driver.check().await.unwrap();
-        let address = Address::new(&self.hub.url("")).unwrap();
+        let address = HubAddress::new(&self.hub.url("")).unwrap();
         let (tell, news) = mpsc::channel(1024);
         let (questions, asked) = mpsc::channel(16);
         let state = self.machine.path();
-        let connect = Connect {
+        let connect = ConnectedAgent {
             agent: Agent::new("bob"),
-            queue: Queue::open(state.join("queue"), self.limits).unwrap(),
+            queue: MachineQueue::open(state.join("queue"), self.limits).unwrap(),
             workspaces: Workspaces::new(self.project()),
             attachments: Attachments::new(&address, false).unwrap(),
             parts: self.parts(),
@@ -115,7 +116,7 @@ impl Rig {
             news,
             asked,
         };
-        assert!(matches!(running.news().await, News::Attached));
+        assert!(matches!(running.news().await, ConnectEvent::Attached));
         running
     }
 
@@ -144,11 +145,11 @@ impl Rig {
     }
 }
 
-fn spec(words: &[&str]) -> Spec {
-    Spec {
+fn spec(words: &[&str]) -> CommandSpec {
+    CommandSpec {
         program: words[0].to_owned(),
         args: words[1..].iter().map(|word| (*word).to_owned()).collect(),
-        ..Spec::default()
+        ..CommandSpec::default()
     }
 }
 
@@ -207,12 +208,12 @@ pub(crate) fn pairs(words: &[(&str, &str)]) -> Vec<(String, String)> {
 pub(crate) struct Running {
     tasks: JoinSet<Result<(), Error>>,
     stop: CancellationToken,
-    news: mpsc::Receiver<News>,
-    pub(crate) asked: mpsc::Receiver<(Request, oneshot::Sender<Decision>)>,
+    news: mpsc::Receiver<ConnectEvent>,
+    pub(crate) asked: mpsc::Receiver<(ApprovalRequest, oneshot::Sender<OwnerDecision>)>,
 }
 
 impl Running {
-    pub(crate) async fn news(&mut self) -> News {
+    pub(crate) async fn news(&mut self) -> ConnectEvent {
         let news = timeout(SOON, self.news.recv()).await;
         news.expect("news in time").expect("it runs")
     }
@@ -225,7 +226,7 @@ impl Running {
     }
 
     /// The next question to the owner at the desk.
-    pub(crate) async fn question(&mut self) -> (Request, oneshot::Sender<Decision>) {
+    pub(crate) async fn question(&mut self) -> (ApprovalRequest, oneshot::Sender<OwnerDecision>) {
         let asked = timeout(SOON, self.asked.recv()).await;
         asked.expect("a question in time").expect("it runs")
     }
@@ -234,11 +235,11 @@ impl Running {
 /// A desk whose questions the test answers.
 #[derive(Debug)]
 struct Sat {
-    questions: mpsc::Sender<(Request, oneshot::Sender<Decision>)>,
+    questions: mpsc::Sender<(ApprovalRequest, oneshot::Sender<OwnerDecision>)>,
 }
 
-impl Desk for Sat {
-    fn ask(&self, request: Request) -> Asked {
+impl OwnerTerminal for Sat {
+    fn ask(&self, request: ApprovalRequest) -> TerminalDecision {
         let (answer, answered) = oneshot::channel();
         self.questions.try_send((request, answer)).unwrap();
         Box::pin(async move {

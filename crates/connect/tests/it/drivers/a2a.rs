@@ -2,9 +2,9 @@
 
 use jackfield_connect::{
     Driver as _, Reaper,
-    drivers::a2a::{A2a, A2aSettings},
+    drivers::a2a::{A2aDriver, A2aSettings},
 };
-use jackfield_sdk::{Address, Agent, Artifact, Failure, File};
+use jackfield_sdk::{Agent, AgentFailure, Artifact, File, HubAddress};
 use jackfield_testkit::TestHub;
 use serde_json::json;
 use tokio::{sync::mpsc, task::JoinSet};
@@ -21,7 +21,7 @@ struct Remote {
 async fn remote(agent: Agent) -> Remote {
     let hub = TestHub::start().await;
     let url = hub.url(&format!("/a2a/agents/{}", agent.id()));
-    let agent = agent.hub(Address::new(&hub.url("")).unwrap());
+    let agent = agent.hub(HubAddress::new(&hub.url("")).unwrap());
     let (tell, mut attached) = mpsc::channel(1);
     let mut running = JoinSet::new();
     running.spawn(async move {
@@ -39,12 +39,12 @@ async fn remote(agent: Agent) -> Remote {
     }
 }
 
-fn driver(url: &str) -> A2a {
+fn driver(url: &str) -> A2aDriver {
     let settings = A2aSettings {
         url: url.to_owned(),
         ..A2aSettings::default()
     };
-    A2a::new(settings).unwrap()
+    A2aDriver::new(settings).unwrap()
 }
 
 #[tokio::test]
@@ -64,7 +64,7 @@ async fn all_that_a_server_says_and_makes_arrives() {
     let (world, remote) = (World::new().await, remote(agent).await);
     let bob = driver(&remote.url);
     bob.check().await.unwrap();
-    let said = bob.introduction();
+    let said = bob.self_description();
     assert_eq!(said.description.as_deref(), Some("writes"));
     assert_eq!(said.skills.len(), 1);
     let amy = world.connect(bob, &Reaper::new()).await;
@@ -161,7 +161,7 @@ async fn a_conversation_is_the_same_at_the_server_also_after_a_restart() {
 #[tokio::test]
 async fn what_goes_wrong_at_the_server_is_told() {
     let agent = Agent::new("bob")
-        .on_message(|_, _| async move { Err(Failure::new("quota", "no more today").into()) });
+        .on_message(|_, _| async move { Err(AgentFailure::new("quota", "no more today").into()) });
     let (world, remote) = (World::new().await, remote(agent).await);
     let amy = world.connect(driver(&remote.url), &Reaper::new()).await;
     let heard = world.hear("s", "hello").await;

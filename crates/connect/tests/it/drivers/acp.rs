@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use jackfield_connect::{Driver as _, Reaper, Spec, drivers::acp::Acp};
+use jackfield_connect::{CommandSpec, Driver as _, Reaper, drivers::acp::Acp};
 use serde_json::{Value, json};
 
 use crate::drivers::world::{World, eventually};
@@ -18,11 +18,11 @@ fn driver(world: &World, abilities: &str, is_trusted: bool, reaper: &Reaper) -> 
         log(world).display().to_string(),
         abilities.to_owned(),
     ];
-    let spec = Spec {
+    let spec = CommandSpec {
         program: "python3".to_owned(),
         args: args.to_vec(),
         dir: world.folder().to_owned(),
-        ..Spec::default()
+        ..CommandSpec::default()
     };
     Acp::new(spec, is_trusted, reaper.clone())
 }
@@ -288,11 +288,11 @@ async fn files_go_along_as_links() {
 async fn what_cannot_be_driven_is_told_at_once_with_what_to_do() {
     let (world, reaper) = (World::new().await, Reaper::new());
     let command = |command: &[&str]| {
-        let spec = Spec {
+        let spec = CommandSpec {
             program: command[0].to_owned(),
             args: command[1..].iter().map(|&arg| arg.to_owned()).collect(),
             dir: world.folder().to_owned(),
-            ..Spec::default()
+            ..CommandSpec::default()
         };
         Acp::new(spec, false, reaper.clone())
     };
@@ -323,7 +323,7 @@ async fn an_agent_is_announced_as_it_calls_itself() {
     let (world, reaper) = (World::new().await, Reaper::new());
     let agent = driver(&world, "", false, &reaper);
     agent.check().await.unwrap();
-    let said = agent.introduction();
+    let said = agent.self_description();
     assert_eq!(said.name.as_deref(), Some("Stand-in"));
     assert_eq!(said.version.as_deref(), Some("7.1"));
     reaper.finish().await;

@@ -113,7 +113,7 @@ async fn skills_of_a_card_are_announced_and_called() {
     let world = World::new().await;
     let agent = driver(server.url(""));
     agent.check().await.unwrap();
-    let said = agent.introduction();
+    let said = agent.self_description();
     assert_eq!(said.name.as_deref(), Some("weather"));
     assert_eq!(said.description.as_deref(), Some("tells the weather"));
     assert_eq!(said.skills.len(), 2);

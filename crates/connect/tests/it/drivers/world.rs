@@ -4,12 +4,13 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use jackfield_connect::{
-    Asked, Connect, Decision, Desk, Driver, McpServer, News, Reaper, Request, Sessions,
+    ApprovalRequest, ConnectEvent, ConnectedAgent, Driver, McpServer, OwnerDecision, OwnerTerminal,
+    Reaper, Sessions, TerminalDecision,
     attachments::Attachments,
-    queue::{Limits, Queue},
+    queue::{MachineQueue, QueueLimits},
     workspace::Workspaces,
 };
-use jackfield_sdk::{Address, Agent, Error};
+use jackfield_sdk::{Agent, Error, HubAddress};
 use jackfield_testkit::{Events, TestHub};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -30,12 +31,12 @@ pub(crate) struct World {
 #[derive(Debug)]
 struct Seat(Option<bool>);
 
-impl Desk for Seat {
-    fn ask(&self, _: Request) -> Asked {
+impl OwnerTerminal for Seat {
+    fn ask(&self, _: ApprovalRequest) -> TerminalDecision {
         let decision = self.0;
         Box::pin(async move {
             match decision {
-                Some(approved) => Decision {
+                Some(approved) => OwnerDecision {
                     approved,
                     reason: None,
                 },
@@ -87,15 +88,15 @@ impl World {
 
     /// Connects the agent that this driver drives.
     pub(crate) async fn connect(&self, driver: impl Driver, reaper: &Reaper) -> Connected {
-        let address = Address::new(&self.hub.url("")).unwrap();
+        let address = HubAddress::new(&self.hub.url("")).unwrap();
         let state = self.folder().join("state");
         let project = self.folder().join("project");
         std::fs::create_dir_all(&project).unwrap();
         let attached = Arc::new(Notify::new());
         let tell = attached.clone();
-        let connect = Connect {
+        let connect = ConnectedAgent {
             agent: Agent::new(AGENT),
-            queue: Queue::open(state.join("queue"), Limits::default()).unwrap(),
+            queue: MachineQueue::open(state.join("queue"), QueueLimits::default()).unwrap(),
             workspaces: Workspaces::new(project),
             attachments: Attachments::new(&address, true).unwrap(),
             parts: state.join("parts"),
@@ -112,7 +113,7 @@ impl World {
                 env: Vec::new(),
             }),
             listener: Arc::new(move |news| {
-                if let News::Attached = news {
+                if let ConnectEvent::Attached = news {
                     tell.notify_one();
                 }
             }),

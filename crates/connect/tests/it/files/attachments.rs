@@ -7,8 +7,8 @@ use std::{
     sync::Arc,
 };
 
-use jackfield_connect::attachments::{Attached, Attachments};
-use jackfield_sdk::{Address, File, FileSource, Message, Part};
+use jackfield_connect::attachments::{Attachments, FetchedFiles};
+use jackfield_sdk::{File, FileSource, HubAddress, Message, Part};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpListener,
@@ -77,14 +77,14 @@ fn with(files: impl IntoIterator<Item = File>) -> Message {
 }
 
 fn attachments(hub: &str, allow_private: bool) -> Attachments {
-    let hub = Address::new(hub).unwrap().with_token("secret");
+    let hub = HubAddress::new(hub).unwrap().with_token("secret");
     Attachments::new(&hub, allow_private).unwrap()
 }
 
 /// Takes a message's files, for a hub that has none of them.
-async fn take(files: impl IntoIterator<Item = File>, dir: &Path) -> Attached {
+async fn take(files: impl IntoIterator<Item = File>, dir: &Path) -> FetchedFiles {
     let attachments = attachments("https://hub.example", false);
-    attachments.take(&with(files), dir).await
+    attachments.fetch(&with(files), dir).await
 }
 
 #[tokio::test]
@@ -131,7 +131,7 @@ async fn bytes_that_are_not_base64_are_a_problem_and_leave_no_file() {
 #[tokio::test]
 async fn a_message_without_files_leaves_the_folder_alone() {
     let dir = tempfile::tempdir().unwrap();
-    assert_eq!(take([], dir.path()).await, Attached::default());
+    assert_eq!(take([], dir.path()).await, FetchedFiles::default());
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
 }
 
@@ -145,7 +145,7 @@ async fn the_hubs_own_links_are_fetched_without_a_token() {
     let dir = tempfile::tempdir().unwrap();
     let message = with([server.file("/v1/files/x/a.png?sig=s")]);
     let taken = attachments(&server.origin, false)
-        .take(&message, dir.path())
+        .fetch(&message, dir.path())
         .await;
     assert_eq!(taken.problems, [""; 0]);
     assert!(taken.files[0].ends_with("a.png"), "{taken:?}");
@@ -177,7 +177,7 @@ async fn other_private_places_are_not_asked_unless_the_owner_allows_it() {
     }
     assert_eq!(server.count(), 0);
     let allowed = attachments("https://hub.example", true);
-    let taken = allowed.take(&with([server.file("/x")]), dir.path()).await;
+    let taken = allowed.fetch(&with([server.file("/x")]), dir.path()).await;
     assert_eq!(taken.files.len(), 1, "{taken:?}");
 }
 
@@ -194,7 +194,7 @@ async fn nothing_but_files_is_fetched_from_the_hub() {
         ];
         let message = with(paths.map(|path| server.file(path)));
         let taken = attachments(&server.origin, allow_private)
-            .take(&message, dir.path())
+            .fetch(&message, dir.path())
             .await;
         assert_eq!(taken.files.len(), 0, "{taken:?}");
         assert_eq!(taken.problems.len(), paths.len());
@@ -224,7 +224,7 @@ async fn what_cannot_be_had_is_told_and_the_rest_is_there() {
     let odd = [File::at("ftp://x/y"), File::at("nonsense")];
     let message = with(files.into_iter().chain(odd));
     let taken = attachments(&server.origin, false)
-        .take(&message, dir.path())
+        .fetch(&message, dir.path())
         .await;
     assert_eq!(taken.files, [dir.path().join(".attachments/1/good")]);
     let told = taken.problems.join("\n");
@@ -255,7 +255,7 @@ async fn there_is_an_end_to_how_much_comes() {
     let many = (0..65).map(|_| File::bytes(*b"x"));
     let message = with([server.file("/v1/files/x/endless")].into_iter().chain(many));
     let taken = attachments(&server.origin, false)
-        .take(&message, dir.path())
+        .fetch(&message, dir.path())
         .await;
     assert_eq!(taken.files.len(), 63);
     assert_eq!(taken.problems.len(), 3);

@@ -7,7 +7,7 @@ use std::{
 };
 
 use jackfield_connect::workspace::Workspaces;
-use jackfield_sdk::Failure;
+use jackfield_sdk::AgentFailure;
 
 /// A project with something of everything.
 fn project() -> tempfile::TempDir {
@@ -135,7 +135,7 @@ async fn names_that_are_no_names_of_folders_are_refused() {
     for bad in [
         "", ".", "..", ".git", "../x", "a/b", "a b", "\u{fc}", "a\0", &long,
     ] {
-        let failure = Failure::from(workspaces.folder(Some(bad)).await.unwrap_err());
+        let failure = AgentFailure::from(workspaces.folder(Some(bad)).await.unwrap_err());
         assert_eq!(failure.code, "invalid_message", "{bad:?}");
         assert!(failure.message.contains("client_id"));
     }
@@ -148,12 +148,18 @@ async fn a_link_in_place_of_a_folder_leads_nowhere() {
     let project = project();
     symlink(elsewhere.path(), project.path().join(".bridge-clients")).unwrap();
     let refused = Workspaces::new(project.path()).folder(Some("ann")).await;
-    assert_eq!(Failure::from(refused.unwrap_err()).code, "internal_error");
+    assert_eq!(
+        AgentFailure::from(refused.unwrap_err()).code,
+        "internal_error"
+    );
     fs::remove_file(project.path().join(".bridge-clients")).unwrap();
     folder(project.path(), "bob").await;
     symlink(elsewhere.path(), project.path().join(".bridge-clients/ann")).unwrap();
     let refused = Workspaces::new(project.path()).folder(Some("ann")).await;
-    assert_eq!(Failure::from(refused.unwrap_err()).code, "internal_error");
+    assert_eq!(
+        AgentFailure::from(refused.unwrap_err()).code,
+        "internal_error"
+    );
     assert_eq!(names(elsewhere.path()), [""; 0]);
 }
 

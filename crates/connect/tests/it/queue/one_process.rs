@@ -2,39 +2,41 @@
 
 use std::{fs, path::Path, time::Duration};
 
-use jackfield_connect::queue::{Busy, Entry, Limits, Place, Queue, Waiting};
-use jackfield_sdk::Failure;
+use jackfield_connect::queue::{
+    MachineQueue, QueueEntry, QueueError, QueueLimits, QueueSlot, QueueTicket,
+};
+use jackfield_sdk::AgentFailure;
 use tokio::time::timeout;
 
 use crate::queue::SOON;
 
-fn limits(active: usize, waiting: usize) -> Limits {
-    Limits {
+fn limits(active: usize, waiting: usize) -> QueueLimits {
+    QueueLimits {
         active,
         waiting,
-        ..Limits::default()
+        ..QueueLimits::default()
     }
 }
 
 /// A place that is free now.
-async fn at_once(queue: &Queue) -> Place {
+async fn at_once(queue: &MachineQueue) -> QueueSlot {
     match queue.line_up().await.unwrap() {
-        Entry::Place(place) => place,
-        Entry::Waiting(_) => panic!("somebody is there"),
+        QueueEntry::Place(place) => place,
+        QueueEntry::Waiting(_) => panic!("somebody is there"),
     }
 }
 
 /// A number, since no place is free.
-async fn lined_up(queue: &Queue) -> Waiting {
+async fn lined_up(queue: &MachineQueue) -> QueueTicket {
     match queue.line_up().await.unwrap() {
-        Entry::Waiting(waiting) => waiting,
-        Entry::Place(_) => panic!("a place was free"),
+        QueueEntry::Waiting(waiting) => waiting,
+        QueueEntry::Place(_) => panic!("a place was free"),
     }
 }
 
 /// A place that becomes free.
-async fn placed(waiting: Waiting) -> Place {
-    timeout(SOON, waiting.place()).await.unwrap().unwrap()
+async fn placed(waiting: QueueTicket) -> QueueSlot {
+    timeout(SOON, waiting.slot()).await.unwrap().unwrap()
 }
 
 /// All numbers that wait, by the files.
@@ -50,7 +52,7 @@ fn numbers(dir: &Path) -> String {
 #[tokio::test]
 async fn so_many_work_at_once_and_the_next_one_comes_when_one_leaves() {
     let dir = tempfile::tempdir().unwrap();
-    let queue = Queue::open(dir.path().join("deep/runtime"), limits(2, 1000)).unwrap();
+    let queue = MachineQueue::open(dir.path().join("deep/runtime"), limits(2, 1000)).unwrap();
     let (first, _second) = (at_once(&queue).await, at_once(&queue).await);
     let third = lined_up(&queue).await;
     let fourth = lined_up(&queue).await;
@@ -64,7 +66,7 @@ async fn so_many_work_at_once_and_the_next_one_comes_when_one_leaves() {
 #[tokio::test]
 async fn who_comes_later_does_not_pass_those_who_wait() {
     let dir = tempfile::tempdir().unwrap();
-    let [here, there] = [(); 2].map(|()| Queue::open(dir.path(), limits(1, 1000)).unwrap());
+    let [here, there] = [(); 2].map(|()| MachineQueue::open(dir.path(), limits(1, 1000)).unwrap());
     let place = at_once(&here).await;
     let first = lined_up(&there).await;
     let second = lined_up(&here).await;
@@ -72,7 +74,7 @@ async fn who_comes_later_does_not_pass_those_who_wait() {
     // The place is free, and whoever is next has not taken it.
     let third = lined_up(&there).await;
     assert_eq!(third.ahead(), 2);
-    let (second, mut third) = (second.place(), Box::pin(third.place()));
+    let (second, mut third) = (second.slot(), Box::pin(third.slot()));
     tokio::pin!(second);
     let place = placed(first).await;
     tokio::select! {
@@ -93,13 +95,13 @@ async fn who_comes_later_does_not_pass_those_who_wait() {
 #[tokio::test]
 async fn a_full_line_says_so_at_once_and_has_room_again_when_one_leaves_it() {
     let dir = tempfile::tempdir().unwrap();
-    let [here, there] = [(); 2].map(|()| Queue::open(dir.path(), limits(1, 2)).unwrap());
+    let [here, there] = [(); 2].map(|()| MachineQueue::open(dir.path(), limits(1, 2)).unwrap());
     let _place = at_once(&here).await;
     let (first, _second) = (lined_up(&here).await, lined_up(&there).await);
     for queue in [&here, &there] {
         let busy = queue.line_up().await.unwrap_err();
-        assert!(matches!(busy, Busy::Full(2)), "{busy}");
-        assert_eq!(Failure::from(busy).code, "agent_busy");
+        assert!(matches!(busy, QueueError::Full(2)), "{busy}");
+        assert_eq!(AgentFailure::from(busy).code, "agent_busy");
     }
     drop(first);
     lined_up(&there).await;
@@ -108,30 +110,30 @@ async fn a_full_line_says_so_at_once_and_has_room_again_when_one_leaves_it() {
 #[tokio::test(start_paused = true)]
 async fn nobody_waits_longer_than_the_limit() {
     let dir = tempfile::tempdir().unwrap();
-    let queue = Queue::open(
+    let queue = MachineQueue::open(
         dir.path(),
-        Limits {
+        QueueLimits {
             active: 1,
-            ..Limits::default()
+            ..QueueLimits::default()
         },
     )
     .unwrap();
     let _place = at_once(&queue).await;
     let since = tokio::time::Instant::now();
     let busy = queue.enter().await.unwrap_err();
-    assert!(matches!(busy, Busy::Late(limit) if limit == Duration::from_secs(600)));
+    assert!(matches!(busy, QueueError::Late(limit) if limit == Duration::from_secs(600)));
     assert!(since.elapsed() >= Duration::from_secs(600));
-    assert_eq!(Failure::from(busy).code, "agent_busy");
+    assert_eq!(AgentFailure::from(busy).code, "agent_busy");
     assert_eq!(numbers(dir.path()), "", "who gave up is not in the line");
 }
 
 #[tokio::test]
 async fn who_gives_up_leaves_no_trace() {
     let dir = tempfile::tempdir().unwrap();
-    let [here, there] = [(); 2].map(|()| Queue::open(dir.path(), limits(1, 1000)).unwrap());
+    let [here, there] = [(); 2].map(|()| MachineQueue::open(dir.path(), limits(1, 1000)).unwrap());
     let place = at_once(&here).await;
     let first = lined_up(&here).await;
-    let (mut waits, next) = (Box::pin(first.place()), lined_up(&there).await);
+    let (mut waits, next) = (Box::pin(first.slot()), lined_up(&there).await);
     tokio::select! {
         biased;
         _ = &mut waits => panic!("the place is taken"),
@@ -148,7 +150,7 @@ async fn who_gives_up_leaves_no_trace() {
 #[tokio::test]
 async fn who_ends_well_leaves_no_files() {
     let dir = tempfile::tempdir().unwrap();
-    let queue = Queue::open(dir.path(), limits(1, 1000)).unwrap();
+    let queue = MachineQueue::open(dir.path(), limits(1, 1000)).unwrap();
     let place = at_once(&queue).await;
     let waiting = lined_up(&queue).await;
     let members = || fs::read_dir(dir.path().join("members")).unwrap().count();
@@ -160,11 +162,11 @@ async fn who_ends_well_leaves_no_files() {
 #[tokio::test]
 async fn a_place_that_comes_for_somebody_who_gave_up_goes_to_the_next() {
     let dir = tempfile::tempdir().unwrap();
-    let queue = Queue::open(dir.path(), limits(1, 1000)).unwrap();
+    let queue = MachineQueue::open(dir.path(), limits(1, 1000)).unwrap();
     for _ in 0..50 {
         let place = at_once(&queue).await;
         let (first, next) = (lined_up(&queue).await, lined_up(&queue).await);
-        let mut first = Box::pin(first.place());
+        let mut first = Box::pin(first.slot());
         drop(place);
         // It is just looking, beside this thread, when it gives up.
         tokio::select! {
@@ -180,7 +182,7 @@ async fn a_place_that_comes_for_somebody_who_gave_up_goes_to_the_next() {
 #[tokio::test]
 async fn a_machine_that_lost_power_begins_anew() {
     let dir = tempfile::tempdir().unwrap();
-    let queue = Queue::open(dir.path(), limits(1, 1000)).unwrap();
+    let queue = MachineQueue::open(dir.path(), limits(1, 1000)).unwrap();
     for (file, text) in [
         ("members/7", ""),
         ("members/7.line", "1\n2\n"),
@@ -199,9 +201,9 @@ async fn a_folder_that_cannot_be_used_is_said_to_be_so() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("file");
     fs::write(&file, "").unwrap();
-    Queue::open(&file, Limits::default()).unwrap_err();
-    let queue = Queue::open(dir.path().join("gone"), Limits::default()).unwrap();
+    MachineQueue::open(&file, QueueLimits::default()).unwrap_err();
+    let queue = MachineQueue::open(dir.path().join("gone"), QueueLimits::default()).unwrap();
     fs::remove_dir_all(dir.path().join("gone")).unwrap();
     let busy = queue.enter().await.unwrap_err();
-    assert_eq!(Failure::from(busy).code, "internal_error");
+    assert_eq!(AgentFailure::from(busy).code, "internal_error");
 }

@@ -7,7 +7,7 @@ use std::{
     sync::mpsc,
 };
 
-use jackfield_connect::queue::{Entry, Limits, Queue};
+use jackfield_connect::queue::{MachineQueue, QueueEntry, QueueLimits};
 use tokio::time::timeout;
 
 use crate::queue::SOON;
@@ -15,10 +15,10 @@ use crate::queue::SOON;
 /// Tells a process of these tests where the queue is.
 const DIR: &str = "JACKFIELD_TEST_QUEUE";
 
-fn limits() -> Limits {
-    Limits {
+fn limits() -> QueueLimits {
+    QueueLimits {
         active: 2,
-        ..Limits::default()
+        ..QueueLimits::default()
     }
 }
 
@@ -28,7 +28,7 @@ fn another_process() {
     let Ok(dir) = std::env::var(DIR) else {
         return;
     };
-    let queue = Queue::open(dir, limits()).unwrap();
+    let queue = MachineQueue::open(dir, limits()).unwrap();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let mut places = Vec::new();
     for line in stdin().lines() {
@@ -36,10 +36,10 @@ fn another_process() {
             "enter" => {
                 let entry = runtime.block_on(queue.line_up()).unwrap();
                 places.push(match entry {
-                    Entry::Place(place) => place,
-                    Entry::Waiting(waiting) => {
+                    QueueEntry::Place(place) => place,
+                    QueueEntry::Waiting(waiting) => {
                         println!("@waiting");
-                        runtime.block_on(waiting.place()).unwrap()
+                        runtime.block_on(waiting.slot()).unwrap()
                     }
                 });
                 println!("@in");
@@ -124,13 +124,13 @@ async fn places_of_a_killed_process_are_free_at_once() {
     let mut other = Other::start(dir.path());
     other.enter("in");
     other.enter("in");
-    let queue = Queue::open(dir.path(), limits()).unwrap();
-    let Entry::Waiting(waiting) = queue.line_up().await.unwrap() else {
+    let queue = MachineQueue::open(dir.path(), limits()).unwrap();
+    let QueueEntry::Waiting(waiting) = queue.line_up().await.unwrap() else {
         panic!("the other process has both places");
     };
     other.kill();
-    let first = timeout(SOON, waiting.place()).await.unwrap().unwrap();
-    let Entry::Place(second) = queue.line_up().await.unwrap() else {
+    let first = timeout(SOON, waiting.slot()).await.unwrap().unwrap();
+    let QueueEntry::Place(second) = queue.line_up().await.unwrap() else {
         panic!("the other process had two places");
     };
     drop((first, second));

@@ -39,7 +39,7 @@ async fn an_agent_that_leaves_before_it_said_anything_is_not_said_to_have_worked
     };
     let asking = hub.calls().open(to("a", "hi")).unwrap();
     drop(line.next());
-    assert_eq!(told(&asking), Failure::agent_left_unheard());
+    assert_eq!(told(&asking), Failure::agent_left_silent());
     let asking = hub.calls().open(to("a", "hi")).unwrap();
     let serving = line.next();
     serving.push(Event::text("half an ans"));

@@ -320,7 +320,7 @@ fn flat(rows: impl IntoIterator<Item = Event>, mut pos: u64) -> Vec<(u64, String
         let Event::Chunk(chunk) = &event else {
             panic!("{event:?}")
         };
-        if chunk.joins(chunk) && !chunk.text.is_empty() {
+        if chunk.can_merge(chunk) && !chunk.text.is_empty() {
             let letters = chunk.text.char_indices();
             out.extend(letters.map(|(at, letter)| (pos + at as u64, letter.to_string())));
         } else {

@@ -13,7 +13,7 @@ async fn events_arrive_in_order_and_the_end_after_them() {
     let (_a, line) = agent(&hub, "a");
     let asking = hub.calls().open(to("a", "hi")).unwrap();
     let serving = line.next();
-    assert_eq!(serving.call().message.words(), "hi");
+    assert_eq!(serving.call().message.joined_text(), "hi");
     for n in 0..100 {
         assert_eq!(serving.push(status(&n.to_string())), Pushed::Room);
     }

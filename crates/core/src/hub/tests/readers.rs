@@ -21,7 +21,7 @@ fn said(items: &[TaskItem]) -> String {
         TaskItem::Row {
             item: LogItem::Message(message),
             ..
-        } => format!("<{}>", message.words()),
+        } => format!("<{}>", message.joined_text()),
         TaskItem::Row {
             item: LogItem::Event(Event::Chunk(chunk)),
             ..

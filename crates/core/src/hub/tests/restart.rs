@@ -37,7 +37,7 @@ async fn what_was_not_sent_goes_out_once_when_its_agent_registers() {
     let serving = line.next();
     assert_eq!(
         (
-            serving.call().message.words(),
+            serving.call().message.joined_text(),
             serving.call().request.as_str()
         ),
         ("hi".into(), "r1")
@@ -116,7 +116,7 @@ async fn a_task_that_waits_for_a_message_still_does() {
     let serving = line.next();
     assert_eq!(
         (
-            serving.call().message.words(),
+            serving.call().message.joined_text(),
             serving.call().session.as_str()
         ),
         ("two".into(), "s")

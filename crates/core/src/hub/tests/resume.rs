@@ -53,7 +53,7 @@ async fn a_resuming_agent_goes_on_where_the_log_ends() {
     let call = serving.call().clone();
     assert_eq!((call.request.as_str(), call.received()), ("r1", 2));
     assert_eq!(
-        call.message.words(),
+        call.message.joined_text(),
         "hi",
         "to be sent again if it never arrived"
     );
@@ -128,7 +128,7 @@ async fn one_that_resumes_and_is_lost_again_fails_as_usual() {
     drop(serving);
     settle().await;
     let failure = record(&hub, task).await.failure.unwrap();
-    assert_eq!(failure, Failure::agent_left_unheard());
+    assert_eq!(failure, Failure::agent_left_silent());
 }
 
 #[tokio::test]

@@ -167,7 +167,7 @@ async fn a_task_that_waits_for_input_goes_on_with_the_next_message() {
     settle().await;
     assert_eq!(second.id, first.id);
     let serving = line.next();
-    assert_eq!(serving.call().message.words(), "two");
+    assert_eq!(serving.call().message.joined_text(), "two");
     assert_eq!(serving.call().agent_session, session);
     serving.finish(End::done());
     settle().await;

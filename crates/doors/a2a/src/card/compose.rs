@@ -7,12 +7,12 @@ use serde::Serialize;
 use serde_json::value::to_raw_value;
 
 use super::{
-    Site, Terms,
-    besides::{Besides, SkillBesides},
+    DoorSite, DoorTerms,
+    extra_fields::{ExtraCardFields, ExtraSkillFields},
 };
 use crate::wire::{
-    card::{Binding, Card, Extension, Interface, Provider, Skill},
-    official::Version,
+    card::{A2aCard, Binding, CardExtension, CardSkill, Interface, Provider},
+    official::A2aVersion,
 };
 
 /// URI of the extension in an extended card: the agent's presence and owner.
@@ -34,12 +34,12 @@ pub(crate) fn is_of_hub(name: &str, description: &str) -> bool {
     name == HUB_NAME && description.starts_with(HUB_IS)
 }
 
-/// Builds the [`Card`] of an agent.
-pub(super) fn agent_card(site: &Site, view: &AgentView, terms: Terms) -> Card {
+/// Builds the [`A2aCard`] of an agent.
+pub(super) fn agent_card(site: &DoorSite, view: &AgentView, terms: DoorTerms) -> A2aCard {
     let profile = &view.profile;
     let name = name_of(view).to_owned();
     let description = description_of(view);
-    let besides = Besides::of(profile);
+    let besides = ExtraCardFields::of(profile);
     let mut skills: Vec<_> = profile
         .skills
         .iter()
@@ -47,7 +47,7 @@ pub(super) fn agent_card(site: &Site, view: &AgentView, terms: Terms) -> Card {
         .filter_map(|(place, skill)| skill_of(view, skill, besides.skill(place)))
         .collect();
     if skills.is_empty() {
-        skills.push(Skill {
+        skills.push(CardSkill {
             id: view.id.to_string(),
             name: name.clone(),
             description: description.clone(),
@@ -58,7 +58,7 @@ pub(super) fn agent_card(site: &Site, view: &AgentView, terms: Terms) -> Card {
         });
     }
     let known = profile.extensions.iter().enumerate();
-    let known = known.map(|(place, extension)| Extension {
+    let known = known.map(|(place, extension)| CardExtension {
         uri: extension.uri.clone(),
         description: extension
             .description
@@ -68,7 +68,7 @@ pub(super) fn agent_card(site: &Site, view: &AgentView, terms: Terms) -> Card {
         params: besides.params(place),
     });
     let blank = blank(site, terms);
-    Card {
+    A2aCard {
         name,
         description,
         version: said(profile.version.as_deref())
@@ -91,10 +91,10 @@ pub(super) fn agent_card(site: &Site, view: &AgentView, terms: Terms) -> Card {
 }
 
 /// Builds the extended card of an agent, with its presence, door and owner.
-pub(super) fn extended_card(site: &Site, view: &AgentView, terms: Terms) -> Card {
+pub(super) fn extended_card(site: &DoorSite, view: &AgentView, terms: DoorTerms) -> A2aCard {
     let mut card = agent_card(site, view, terms);
     #[derive(Serialize)]
-    struct Presence<'a> {
+    struct PresenceParams<'a> {
         id: &'a str,
         online: bool,
         since: String,
@@ -103,7 +103,7 @@ pub(super) fn extended_card(site: &Site, view: &AgentView, terms: Terms) -> Card
         #[serde(skip_serializing_if = "Option::is_none")]
         r#type: Option<&'a str>,
     }
-    let presence = Presence {
+    let presence = PresenceParams {
         id: view.id.as_str(),
         online: view.online,
         since: view.since.to_string(),
@@ -111,7 +111,7 @@ pub(super) fn extended_card(site: &Site, view: &AgentView, terms: Terms) -> Card
         owner: view.owner.as_str(),
         r#type: said(view.profile.agent_type.as_deref()),
     };
-    card.extensions.push(Extension {
+    card.extensions.push(CardExtension {
         uri: PRESENCE.to_owned(),
         description: Some("Where the agent is, and whose it is.".to_owned()),
         required: false,
@@ -121,10 +121,10 @@ pub(super) fn extended_card(site: &Site, view: &AgentView, terms: Terms) -> Card
 }
 
 /// Builds the hub's own card, whose skills are agents.
-pub(super) fn hub_card(site: &Site, agents: &[AgentView], terms: Terms) -> Card {
+pub(super) fn hub_card(site: &DoorSite, agents: &[AgentView], terms: DoorTerms) -> A2aCard {
     let mut skills: Vec<_> = agents
         .iter()
-        .map(|view| Skill {
+        .map(|view| CardSkill {
             id: view.id.to_string(),
             name: name_of(view).to_owned(),
             description: description_of(view),
@@ -135,7 +135,7 @@ pub(super) fn hub_card(site: &Site, agents: &[AgentView], terms: Terms) -> Card 
         })
         .collect();
     if skills.is_empty() {
-        skills.push(Skill {
+        skills.push(CardSkill {
             id: "switchboard".to_owned(),
             name: "Switchboard".to_owned(),
             description: "Passes requests on to agents; none is here that you may call.".to_owned(),
@@ -146,7 +146,7 @@ pub(super) fn hub_card(site: &Site, agents: &[AgentView], terms: Terms) -> Card 
         });
     }
     let base = site.base();
-    Card {
+    A2aCard {
         name: HUB_NAME.to_owned(),
         description: format!(
             "{HUB_IS}: name its id as the tenant of a request, or call it at \
@@ -162,8 +162,8 @@ pub(super) fn hub_card(site: &Site, agents: &[AgentView], terms: Terms) -> Card 
 }
 
 /// Returns the fields that all cards of a hub share.
-fn blank(site: &Site, terms: Terms) -> Card {
-    Card {
+fn blank(site: &DoorSite, terms: DoorTerms) -> A2aCard {
+    A2aCard {
         name: String::new(),
         description: String::new(),
         version: String::new(),
@@ -186,7 +186,7 @@ fn blank(site: &Site, terms: Terms) -> Card {
 
 /// Returns the interfaces of an agent or the hub, newest version first, because readers take the first
 /// interface that they understand.
-fn interfaces(site: &Site, url: &str, agent: Option<&str>) -> Vec<Interface> {
+fn interfaces(site: &DoorSite, url: &str, agent: Option<&str>) -> Vec<Interface> {
     let at = |binding, version| Interface {
         url: url.to_owned(),
         binding,
@@ -194,25 +194,29 @@ fn interfaces(site: &Site, url: &str, agent: Option<&str>) -> Vec<Interface> {
         tenant: None,
     };
     let mut interfaces = vec![
-        at(Binding::JsonRpc, Version::V10),
-        at(Binding::HttpJson, Version::V10),
+        at(Binding::JsonRpc, A2aVersion::V10),
+        at(Binding::HttpJson, A2aVersion::V10),
     ];
     // gRPC has no paths, so the tenant names the agent.
     interfaces.extend(site.grpc.as_ref().map(|target| Interface {
         url: target.clone(),
         binding: Binding::Grpc,
-        version: Version::V10,
+        version: A2aVersion::V10,
         tenant: agent.map(str::to_owned),
     }));
-    interfaces.push(at(Binding::JsonRpc, Version::V03));
-    interfaces.push(at(Binding::HttpJson, Version::V03));
+    interfaces.push(at(Binding::JsonRpc, A2aVersion::V03));
+    interfaces.push(at(Binding::HttpJson, A2aVersion::V03));
     interfaces
 }
 
-fn skill_of(view: &AgentView, skill: &agent::Skill, besides: SkillBesides) -> Option<Skill> {
+fn skill_of(
+    view: &AgentView,
+    skill: &agent::Skill,
+    besides: ExtraSkillFields,
+) -> Option<CardSkill> {
     let id = said(Some(&skill.id))?;
     let name = said(skill.name.as_deref()).unwrap_or(id);
-    Some(Skill {
+    Some(CardSkill {
         id: id.to_owned(),
         name: name.to_owned(),
         description: said(skill.description.as_deref())

@@ -9,7 +9,7 @@ use aws_lc_rs::{
 };
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 
-use crate::wire::card::{Card, Header, PublicKey, Reader, Signature};
+use crate::wire::card::{A2aCard, CardAudience, JwsHeader, PublicKey, Signature};
 
 /// Size of the private number, and of each coordinate of the public point, in bytes.
 const NUMBER: usize = 32;
@@ -71,8 +71,8 @@ impl CardKey {
 
     /// Signs a card in the form for `reader`. If signing fails, the card stays unsigned, because its content
     /// is still correct.
-    pub(super) fn sign(&self, card: &mut Card, reader: Reader, keys_url: &str) {
-        let header = Header {
+    pub(super) fn sign(&self, card: &mut A2aCard, reader: CardAudience, keys_url: &str) {
+        let header = JwsHeader {
             key: &self.id,
             keys_url,
         };

@@ -10,17 +10,17 @@ use axum::{
 };
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use jackfield_kit::{
-    auth::{Came, bearer},
-    etag::has_already,
+    auth::{Ingress, bearer},
+    etag::matches_if_none_match,
 };
 use jackfield_model::{Failure, Reason};
 use jiff::fmt::rfc2822::DateTimeParser;
 
-use super::shelf::Issued;
-use crate::A2a;
+use super::cache::IssuedCard;
+use crate::A2aDoor;
 use crate::wire::{
-    card::{KEYS_PATH, OLD_PATH, PATH, Reader},
-    official::{Version, error::http_error},
+    card::{CardAudience, KEYS_PATH, OLD_PATH, PATH},
+    official::{A2aVersion, error::http_error},
 };
 
 /// Path segments that may precede an agent's id; all kinds share the same ids.
@@ -33,13 +33,13 @@ const KEYS_MAX_AGE: &str = "public, max-age=3600";
 
 /// Returns the routes of agents' cards below `prefix`. Below a version's name is the card for readers of only
 /// that version, for readers that refuse unknown fields and cannot send a header.
-pub(crate) fn routes(prefix: &str) -> Router<Arc<A2a>> {
+pub(crate) fn routes(prefix: &str) -> Router<Arc<A2aDoor>> {
     let mut routes = Router::new();
     for kind in KINDS {
         let agent = format!("{prefix}/{kind}/{{id}}");
         for path in [PATH, OLD_PATH] {
             routes = routes.route(&format!("{agent}{path}"), agents(None));
-            for version in [Version::V03, Version::V10] {
+            for version in [A2aVersion::V03, A2aVersion::V10] {
                 let path = format!("{agent}/{version}{path}");
                 routes = routes.route(&path, agents(Some(version)));
             }
@@ -49,20 +49,20 @@ pub(crate) fn routes(prefix: &str) -> Router<Arc<A2a>> {
 }
 
 /// Returns the routes of the hub's own card and keys, which are at the root.
-pub(crate) fn root_routes() -> Router<Arc<A2a>> {
+pub(crate) fn root_routes() -> Router<Arc<A2aDoor>> {
     Router::new()
         .route(PATH, get(hub).fallback(wrong_method))
         .route(OLD_PATH, get(hub).fallback(wrong_method))
         .route(KEYS_PATH, get(keys).fallback(wrong_method))
 }
 
-fn agents(version: Option<Version>) -> MethodRouter<Arc<A2a>> {
-    let card = async move |State(a2a): State<Arc<A2a>>,
+fn agents(version: Option<A2aVersion>) -> MethodRouter<Arc<A2aDoor>> {
+    let card = async move |State(a2a): State<Arc<A2aDoor>>,
                            id: Result<Path<String>, PathRejection>,
                            RawQuery(query): RawQuery,
-                           came: Came,
+                           came: Ingress,
                            headers: HeaderMap| {
-        let reader = version.map_or_else(|| reader(&headers, query.as_deref()), Reader::Of);
+        let reader = version.map_or_else(|| reader(&headers, query.as_deref()), CardAudience::Of);
         // An invalid id looks like an unknown id.
         let id = id.map(|Path(id)| id).unwrap_or_default();
         let issued = match a2a.gatekeeper.admit(bearer(&headers), &came) {
@@ -79,9 +79,9 @@ fn agents(version: Option<Version>) -> MethodRouter<Arc<A2a>> {
 }
 
 async fn hub(
-    State(a2a): State<Arc<A2a>>,
+    State(a2a): State<Arc<A2aDoor>>,
     RawQuery(query): RawQuery,
-    came: Came,
+    came: Ingress,
     headers: HeaderMap,
 ) -> Response {
     let reader = reader(&headers, query.as_deref());
@@ -93,7 +93,7 @@ async fn hub(
 }
 
 /// Serves the public keys. Keys need no token, so that a third party can verify a card.
-async fn keys(State(a2a): State<Arc<A2a>>) -> Response {
+async fn keys(State(a2a): State<Arc<A2aDoor>>) -> Response {
     let set = match &a2a.cards.key {
         Some(key) => key.to_set(),
         None => r#"{"keys":[]}"#.to_owned(),
@@ -104,26 +104,26 @@ async fn keys(State(a2a): State<Arc<A2a>>) -> Response {
     response
 }
 
-/// Returns the audience of the card: the version that the header or the query names, or [`Reader::Any`].
-fn reader(headers: &HeaderMap, query: Option<&str>) -> Reader {
+/// Returns the audience of the card: the version that the header or the query names, or [`CardAudience::Any`].
+fn reader(headers: &HeaderMap, query: Option<&str>) -> CardAudience {
     let named = headers
-        .get(Version::HEADER)
+        .get(A2aVersion::HEADER)
         .and_then(|value| value.to_str().ok());
     let asked = || {
         let mut pairs = query.unwrap_or_default().split('&');
-        pairs.find_map(|pair| pair.strip_prefix(Version::HEADER)?.strip_prefix('='))
+        pairs.find_map(|pair| pair.strip_prefix(A2aVersion::HEADER)?.strip_prefix('='))
     };
     named
         .or_else(asked)
-        .and_then(Version::from_name)
-        .map_or(Reader::Any, Reader::Of)
+        .and_then(A2aVersion::from_name)
+        .map_or(CardAudience::Any, CardAudience::Of)
 }
 
 fn answer(
-    a2a: &A2a,
+    a2a: &A2aDoor,
     headers: &HeaderMap,
-    came: &Came,
-    issued: Result<Arc<Issued>, Failure>,
+    came: &Ingress,
+    issued: Result<Arc<IssuedCard>, Failure>,
 ) -> Response {
     let mut response = match issued {
         Ok(issued) => {
@@ -152,9 +152,9 @@ fn answer(
 
 /// Returns true if the reader already has the current card: by its tag, or else by its date, which has no
 /// fractions of a second.
-fn is_known(headers: &HeaderMap, issued: &Issued) -> bool {
+fn is_known(headers: &HeaderMap, issued: &IssuedCard) -> bool {
     if headers.contains_key(header::IF_NONE_MATCH) {
-        return has_already(headers, &issued.tag);
+        return matches_if_none_match(headers, &issued.tag);
     }
     let since = headers.get(header::IF_MODIFIED_SINCE);
     let since = since.and_then(|value| value.to_str().ok());

@@ -7,7 +7,7 @@ use jackfield_kit::door::{ConfigError, check_url};
 use jackfield_model::AgentId;
 use serde::{Deserialize, Serialize};
 
-use crate::{Auth, OAuth, RemoteSpec, Source};
+use crate::{Auth, OAuth, RemoteSpec, SecretLocation};
 
 /// Remote server. The configuration names the secrets and never contains them.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -65,12 +65,13 @@ impl RemoteConfig {
 
     /// Returns the agent id and the description for dialling.
     pub(super) fn remote(&self) -> (AgentId, RemoteSpec) {
-        let bearer_env = self.bearer_env.clone().map(Source::Env);
-        let bearer_file = self.bearer_file.clone().map(Source::File);
+        let bearer_env = self.bearer_env.clone().map(SecretLocation::Env);
+        let bearer_file = self.bearer_file.clone().map(SecretLocation::File);
         let from_env = self.headers_env.iter();
-        let from_env = from_env.map(|(name, variable)| (name, Source::Env(variable.clone())));
+        let from_env =
+            from_env.map(|(name, variable)| (name, SecretLocation::Env(variable.clone())));
         let from_file = self.headers_file.iter();
-        let from_file = from_file.map(|(name, file)| (name, Source::File(file.clone())));
+        let from_file = from_file.map(|(name, file)| (name, SecretLocation::File(file.clone())));
         let headers = from_env.chain(from_file);
         let spec = RemoteSpec {
             url: self.url.clone(),

@@ -9,10 +9,10 @@ use std::net::IpAddr;
 
 use jackfield_kit::outbound::{Outbound, Url, origin_of};
 
-use super::{Dialect, Place};
+use super::{Dialect, RemoteEndpoint};
 use crate::wire::{
     card::{Binding, ForeignCard, Generation},
-    official::Version,
+    official::A2aVersion,
 };
 
 /// Endings of the URLs in Agno's cards, and paths of REST in 0.3.
@@ -20,8 +20,8 @@ const METHODS: [&str; 2] = ["/v1/message:stream", "/v1/message:send"];
 
 /// Chosen endpoint.
 #[derive(Debug)]
-pub(super) struct Choice {
-    pub(super) place: Place,
+pub(super) struct ChosenEndpoint {
+    pub(super) place: RemoteEndpoint,
     /// Generation of the card's fields that named the endpoint.
     pub(super) generation: Generation,
     /// Warnings for the operator.
@@ -30,7 +30,7 @@ pub(super) struct Choice {
 
 /// Location of a card.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Origin<'a> {
+pub(super) struct CardOrigin<'a> {
     /// URL that the operator typed.
     pub(super) typed: &'a Url,
     /// Base for relative URLs in the card.
@@ -40,19 +40,19 @@ pub(super) struct Origin<'a> {
 /// Chooses an endpoint. The error lists the interfaces that the card offers instead.
 pub(super) async fn choose(
     card: &ForeignCard,
-    origin: Origin<'_>,
+    origin: CardOrigin<'_>,
     outbound: &Outbound,
-) -> Result<Choice, String> {
+) -> Result<ChosenEndpoint, String> {
     let callable = card.offers.iter().filter_map(|offer| {
         let binding = offer
             .binding()
             .filter(|binding| *binding != Binding::Grpc)?;
-        let address = Address::read(&offer.url, origin)?;
+        let address = CardAddress::read(&offer.url, origin)?;
         Some((offer, binding, offer.version()?, address))
     });
     // `min_by_key` returns the first of equal candidates, so that the card's order counts too.
     let best = callable.min_by_key(|(_, binding, version, _)| {
-        (*version != Version::V10, *binding != Binding::JsonRpc)
+        (*version != A2aVersion::V10, *binding != Binding::JsonRpc)
     });
     let Some((offer, binding, version, mut address)) = best else {
         return Err(nothing_in(card));
@@ -62,13 +62,13 @@ pub(super) async fn choose(
         warnings.push(warning);
     }
     let mut dialect = Dialect::Official;
-    if version == Version::V03 && address.strip_method() && binding == Binding::JsonRpc {
+    if version == A2aVersion::V03 && address.strip_method() && binding == Binding::JsonRpc {
         dialect = Dialect::Agno;
     }
     if binding == Binding::HttpJson {
         address.strip_slash();
     }
-    let place = Place {
+    let place = RemoteEndpoint {
         url: address.to_string(),
         binding,
         dialect,
@@ -76,7 +76,7 @@ pub(super) async fn choose(
         tenant: offer.tenant.clone(),
         streams: card.streams,
     };
-    Ok(Choice {
+    Ok(ChosenEndpoint {
         place,
         generation: offer.generation,
         warnings,
@@ -103,14 +103,14 @@ fn nothing_in(card: &ForeignCard) -> String {
 
 /// URL with its path as written, with or without a trailing slash.
 #[derive(Debug)]
-struct Address {
+struct CardAddress {
     url: Url,
     path: String,
 }
 
-impl Address {
+impl CardAddress {
     /// Parses an address in a card; `None` unless the scheme is HTTP or HTTPS.
-    fn read(text: &str, origin: Origin<'_>) -> Option<Self> {
+    fn read(text: &str, origin: CardOrigin<'_>) -> Option<Self> {
         let url = if text.contains("://") {
             Url::parse(text)
         } else if is_host_and_port(text) {
@@ -189,7 +189,7 @@ impl Address {
     }
 }
 
-impl std::fmt::Display for Address {
+impl std::fmt::Display for CardAddress {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}{}", origin_of(&self.url), self.path)?;
         match self.url.query() {

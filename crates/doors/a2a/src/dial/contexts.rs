@@ -13,22 +13,22 @@ const LONGEST: usize = 1024;
 
 /// Context ids of a remote's conversations.
 #[derive(Debug, Default)]
-pub(super) struct Contexts(Mutex<Inner>);
+pub(super) struct ContextIds(Mutex<ContextTable>);
 
 #[derive(Debug, Default)]
-struct Inner {
-    known: HashMap<SessionId, Context>,
+struct ContextTable {
+    known: HashMap<SessionId, RememberedContext>,
     /// Counter of uses, for finding the least recently used entry.
     now: u64,
 }
 
 #[derive(Debug)]
-struct Context {
+struct RememberedContext {
     name: String,
     used: u64,
 }
 
-impl Contexts {
+impl ContextIds {
     /// Returns the context id of a conversation.
     pub(super) fn get(&self, session: &SessionId) -> Option<String> {
         let mut inner = self.0.lock();
@@ -53,7 +53,9 @@ impl Contexts {
                 inner.known.remove(&session);
             }
         }
-        inner.known.insert(session.clone(), Context { name, used });
+        inner
+            .known
+            .insert(session.clone(), RememberedContext { name, used });
     }
 }
 
@@ -67,7 +69,7 @@ mod tests {
 
     #[test]
     fn the_conversation_that_was_quiet_for_longest_is_forgotten_first() {
-        let contexts = Contexts::default();
+        let contexts = ContextIds::default();
         for number in 0..MOST {
             contexts.put(&session(number), format!("c{number}"));
         }
@@ -82,7 +84,7 @@ mod tests {
 
     #[test]
     fn a_name_without_measure_is_not_remembered() {
-        let contexts = Contexts::default();
+        let contexts = ContextIds::default();
         contexts.put(&session(0), "x".repeat(LONGEST + 1));
         assert_eq!(contexts.get(&session(0)), None);
     }

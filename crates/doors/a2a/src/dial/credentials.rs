@@ -12,8 +12,8 @@ use std::env::VarError;
 use http::{HeaderMap, HeaderName, HeaderValue, header::AUTHORIZATION};
 use jackfield_kit::outbound::Outbound;
 
-use self::oauth::Tokens;
-use super::spec::{Auth, Source};
+use self::oauth::OAuthTokens;
+use super::spec::{Auth, SecretLocation};
 
 /// Largest secret in bytes. A larger file is probably the wrong file.
 const MAX_SECRET: u64 = 64 << 10;
@@ -21,9 +21,9 @@ const MAX_SECRET: u64 = 64 << 10;
 /// Credentials for requests to a remote.
 #[derive(Debug)]
 pub(crate) struct Credentials {
-    bearer: Option<Source>,
-    headers: Vec<(HeaderName, Source)>,
-    tokens: Option<Tokens>,
+    bearer: Option<SecretLocation>,
+    headers: Vec<(HeaderName, SecretLocation)>,
+    tokens: Option<OAuthTokens>,
 }
 
 impl Credentials {
@@ -46,7 +46,7 @@ impl Credentials {
         }
         let oauth = auth.oauth.clone();
         let tokens = oauth
-            .map(|oauth| Tokens::new(oauth, outbound))
+            .map(|oauth| OAuthTokens::new(oauth, outbound))
             .transpose()?;
         Ok(Self {
             bearer: auth.bearer.clone(),
@@ -105,22 +105,22 @@ fn secret(value: &str) -> Option<HeaderValue> {
     Some(value)
 }
 
-fn unfit(source: &Source) -> String {
+fn unfit(source: &SecretLocation) -> String {
     format!("what is in {} does not fit into a header", named(source))
 }
 
 /// Describes a source, for error messages.
-fn named(source: &Source) -> String {
+fn named(source: &SecretLocation) -> String {
     match source {
-        Source::Env(name) => format!("the environment variable {name}"),
-        Source::File(path) => format!("the file {}", path.display()),
+        SecretLocation::Env(name) => format!("the environment variable {name}"),
+        SecretLocation::File(path) => format!("the file {}", path.display()),
     }
 }
 
 /// Reads a secret and trims white space.
-async fn read(source: &Source) -> Result<String, String> {
+async fn read(source: &SecretLocation) -> Result<String, String> {
     let text = match source {
-        Source::Env(name) => match std::env::var(name) {
+        SecretLocation::Env(name) => match std::env::var(name) {
             Ok(text) => text,
             Err(VarError::NotPresent) => {
                 return Err(format!(
@@ -129,7 +129,7 @@ async fn read(source: &Source) -> Result<String, String> {
             }
             Err(VarError::NotUnicode(_)) => return Err(format!("{} is no text", named(source))),
         },
-        Source::File(path) => {
+        SecretLocation::File(path) => {
             let path = path.clone();
             // The file may be on a slow disk, or be no regular file.
             let reading = tokio::task::spawn_blocking(move || {

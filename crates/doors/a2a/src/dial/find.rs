@@ -11,18 +11,18 @@ pub(super) use self::servers::describe;
 
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use jackfield_core::agent::Profile;
-use jackfield_kit::outbound::{Fetched, Outbound, OutboundError, Url, origin_of};
+use jackfield_kit::outbound::{FetchResponse, Outbound, OutboundError, Url, origin_of};
 
 use super::{
-    Place,
-    choose::{Choice, Origin, choose},
+    RemoteEndpoint,
+    choose::{CardOrigin, ChosenEndpoint, choose},
     credentials::Credentials,
     profile::profile_from_card,
-    verify::{Signed, key_ids, verify},
+    verify::{SignatureCheck, key_ids, verify},
 };
 use crate::wire::{
     card::{ForeignCard, OLD_PATH, PATH},
-    official::Version,
+    official::A2aVersion,
 };
 
 /// Largest card in bytes.
@@ -34,17 +34,17 @@ const WANTS_CREDENTIALS: &str = "the card says that callers must show credential
 
 /// Card of a remote, with the facts derived from the card.
 #[derive(Debug, Clone)]
-pub(super) struct Found {
+pub(super) struct FoundCard {
     /// Card as received.
     pub(super) raw: Box<str>,
     /// URL of the card.
     pub(super) url: String,
     /// Endpoint to call.
-    pub(super) place: Place,
+    pub(super) place: RemoteEndpoint,
     /// Agent's profile from the card.
     pub(super) profile: Profile,
     /// Result of the signature check.
-    pub(super) signature: Signed,
+    pub(super) signature: SignatureCheck,
     /// Ids of the keys named by signatures, valid or not.
     pub(super) signed_with: Vec<String>,
     /// Warnings for the operator.
@@ -53,7 +53,7 @@ pub(super) struct Found {
 
 /// Error while fetching or reading a card.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum CardTrouble {
+pub(super) enum CardFetchError {
     /// The server does not answer, or a rule of the hub forbids the request.
     #[error(transparent)]
     Outbound(#[from] OutboundError),
@@ -122,7 +122,7 @@ pub(super) enum CardTrouble {
     },
 }
 
-impl CardTrouble {
+impl CardFetchError {
     /// Returns true if the operator must act: retrying alone does not help.
     pub(super) fn is_refusal(&self) -> bool {
         match self {
@@ -147,7 +147,7 @@ pub(super) async fn find(
     outbound: &Outbound,
     url: &Url,
     credentials: &Credentials,
-) -> Result<Found, CardTrouble> {
+) -> Result<FoundCard, CardFetchError> {
     let outbound = outbound.trusting([origin_of(url).as_str()])?;
     let mut tried = Vec::new();
     for candidate in candidates(url) {
@@ -155,14 +155,14 @@ pub(super) async fn find(
             tried.push(shown(&candidate.url));
             continue;
         };
-        let useless = |why| CardTrouble::Useless {
+        let useless = |why| CardFetchError::Useless {
             url: shown(&candidate.url),
             why,
         };
         // Some editors put a byte order mark before the text.
         let text = raw.trim_start_matches('\u{feff}');
         let card = ForeignCard::read(text).map_err(|bad| useless(bad.to_string()))?;
-        let origin = Origin {
+        let origin = CardOrigin {
             typed: url,
             base: &candidate.base,
         };
@@ -175,7 +175,7 @@ pub(super) async fn find(
                 shown(&candidate.url)
             ));
         }
-        let Choice {
+        let ChosenEndpoint {
             place,
             generation,
             warnings: more,
@@ -187,7 +187,7 @@ pub(super) async fn find(
             warnings.push(WANTS_CREDENTIALS.to_owned());
         }
         let signature = verify(&outbound, url, text, &card.signatures, generation).await;
-        return Ok(Found {
+        return Ok(FoundCard {
             url: candidate.url.into(),
             place,
             profile: profile_from_card(&card),
@@ -197,12 +197,12 @@ pub(super) async fn find(
             raw: raw.into(),
         });
     }
-    Err(CardTrouble::Nowhere { tried })
+    Err(CardFetchError::Nowhere { tried })
 }
 
 /// Possible URL of a card.
 #[derive(Debug, PartialEq, Eq)]
-struct Candidate {
+struct CardCandidate {
     url: Url,
     /// Base for relative URLs in the card.
     base: Url,
@@ -211,13 +211,13 @@ struct Candidate {
 }
 
 /// Returns the possible URLs of the card, most likely first.
-fn candidates(typed: &Url) -> Vec<Candidate> {
+fn candidates(typed: &Url) -> Vec<CardCandidate> {
     let path = typed.path().trim_end_matches('/');
     let is_card = path.ends_with(".json");
-    let mut found: Vec<Candidate> = Vec::new();
+    let mut found: Vec<CardCandidate> = Vec::new();
     let mut add = |url: Url, is_elsewhere| {
         if found.iter().all(|known| known.url != url) {
-            found.push(Candidate {
+            found.push(CardCandidate {
                 base: base_of(&url),
                 url,
                 is_elsewhere,
@@ -267,7 +267,7 @@ async fn fetch(
     outbound: &Outbound,
     url: &Url,
     credentials: &Credentials,
-) -> Result<Option<String>, CardTrouble> {
+) -> Result<Option<String>, CardFetchError> {
     let headers = headers(credentials).await?;
     let mut fetched = outbound
         .fetch(url.as_str(), headers.clone(), MAX_CARD)
@@ -283,19 +283,19 @@ async fn fetch(
     text_of(url, &fetched)
 }
 
-async fn headers(credentials: &Credentials) -> Result<HeaderMap, CardTrouble> {
+async fn headers(credentials: &Credentials) -> Result<HeaderMap, CardFetchError> {
     let mut headers = HeaderMap::new();
     headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
     // Without a version header, servers of both versions send a card of the old version, or refuse.
-    let newest = HeaderValue::from_static(Version::V10.name());
-    headers.insert(Version::HEADER, newest);
+    let newest = HeaderValue::from_static(A2aVersion::V10.name());
+    headers.insert(A2aVersion::HEADER, newest);
     let applied = credentials.apply(&mut headers).await;
-    applied.map_err(CardTrouble::Credentials)?;
+    applied.map_err(CardFetchError::Credentials)?;
     Ok(headers)
 }
 
 /// Returns the text of an answer; `None` for a missing resource.
-fn text_of(url: &Url, fetched: &Fetched) -> Result<Option<String>, CardTrouble> {
+fn text_of(url: &Url, fetched: &FetchResponse) -> Result<Option<String>, CardFetchError> {
     let (status, shown) = (fetched.status, shown(url));
     match status {
         StatusCode::OK => {}
@@ -303,31 +303,31 @@ fn text_of(url: &Url, fetched: &Fetched) -> Result<Option<String>, CardTrouble> 
             return Ok(None);
         }
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-            return Err(CardTrouble::Denied { url: shown, status });
+            return Err(CardFetchError::Denied { url: shown, status });
         }
         _ => {
             let location = fetched.headers.get(header::LOCATION);
             let location = location.filter(|_| status.is_redirection());
             return Err(match location.and_then(|to| to.to_str().ok()) {
-                Some(to) => CardTrouble::Redirected {
+                Some(to) => CardFetchError::Redirected {
                     to: url
                         .join(to)
                         .map_or_else(|_| to.to_owned(), |to| self::shown(&to)),
                     url: shown,
                 },
-                None => CardTrouble::Status { url: shown, status },
+                None => CardFetchError::Status { url: shown, status },
             });
         }
     }
     if !fetched.is_whole {
         let bytes = fetched.body.len();
         return Err(if bytes >= MAX_CARD {
-            CardTrouble::TooLarge { url: shown }
+            CardFetchError::TooLarge { url: shown }
         } else {
-            CardTrouble::Cut { url: shown, bytes }
+            CardFetchError::Cut { url: shown, bytes }
         });
     }
-    let text = std::str::from_utf8(&fetched.body).map_err(|_| CardTrouble::Useless {
+    let text = std::str::from_utf8(&fetched.body).map_err(|_| CardFetchError::Useless {
         url: shown,
         why: "it is not UTF-8".to_owned(),
     })?;

@@ -2,7 +2,7 @@
 
 use jackfield_core::agent::{Extension, Profile, Skill};
 
-use crate::card::Besides;
+use crate::card::ExtraCardFields;
 use crate::wire::card::ForeignCard;
 
 /// Longest text in a profile, in bytes; the complete card is stored separately.
@@ -38,7 +38,7 @@ pub(super) fn profile_from_card(card: &ForeignCard) -> Profile {
         input_modes: modes(&card.input_modes),
         output_modes: modes(&card.output_modes),
         extensions: extensions.take(MAX_LISTED).collect(),
-        extra: Besides::of_card(card),
+        extra: ExtraCardFields::of_card(card),
     }
 }
 

@@ -30,12 +30,12 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    contexts::Contexts,
-    find::{CardTrouble, Found},
-    line::{Eyes, Line, Trouble},
+    card_access::CardAccess,
+    client::{RemoteCallError, RemoteClient, TrafficTap},
+    contexts::ContextIds,
+    find::{CardFetchError, FoundCard},
+    remote_call,
     spec::RemoteSpec,
-    way::Way,
-    work,
 };
 use crate::DOOR;
 
@@ -46,7 +46,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// Shortest time between two fetches of the card, for any number of failed calls.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 /// Time for finished calls to cancel their work at the server, after the agent is detached.
-const LAST_WORDS: Duration = Duration::from_secs(10);
+const CANCEL_GRACE: Duration = Duration::from_secs(10);
 
 /// State of a remote.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +63,7 @@ pub(super) enum RemoteState {
 
 /// Knowledge about a remote.
 #[derive(Debug, Clone)]
-pub(super) struct Known {
+pub(super) struct RemoteStatus {
     /// Current state.
     pub(super) state: RemoteState,
     /// Time of the last change of the state.
@@ -71,8 +71,8 @@ pub(super) struct Known {
     /// Last error with its time.
     pub(super) last_error: Option<(Timestamp, String)>,
     /// Card at the last successful fetch.
-    pub(super) found: Option<Arc<Found>>,
-    line: Option<Arc<Line>>,
+    pub(super) found: Option<Arc<FoundCard>>,
+    line: Option<Arc<RemoteClient>>,
 }
 
 /// Remote server, an agent of the hub.
@@ -89,28 +89,28 @@ pub(super) struct Remote {
     /// Time when the remote was added.
     pub(super) added_at: Timestamp,
     /// Remote's context ids of conversations.
-    pub(super) contexts: Contexts,
+    pub(super) contexts: ContextIds,
     hub: Hub,
     entry: Arc<Entry>,
-    way: Way,
-    known: watch::Sender<Known>,
-    doubts: Notify,
+    way: CardAccess,
+    known: watch::Sender<RemoteStatus>,
+    recheck: Notify,
     /// True if the server refused the credentials of the last call.
     is_denied: AtomicBool,
 }
 
 /// Input for a new [`Remote`].
 #[derive(Debug)]
-pub(super) struct Described {
+pub(super) struct RemoteInit {
     pub(super) spec: RemoteSpec,
-    pub(super) way: Way,
+    pub(super) way: CardAccess,
     pub(super) is_configured: bool,
     pub(super) added_at: Timestamp,
 }
 
 /// Reason why an attached remote was detached.
 #[derive(Debug)]
-enum Left {
+enum DetachReason {
     /// The remote is no longer reachable.
     Lost(RemoteState),
     /// The remote is reachable, but the hub refuses to attach the agent.
@@ -119,12 +119,12 @@ enum Left {
     ForGood,
 }
 
-type Look<'a> = Pin<Box<dyn Future<Output = Result<Found, CardTrouble>> + Send + 'a>>;
+type CardFetch<'a> = Pin<Box<dyn Future<Output = Result<FoundCard, CardFetchError>> + Send + 'a>>;
 
 impl Remote {
     /// Creates a remote with the registry entry that was reserved for its agent.
-    pub(super) fn new(hub: Hub, entry: Arc<Entry>, described: Described) -> Self {
-        let known = Known {
+    pub(super) fn new(hub: Hub, entry: Arc<Entry>, described: RemoteInit) -> Self {
+        let known = RemoteStatus {
             state: RemoteState::Trying,
             since: Timestamp::now(),
             last_error: None,
@@ -137,12 +137,12 @@ impl Remote {
             spec: described.spec,
             is_configured: described.is_configured,
             added_at: described.added_at,
-            contexts: Contexts::default(),
+            contexts: ContextIds::default(),
             hub,
             entry,
             way: described.way,
             known: watch::Sender::new(known),
-            doubts: Notify::new(),
+            recheck: Notify::new(),
             is_denied: AtomicBool::new(false),
         }
     }
@@ -158,18 +158,18 @@ impl Remote {
     }
 
     /// Returns the current knowledge about the remote.
-    pub(super) fn known(&self) -> Known {
+    pub(super) fn known(&self) -> RemoteStatus {
         self.known.borrow().clone()
     }
 
-    /// Returns the [`Line`] to the endpoint. Panics if the card was never found; calls come only after the card.
-    pub(super) fn line(&self) -> Arc<Line> {
+    /// Returns the [`RemoteClient`] to the endpoint. Panics if the card was never found; calls come only after the card.
+    pub(super) fn line(&self) -> Arc<RemoteClient> {
         let line = self.known.borrow().line.clone();
         line.expect("calls come only to a remote that was found")
     }
 
     /// Waits until the card is found, then returns the line to the endpoint.
-    pub(super) async fn found(&self) -> Arc<Line> {
+    pub(super) async fn wait_for_line(&self) -> Arc<RemoteClient> {
         let mut known = self.known.subscribe();
         // The sender is a field of `self` and cannot be dropped.
         known.wait_for(|known| known.line.is_some()).await.ok();
@@ -177,53 +177,53 @@ impl Remote {
     }
 
     /// Records a failed call. If the failure may affect every call, the card is fetched again at once.
-    pub(super) fn failed(&self, trouble: &Trouble) {
+    pub(super) fn failed(&self, trouble: &RemoteCallError) {
         match trouble {
-            Trouble::Unheard(_)
-            | Trouble::Unreachable(_)
-            | Trouble::Cut(_)
-            | Trouble::Garbled(_) => {
-                self.doubts.notify_one();
+            RemoteCallError::Unheard(_)
+            | RemoteCallError::Unreachable(_)
+            | RemoteCallError::Cut(_)
+            | RemoteCallError::Garbled(_) => {
+                self.recheck.notify_one();
             }
             // The agent stays attached: each call reads the credentials anew.
-            Trouble::Unauthorized(why) => {
+            RemoteCallError::Unauthorized(why) => {
                 self.is_denied.store(true, Ordering::Relaxed);
-                self.stand(RemoteState::Refused(why.clone()));
+                self.set_state(RemoteState::Refused(why.clone()));
             }
             // The server is reachable and understands requests.
-            Trouble::Refused(_) | Trouble::GaveUp(_) => {}
+            RemoteCallError::Refused(_) | RemoteCallError::GaveUp(_) => {}
         }
     }
 
     /// Records an answered call, which proves the credentials.
     pub(super) fn answered(&self) {
         if self.is_denied.swap(false, Ordering::Relaxed) {
-            self.stand(RemoteState::Online);
+            self.set_state(RemoteState::Online);
         }
     }
 
     /// Records the result of fetching the card.
-    pub(super) fn note(&self, looked: Result<Found, CardTrouble>) {
+    pub(super) fn note(&self, looked: Result<FoundCard, CardFetchError>) {
         match looked {
             Ok(found) => self.note_found(found),
-            Err(trouble) => self.stand(state_of(&trouble)),
+            Err(trouble) => self.set_state(state_of(&trouble)),
         }
     }
 
-    fn note_found(&self, found: Found) {
+    fn note_found(&self, found: FoundCard) {
         self.known.send_modify(|known| {
             let stays = known.found.as_ref().map(|old| &old.place) == Some(&found.place);
             // A line may hold connections and is kept as long as the endpoint stays the same.
             if !stays || known.line.is_none() {
-                let eyes = Eyes::of(self.hub.clone(), self.entry.clone());
-                known.line = Some(Arc::new(self.way.line(&found).seen_by(eyes)));
+                let eyes = TrafficTap::of(self.hub.clone(), self.entry.clone());
+                known.line = Some(Arc::new(self.way.line(&found).with_tap(eyes)));
             }
             known.found = Some(Arc::new(found));
         });
     }
 
     /// Sets the [`RemoteState`], logs a change and records an error.
-    fn stand(&self, state: RemoteState) {
+    fn set_state(&self, state: RemoteState) {
         let changed = self.known.borrow().state != state;
         match &state {
             _ if !changed => {}
@@ -263,7 +263,7 @@ impl Remote {
     /// cancelled. `looked` is the result of an earlier fetch of the card, if any.
     pub(super) async fn run(
         self: Arc<Self>,
-        mut looked: Option<Result<Found, CardTrouble>>,
+        mut looked: Option<Result<FoundCard, CardFetchError>>,
         stop: CancellationToken,
     ) {
         let over = async {
@@ -293,13 +293,13 @@ impl Remote {
                 () = &mut over => return,
             };
             if may_attend {
-                match self.attend(&stop).await {
-                    Left::Lost(state) => {
-                        self.stand(state);
+                match self.attach_and_serve(&stop).await {
+                    DetachReason::Lost(state) => {
+                        self.set_state(state);
                         tries = 0;
                     }
-                    Left::NotLetIn(state) => self.stand(state),
-                    Left::ForGood => return,
+                    DetachReason::NotLetIn(state) => self.set_state(state),
+                    DetachReason::ForGood => return,
                 }
             }
             tokio::select! {
@@ -311,9 +311,9 @@ impl Remote {
     }
 
     /// Attaches the agent and serves its calls while the remote is reachable.
-    async fn attend(self: &Arc<Self>, stop: &CancellationToken) -> Left {
+    async fn attach_and_serve(self: &Arc<Self>, stop: &CancellationToken) -> DetachReason {
         if self.entry.link().is_some() {
-            return Left::NotLetIn(another_took_it());
+            return DetachReason::NotLetIn(another_took_it());
         }
         // Each call has its own HTTP exchanges, which the call's task reports to observers.
         let (inbox, delivered) = Inbox::new(DOOR, self.hub.limits(), false);
@@ -327,16 +327,20 @@ impl Remote {
             .resume_at(&self.entry, profile, inbox.clone());
         let mut attached = match attached {
             Ok(attached) => attached,
-            Err(_) if self.entry.is_retired() || self.hub.is_stopping() => return Left::ForGood,
-            Err(failure) => return Left::NotLetIn(RemoteState::Refused(failure.text.into_owned())),
+            Err(_) if self.entry.is_retired() || self.hub.is_stopping() => {
+                return DetachReason::ForGood;
+            }
+            Err(failure) => {
+                return DetachReason::NotLetIn(RemoteState::Refused(failure.text.into_owned()));
+            }
         };
         let mut served = JoinSet::new();
         let leaving = CancellationToken::new();
         for serving in std::mem::take(&mut attached.adopted) {
-            served.spawn(work::go_on(self.clone(), serving, leaving.clone()));
+            served.spawn(remote_call::go_on(self.clone(), serving, leaving.clone()));
         }
         if is_found {
-            self.stand(RemoteState::Online);
+            self.set_state(RemoteState::Online);
             attached.set_away(false);
         }
         let left = self
@@ -349,7 +353,7 @@ impl Remote {
         leaving.cancel();
         let last_words = async { while served.join_next().await.is_some() {} };
         // Drop tasks that take longer.
-        timeout(LAST_WORDS, last_words).await.ok();
+        timeout(CANCEL_GRACE, last_words).await.ok();
         left
     }
 
@@ -361,9 +365,9 @@ impl Remote {
         served: &mut JoinSet<()>,
         leaving: &CancellationToken,
         stop: &CancellationToken,
-    ) -> Left {
+    ) -> DetachReason {
         let is_found = self.known.borrow().found.is_some();
-        let mut look: Option<Look<'_>> = None;
+        let mut look: Option<CardFetch<'_>> = None;
         let mut last_look = Instant::now();
         let mut next_look = last_look + if is_found { REFRESH } else { Duration::ZERO };
         // Consecutive failed fetches. The agent stays attached while calls run: the calls may survive a
@@ -372,7 +376,7 @@ impl Remote {
         loop {
             tokio::select! {
                 Some(serving) = delivered.recv() => {
-                    served.spawn(work::serve(self.clone(), serving, leaving.clone()));
+                    served.spawn(remote_call::serve(self.clone(), serving, leaving.clone()));
                 }
                 Some(_) = served.join_next() => {}
                 looked = async { look.as_mut().expect("it is there").await }, if look.is_some() => {
@@ -384,7 +388,7 @@ impl Remote {
                             self.note_found(found);
                             // A reachable card does not prove the credentials of calls.
                             if !self.is_denied.load(Ordering::Relaxed) {
-                                self.stand(RemoteState::Online);
+                                self.set_state(RemoteState::Online);
                             }
                             attached.set_away(false);
                             // A lost write does no harm: the profile is fetched again after a restart.
@@ -393,7 +397,7 @@ impl Remote {
                             next_look = last_look + REFRESH;
                         }
                         Err(trouble) => {
-                            self.stand(state_of(&trouble));
+                            self.set_state(state_of(&trouble));
                             attached.set_away(true);
                             next_look = last_look + pause(failed).max(BETWEEN_LOOKS);
                             failed += 1;
@@ -403,17 +407,17 @@ impl Remote {
                 () = sleep_until(next_look), if look.is_none() => {
                     look = Some(Box::pin(self.way.find()));
                 }
-                () = self.doubts.notified(), if look.is_none() => {
+                () = self.recheck.notified(), if look.is_none() => {
                     next_look = next_look.min(last_look + BETWEEN_LOOKS);
                 }
                 why = inbox.closed() => return match why {
-                    Closing::Replaced => Left::Lost(another_took_it()),
-                    Closing::Revoked | Closing::Stopping => Left::ForGood,
+                    Closing::Replaced => DetachReason::Lost(another_took_it()),
+                    Closing::Revoked | Closing::Stopping => DetachReason::ForGood,
                 },
-                () = stop.cancelled() => return Left::ForGood,
+                () = stop.cancelled() => return DetachReason::ForGood,
             }
             if failed > 0 && served.is_empty() {
-                return Left::Lost(self.known.borrow().state.clone());
+                return DetachReason::Lost(self.known.borrow().state.clone());
             }
         }
     }
@@ -428,7 +432,7 @@ fn another_took_it() -> RemoteState {
     )
 }
 
-fn state_of(trouble: &CardTrouble) -> RemoteState {
+fn state_of(trouble: &CardFetchError) -> RemoteState {
     let why = trouble.to_string();
     if trouble.is_refusal() {
         RemoteState::Refused(why)

@@ -19,20 +19,20 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 
 use super::{
-    find::{CardTrouble, Found},
-    remote::{Described, Remote, RemoteState},
+    card_access::{CardAccess, OwnKeyId},
+    find::{CardFetchError, FoundCard},
+    remote::{Remote, RemoteInit, RemoteState},
     spec::RemoteSpec,
     switchboard,
-    way::{OwnKey, Way},
 };
-use crate::{A2a, DOOR};
+use crate::{A2aDoor, DOOR};
 
 /// Longest agent id that is derived from a name.
 const LONGEST_NAME: usize = 64;
 
 /// Error while starting the remotes of a hub.
 #[derive(Debug, thiserror::Error)]
-pub enum StartError {
+pub enum RemotesStartError {
     /// The database cannot be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -48,7 +48,7 @@ pub enum StartError {
 
 /// Request to add a remote.
 #[derive(Debug)]
-pub(super) struct Wanted {
+pub(super) struct AddRemote {
     /// Agent id; derived from the card's name if absent.
     pub(super) id: Option<AgentId>,
     /// Operator's description.
@@ -59,40 +59,40 @@ pub(super) struct Wanted {
 
 /// All remotes of a hub. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Remotes(Arc<Inner>);
+pub struct Remotes(Arc<RemotesState>);
 
 #[derive(Debug)]
-struct Inner {
+struct RemotesState {
     hub: Hub,
     store: Arc<dyn Store>,
     outbound: Outbound,
     tasks: Tasks,
     known: Mutex<BTreeMap<AgentId, Arc<Remote>>>,
-    own: OwnKey,
+    own: OwnKeyId,
 }
 
 impl Remotes {
     /// Starts the remotes of a hub: the configured remotes, which belong to the owner `local`, and the stored
     /// remotes, unless the configuration has a remote of the same id. The remotes are dialled in the
-    /// background until `tasks` stop. See [`StartError`] for the failures.
+    /// background until `tasks` stop. See [`RemotesStartError`] for the failures.
     pub async fn start(
         hub: Hub,
         store: Arc<dyn Store>,
         outbound: Outbound,
         tasks: Tasks,
         configured: Vec<(AgentId, RemoteSpec)>,
-    ) -> Result<Self, StartError> {
-        let remotes = Self(Arc::new(Inner {
+    ) -> Result<Self, RemotesStartError> {
+        let remotes = Self(Arc::new(RemotesState {
             hub,
             store,
             outbound,
             tasks,
             known: Mutex::default(),
-            own: OwnKey::default(),
+            own: OwnKeyId::default(),
         }));
         for (id, spec) in configured {
             let started = remotes.start_configured(&id, spec).await;
-            started.map_err(|failure| StartError::Configured {
+            started.map_err(|failure| RemotesStartError::Configured {
                 id,
                 why: failure.text.into_owned(),
             })?;
@@ -106,8 +106,8 @@ impl Remotes {
     }
 
     /// Sets the door that serves the hub's own cards. The hub refuses to dial a card signed with the key of
-    /// [`A2a`].
-    pub fn belong_to(&self, a2a: &A2a) {
+    /// [`A2aDoor`].
+    pub fn set_own_door(&self, a2a: &A2aDoor) {
         if let Some(key) = a2a.cards.key_id() {
             // The hub has a single A2A door, so the key is set at most once.
             self.0.own.set(key.to_owned()).ok();
@@ -117,7 +117,12 @@ impl Remotes {
     async fn start_configured(&self, id: &AgentId, spec: RemoteSpec) -> Result<(), Failure> {
         let described = self.describe(spec, true)?;
         let principal = Principal::local();
-        let remote = self.take(&principal, Id::Known(id), &Profile::default(), described)?;
+        let remote = self.take(
+            &principal,
+            IdChoice::Known(id),
+            &Profile::default(),
+            described,
+        )?;
         self.set(&principal, &remote).await?;
         self.run(&remote, None);
         Ok(())
@@ -130,12 +135,12 @@ impl Remotes {
             .map_err(|error| invalid(error.to_string()))
             .and_then(|spec| self.describe(spec, false))
             .and_then(|described| {
-                let described = Described {
+                let described = RemoteInit {
                     added_at: record.added_at,
                     ..described
                 };
                 let principal = Principal::admin(record.owner.clone());
-                let id = Id::Known(&record.id);
+                let id = IdChoice::Known(&record.id);
                 self.take(&principal, id, &Profile::default(), described)
             });
         match started {
@@ -150,7 +155,7 @@ impl Remotes {
     pub(super) async fn add(
         &self,
         principal: &Principal,
-        wanted: Wanted,
+        wanted: AddRemote,
     ) -> Result<Arc<Remote>, Failure> {
         let described = self.describe(wanted.spec, false)?;
         // Check the id before any request goes out.
@@ -164,7 +169,9 @@ impl Remotes {
                 found.profile.clone()
             }
             // The hub would stay its own remote forever.
-            Err(trouble @ CardTrouble::Itself { .. }) => return Err(invalid(trouble.to_string())),
+            Err(trouble @ CardFetchError::Itself { .. }) => {
+                return Err(invalid(trouble.to_string()));
+            }
             Err(trouble) if !wanted.keep => {
                 if let Some(is) = described.way.describe(trouble).await {
                     return Err(invalid(format!("{trouble}; {is}; nothing was added")));
@@ -175,7 +182,10 @@ impl Remotes {
             Err(_) => Profile::default(),
         };
         let names = [profile.name.clone(), described.way.host().to_owned()];
-        let id = wanted.id.as_ref().map_or(Id::Of(&names), Id::Free);
+        let id = wanted
+            .id
+            .as_ref()
+            .map_or(IdChoice::Of(&names), IdChoice::Free);
         let remote = self.take(principal, id, &profile, described)?;
         if let Err(failure) = self.save(principal, &remote).await {
             // The remote is not visible yet: remove all traces.
@@ -191,7 +201,7 @@ impl Remotes {
 
     /// Waits until the first attempt to reach the remote is finished. Returns the agent's [`Profile`], or the
     /// reason why the remote cannot be called.
-    pub async fn tried(&self, id: &AgentId) -> Result<Profile, Failure> {
+    pub async fn wait_until_tried(&self, id: &AgentId) -> Result<Profile, Failure> {
         let remote = self.get(id);
         let remote = remote.ok_or_else(|| Failure::no_such_agent(id.as_str()))?;
         remote.settled().await;
@@ -211,7 +221,7 @@ impl Remotes {
     }
 
     /// Records the context id of a conversation that the remote already knows.
-    pub fn know_context(&self, id: &AgentId, session: &SessionId, name: String) {
+    pub fn set_context(&self, id: &AgentId, session: &SessionId, name: String) {
         if let Some(remote) = self.get(id) {
             remote.contexts.put(session, name);
         }
@@ -247,11 +257,11 @@ impl Remotes {
         Ok(())
     }
 
-    fn describe(&self, spec: RemoteSpec, is_configured: bool) -> Result<Described, Failure> {
+    fn describe(&self, spec: RemoteSpec, is_configured: bool) -> Result<RemoteInit, Failure> {
         let max = self.0.hub.limits().message;
-        let way = Way::new(&self.0.outbound, &spec, max, self.0.own.clone());
+        let way = CardAccess::new(&self.0.outbound, &spec, max, self.0.own.clone());
         let way = way.map_err(invalid)?;
-        Ok(Described {
+        Ok(RemoteInit {
             spec,
             way,
             is_configured,
@@ -263,16 +273,16 @@ impl Remotes {
     fn take(
         &self,
         principal: &Principal,
-        id: Id<'_>,
+        id: IdChoice<'_>,
         profile: &Profile,
-        described: Described,
+        described: RemoteInit,
     ) -> Result<Arc<Remote>, Failure> {
         let mut known = self.0.known.lock();
         let id = match id {
-            Id::Known(id) => id.clone(),
-            Id::Free(id) if self.is_taken(id.as_str()) => return Err(taken(id)),
-            Id::Free(id) => id.clone(),
-            Id::Of(names) => id_of(names, |id| self.is_taken(id)),
+            IdChoice::Known(id) => id.clone(),
+            IdChoice::Free(id) if self.is_taken(id.as_str()) => return Err(taken(id)),
+            IdChoice::Free(id) => id.clone(),
+            IdChoice::Of(names) => id_of(names, |id| self.is_taken(id)),
         };
         let hub = &self.0.hub;
         let mut profile = profile.clone();
@@ -323,7 +333,7 @@ impl Remotes {
     }
 
     /// Spawns the task that keeps a remote attached, until the remote is removed or the hub stops.
-    fn run(&self, remote: &Arc<Remote>, looked: Option<Result<Found, CardTrouble>>) {
+    fn run(&self, remote: &Arc<Remote>, looked: Option<Result<FoundCard, CardFetchError>>) {
         let (inner, remote) = (self.0.clone(), remote.clone());
         let stop = self.0.tasks.stop_token().clone();
         self.0.tasks.spawn(async move {
@@ -342,7 +352,7 @@ impl Remotes {
 
 /// Choice of the agent id for a remote.
 #[derive(Debug, Clone, Copy)]
-enum Id<'a> {
+enum IdChoice<'a> {
     /// The id already belongs to the remote.
     Known(&'a AgentId),
     /// The id, if not taken.

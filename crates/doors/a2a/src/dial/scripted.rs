@@ -14,7 +14,7 @@ use tokio::{
 const ASKED: usize = 64;
 
 /// Step of a script.
-pub(crate) enum Step {
+pub(crate) enum ScriptStep {
     /// Writes the text, with the request's id for `$ID` and the request's host for `$HOST`.
     Say(String),
     /// Writes the bytes unchanged.
@@ -29,14 +29,14 @@ pub(crate) enum Step {
 
 /// Request that the server received.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct ScriptedRequest {
     /// Request line and headers; the headers in lower case.
     pub(crate) head: String,
     /// Body of the request.
     pub(crate) body: String,
 }
 
-impl Asked {
+impl ScriptedRequest {
     /// Returns the request line without the version.
     pub(crate) fn line(&self) -> &str {
         let line = self.head.lines().next().unwrap_or_default();
@@ -61,15 +61,15 @@ impl Asked {
 }
 
 /// Scripted test server.
-pub(crate) struct Scripted {
+pub(crate) struct ScriptedServer {
     pub(crate) url: String,
-    asked: mpsc::Receiver<Asked>,
+    asked: mpsc::Receiver<ScriptedRequest>,
     _server: JoinSet<()>,
 }
 
-impl Scripted {
+impl ScriptedServer {
     /// Starts a server that runs each script on a connection of its own.
-    pub(crate) async fn start(scripts: Vec<Vec<Step>>) -> Self {
+    pub(crate) async fn start(scripts: Vec<Vec<ScriptStep>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let (told, asked) = mpsc::channel(ASKED);
@@ -91,17 +91,21 @@ impl Scripted {
     }
 
     /// Returns the next request.
-    pub(crate) async fn asked(&mut self) -> Asked {
+    pub(crate) async fn asked(&mut self) -> ScriptedRequest {
         self.asked.recv().await.unwrap()
     }
 
     /// Returns all unread requests.
-    pub(crate) fn asked_so_far(&mut self) -> Vec<Asked> {
+    pub(crate) fn asked_so_far(&mut self) -> Vec<ScriptedRequest> {
         std::iter::from_fn(|| self.asked.try_recv().ok()).collect()
     }
 }
 
-async fn play(mut stream: TcpStream, script: Vec<Step>, told: &mpsc::Sender<Asked>) {
+async fn play(
+    mut stream: TcpStream,
+    script: Vec<ScriptStep>,
+    told: &mpsc::Sender<ScriptedRequest>,
+) {
     let Some(asked) = read(&mut stream).await else {
         return;
     };
@@ -111,21 +115,21 @@ async fn play(mut stream: TcpStream, script: Vec<Step>, told: &mpsc::Sender<Aske
     told.send(asked).await.unwrap();
     for step in script {
         match step {
-            Step::Say(text) => {
+            ScriptStep::Say(text) => {
                 // A disconnected client is no failure.
                 let text = text.replace("$ID", &id).replace("$HOST", &host);
                 if stream.write_all(text.as_bytes()).await.is_err() {
                     return;
                 }
             }
-            Step::Bytes(bytes) => {
+            ScriptStep::Bytes(bytes) => {
                 if stream.write_all(&bytes).await.is_err() {
                     return;
                 }
             }
-            Step::Wait(go) => go.notified().await,
-            Step::Hang => std::future::pending().await,
-            Step::Reset => {
+            ScriptStep::Wait(go) => go.notified().await,
+            ScriptStep::Hang => std::future::pending().await,
+            ScriptStep::Reset => {
                 stream.set_zero_linger().unwrap();
                 return;
             }
@@ -133,7 +137,7 @@ async fn play(mut stream: TcpStream, script: Vec<Step>, told: &mpsc::Sender<Aske
     }
 }
 
-async fn read(stream: &mut TcpStream) -> Option<Asked> {
+async fn read(stream: &mut TcpStream) -> Option<ScriptedRequest> {
     let mut bytes = Vec::new();
     loop {
         let text = String::from_utf8_lossy(&bytes);
@@ -143,7 +147,7 @@ async fn read(stream: &mut TcpStream) -> Option<Asked> {
                 let (name, value) = header.split_once(':').unwrap_or_default();
                 format!("{}: {}", name.to_ascii_lowercase(), value.trim())
             });
-            let asked = Asked {
+            let asked = ScriptedRequest {
                 head: std::iter::once(line.to_owned())
                     .chain(names)
                     .collect::<Vec<_>>()
@@ -164,11 +168,11 @@ async fn read(stream: &mut TcpStream) -> Option<Asked> {
 }
 
 /// Returns the steps for a complete answer and the end of the connection.
-pub(crate) fn answer(status: &str, kind: &str, body: &str) -> Vec<Step> {
+pub(crate) fn answer(status: &str, kind: &str, body: &str) -> Vec<ScriptStep> {
     // The id is longer than the placeholder.
     let growth = body.matches("$ID").count() * (ID - "$ID".len());
     let length = body.len() + growth;
-    vec![Step::Say(format!(
+    vec![ScriptStep::Say(format!(
         "HTTP/1.1 {status}\r\nserver: x\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
     ))]
 }
@@ -177,19 +181,19 @@ pub(crate) fn answer(status: &str, kind: &str, body: &str) -> Vec<Step> {
 const ID: usize = 38;
 
 /// Returns the steps for a complete JSON answer.
-pub(crate) fn json(body: &str) -> Vec<Step> {
+pub(crate) fn json(body: &str) -> Vec<ScriptStep> {
     answer("200 OK", "application/json", body)
 }
 
 /// Returns the head of a stream that lasts until the connection closes.
-pub(crate) fn stream_head() -> Step {
+pub(crate) fn stream_head() -> ScriptStep {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\nconnection: close\r\n\r\n";
-    Step::Say(head.to_owned())
+    ScriptStep::Say(head.to_owned())
 }
 
 /// Returns the head of a chunked stream with an explicit end.
-pub(crate) fn chunked_head() -> Step {
+pub(crate) fn chunked_head() -> ScriptStep {
     let head =
         "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
-    Step::Say(head.to_owned())
+    ScriptStep::Say(head.to_owned())
 }

@@ -21,10 +21,10 @@ use jackfield_core::{
     units::{Size, Span},
 };
 use jackfield_kit::{
-    api::{Api, Caller, Id, Problem, wrong_method},
+    api::{ApiError, ApiState, AuthenticatedCaller, PathId, wrong_method},
     auth::Gatekeeper,
     body,
-    json::{self, Object},
+    json::{self, StrictObject},
 };
 use jackfield_model::{AgentId, Failure, Reason};
 use serde::Deserialize;
@@ -32,12 +32,12 @@ use utoipa::{ToSchema, openapi::OpenApi};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use self::{
-    describe::{Refused, RefusedAdding},
+    describe::{AddErrors, CommonErrors},
     view::{RemoteList, RemoteView},
 };
 use super::{
     remote::Remote,
-    remotes::{Remotes, Wanted},
+    remotes::{AddRemote, Remotes},
     spec::{Auth, RemoteSpec},
 };
 
@@ -45,13 +45,13 @@ use super::{
 const MAX_BODY: Size = Size::kib(64);
 
 #[derive(Debug, Clone)]
-struct Served {
+struct RemotesApi {
     hub: Hub,
     gatekeeper: Gatekeeper,
     remotes: Remotes,
 }
 
-impl Api for Served {
+impl ApiState for RemotesApi {
     fn hub(&self) -> &Hub {
         &self.hub
     }
@@ -63,7 +63,7 @@ impl Api for Served {
 
 /// Returns the routes for the remotes of a hub, with their [`OpenApi`] description.
 pub fn remotes_router(hub: Hub, gatekeeper: Gatekeeper, remotes: Remotes) -> (Router, OpenApi) {
-    let served = Served {
+    let served = RemotesApi {
         hub,
         gatekeeper,
         remotes,
@@ -90,7 +90,7 @@ struct NewRemote {
     id: Option<AgentId>,
     /// Credentials that the hub sends to the server with each request.
     #[schema(value_type = Option<Auth>, nullable = false)]
-    auth: Option<Object<Auth>>,
+    auth: Option<StrictObject<Auth>>,
     /// Timeout for a silent server during a call, such as `90s` or `10m`.
     #[schema(schema_with = describe::span)]
     timeout: Option<Span>,
@@ -103,20 +103,21 @@ struct NewRemote {
 }
 
 /// Remote in the path, if the caller may see the remote.
-struct Named {
+struct NamedRemote {
     by: Principal,
     remote: Arc<Remote>,
 }
 
-impl FromRequestParts<Served> for Named {
-    type Rejection = Problem;
+impl FromRequestParts<RemotesApi> for NamedRemote {
+    type Rejection = ApiError;
 
     async fn from_request_parts(
         parts: &mut http::request::Parts,
-        served: &Served,
-    ) -> Result<Self, Problem> {
-        let Caller(principal) = Caller::from_request_parts(parts, served).await?;
-        let Id(id) = Id::from_request_parts(parts, served).await?;
+        served: &RemotesApi,
+    ) -> Result<Self, ApiError> {
+        let AuthenticatedCaller(principal) =
+            AuthenticatedCaller::from_request_parts(parts, served).await?;
+        let PathId(id) = PathId::from_request_parts(parts, served).await?;
         let remote = AgentId::parse(&id).ok();
         let remote = remote.and_then(|id| served.remotes.get(&id));
         match remote.filter(|remote| may_see(&principal, remote)) {
@@ -147,9 +148,12 @@ fn no_such_remote(id: &str) -> Failure {
     get,
     path = "/v1/remotes",
     tag = "remotes",
-    responses((status = 200, description = "The remotes", body = RemoteList), Refused),
+    responses((status = 200, description = "The remotes", body = RemoteList), CommonErrors),
 )]
-async fn list(State(served): State<Served>, Caller(principal): Caller) -> Json<RemoteList> {
+async fn list(
+    State(served): State<RemotesApi>,
+    AuthenticatedCaller(principal): AuthenticatedCaller,
+) -> Json<RemoteList> {
     let all = served.remotes.list();
     let seen = all.iter().filter(|remote| may_see(&principal, remote));
     let remotes = seen.map(|remote| RemoteView::of(remote)).collect();
@@ -163,13 +167,13 @@ async fn list(State(served): State<Served>, Caller(principal): Caller) -> Json<R
     path = "/v1/remotes",
     tag = "remotes",
     request_body = NewRemote,
-    responses((status = 201, description = "The remote; with `keep` it may be offline", body = RemoteView), RefusedAdding),
+    responses((status = 201, description = "The remote; with `keep` it may be offline", body = RemoteView), AddErrors),
 )]
 async fn add(
-    State(served): State<Served>,
-    Caller(principal): Caller,
+    State(served): State<RemotesApi>,
+    AuthenticatedCaller(principal): AuthenticatedCaller,
     request: Request,
-) -> Result<(StatusCode, Json<RemoteView>), Problem> {
+) -> Result<(StatusCode, Json<RemoteView>), ApiError> {
     if !principal.is_admin() {
         let text = "only an admin may add remotes: the hub reaches them from its own network";
         return Err(Failure::new(Reason::Unauthorized, text).into());
@@ -181,7 +185,7 @@ async fn add(
         let text = "field \"timeout\" must be longer than nothing";
         return Err(Failure::new(Reason::Invalid, text).into());
     }
-    let wanted = Wanted {
+    let wanted = AddRemote {
         id: new.id,
         spec: RemoteSpec {
             url: new.url,
@@ -201,9 +205,9 @@ async fn add(
     path = "/v1/remotes/{id}",
     tag = "remotes",
     params(("id" = String, Path, description = "The agent")),
-    responses((status = 200, description = "The remote", body = RemoteView), Refused, describe::NotThere),
+    responses((status = 200, description = "The remote", body = RemoteView), CommonErrors, describe::RemoteNotFound),
 )]
-async fn show(named: Named) -> Json<RemoteView> {
+async fn show(named: NamedRemote) -> Json<RemoteView> {
     Json(RemoteView::of(&named.remote))
 }
 
@@ -213,9 +217,12 @@ async fn show(named: Named) -> Json<RemoteView> {
     path = "/v1/remotes/{id}",
     tag = "remotes",
     params(("id" = String, Path, description = "The agent")),
-    responses((status = 204, description = "It is forgotten"), Refused, describe::NotThere, describe::InTheFile),
+    responses((status = 204, description = "It is forgotten"), CommonErrors, describe::RemoteNotFound, describe::RemoteConfigured),
 )]
-async fn remove(State(served): State<Served>, named: Named) -> Result<StatusCode, Problem> {
+async fn remove(
+    State(served): State<RemotesApi>,
+    named: NamedRemote,
+) -> Result<StatusCode, ApiError> {
     served.remotes.remove(&named.by, &named.remote).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -226,9 +233,9 @@ async fn remove(State(served): State<Served>, named: Named) -> Result<StatusCode
     path = "/v1/remotes/{id}/card",
     tag = "remotes",
     params(("id" = String, Path, description = "The agent")),
-    responses((status = 200, description = "The card", body = describe::AnyObject), Refused, describe::NotThere),
+    responses((status = 200, description = "The card", body = describe::ForeignCardSchema), CommonErrors, describe::RemoteNotFound),
 )]
-async fn card(named: Named) -> Result<Response, Problem> {
+async fn card(named: NamedRemote) -> Result<Response, ApiError> {
     let Some(found) = named.remote.known().found else {
         let text = "the card was never fetched: the server could not be reached yet";
         return Err(Failure::new(Reason::NotFound, text).into());

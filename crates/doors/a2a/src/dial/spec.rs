@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use jackfield_core::{agent::Share, units::Span};
-use jackfield_kit::json::Object;
+use jackfield_kit::json::StrictObject;
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[schema(as = SecretSource)]
-pub enum Source {
+pub enum SecretLocation {
     /// Name of a variable in the hub's environment.
     Env(String),
     /// Path of a file on the hub's machine.
@@ -28,9 +28,9 @@ pub struct OAuth {
     /// URL of the token endpoint.
     pub token_url: String,
     /// Client id of the hub.
-    pub client_id: Source,
+    pub client_id: SecretLocation,
     /// Client secret of the hub.
-    pub client_secret: Source,
+    pub client_secret: SecretLocation,
     /// Scope of the token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -45,11 +45,11 @@ pub struct Auth {
     /// Bearer token.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    pub bearer: Option<Source>,
+    pub bearer: Option<SecretLocation>,
     /// Headers by name, as a JSON object.
     #[serde(with = "as_object", skip_serializing_if = "Vec::is_empty")]
-    #[schema(value_type = std::collections::BTreeMap<String, Source>, required = false)]
-    pub headers: Vec<(String, Source)>,
+    #[schema(value_type = std::collections::BTreeMap<String, SecretLocation>, required = false)]
+    pub headers: Vec<(String, SecretLocation)>,
     /// Bearer token that the hub fetches by OAuth 2.0.
     #[serde(
         skip_serializing_if = "Option::is_none",
@@ -80,7 +80,7 @@ pub struct RemoteSpec {
 fn maybe_object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     d: D,
 ) -> Result<Option<T>, D::Error> {
-    let object = Option::<Object<T>>::deserialize(d)?;
+    let object = Option::<StrictObject<T>>::deserialize(d)?;
     Ok(object.map(|object| object.0))
 }
 
@@ -89,10 +89,10 @@ mod as_object {
 
     use serde::{Deserialize, Deserializer, Serializer};
 
-    use super::Source;
+    use super::SecretLocation;
 
     pub(super) fn serialize<S: Serializer>(
-        headers: &[(String, Source)],
+        headers: &[(String, SecretLocation)],
         s: S,
     ) -> Result<S::Ok, S::Error> {
         s.collect_map(headers.iter().map(|(name, source)| (name, source)))
@@ -100,7 +100,7 @@ mod as_object {
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         d: D,
-    ) -> Result<Vec<(String, Source)>, D::Error> {
+    ) -> Result<Vec<(String, SecretLocation)>, D::Error> {
         let headers = BTreeMap::deserialize(d)?;
         Ok(headers.into_iter().collect())
     }

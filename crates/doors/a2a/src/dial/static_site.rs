@@ -14,12 +14,12 @@ use tokio::{net::TcpListener, task::JoinSet};
 /// Pages by path, and the recorded requests.
 #[derive(Debug, Default)]
 struct Pages {
-    pages: HashMap<String, VecDeque<Page>>,
+    pages: HashMap<String, VecDeque<StaticPage>>,
     asked: Vec<(String, HeaderMap)>,
 }
 
 #[derive(Debug, Clone)]
-struct Page {
+struct StaticPage {
     status: StatusCode,
     headers: Vec<(&'static str, String)>,
     body: String,
@@ -69,7 +69,7 @@ impl StaticSite {
         headers: &[(&'static str, &str)],
         body: impl Into<String>,
     ) {
-        let page = Page {
+        let page = StaticPage {
             status: StatusCode::from_u16(status).unwrap(),
             headers: headers
                 .iter()
@@ -110,7 +110,7 @@ async fn answer(State(pages): State<Arc<Mutex<Pages>>>, uri: Uri, headers: Heade
     response.status(page.status).body(page.body.into()).unwrap()
 }
 
-fn next(there: &mut VecDeque<Page>) -> Option<Page> {
+fn next(there: &mut VecDeque<StaticPage>) -> Option<StaticPage> {
     if there.len() > 1 {
         return there.pop_front();
     }

@@ -4,14 +4,14 @@
 use jackfield_kit::api::invalid;
 use jackfield_model::Failure;
 
-use super::find::Found;
+use super::find::FoundCard;
 use crate::card::is_of_hub;
 
 /// Largest number of agents to name.
 const NAMED: usize = 3;
 
 /// Refuses a card that belongs to a hub.
-pub(super) fn refuse(found: &Found) -> Result<(), Failure> {
+pub(super) fn refuse(found: &FoundCard) -> Result<(), Failure> {
     let (profile, base) = (&found.profile, &found.place.url);
     let description = profile.description.as_deref().unwrap_or_default();
     if !is_of_hub(&profile.name, description) {

@@ -14,7 +14,7 @@ use http::{HeaderMap, StatusCode};
 use jackfield_kit::outbound::{Outbound, Url, origin_of};
 use serde::Deserialize;
 
-use self::key::{Key, KeySet};
+use self::key::{KeySet, PublishedKey};
 use crate::wire::card::{Generation, Signature, forms};
 
 /// Largest number of signatures to check per card.
@@ -26,7 +26,7 @@ const MAX_SET: usize = 256 << 10;
 
 /// Result of the signature check.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Signed {
+pub(crate) enum SignatureCheck {
     /// The card has no signatures.
     None,
     /// A signature is valid.
@@ -42,7 +42,7 @@ pub(crate) enum Signed {
     Bad(String),
 }
 
-impl fmt::Display for Signed {
+impl fmt::Display for SignatureCheck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::None => f.write_str("not signed"),
@@ -61,11 +61,11 @@ pub(super) async fn verify(
     card: &str,
     signatures: &[Signature],
     generation: Generation,
-) -> Signed {
+) -> SignatureCheck {
     if signatures.is_empty() {
-        return Signed::None;
+        return SignatureCheck::None;
     }
-    let rings = Rings {
+    let rings = KeySetCache {
         outbound,
         typed,
         fetched: Vec::new(),
@@ -74,11 +74,11 @@ pub(super) async fn verify(
 }
 
 async fn judge(
-    mut rings: Rings<'_>,
+    mut rings: KeySetCache<'_>,
     card: &str,
     signatures: &[Signature],
     generation: Generation,
-) -> Signed {
+) -> SignatureCheck {
     let forms = forms(card, generation);
     let encode = |form| URL_SAFE_NO_PAD.encode(form);
     let forms: Vec<_> = forms.iter().map(encode).collect();
@@ -86,19 +86,19 @@ async fn judge(
     let mut mismatch = None;
     for signature in signatures.iter().take(MAX_SIGNATURES) {
         match check(&mut rings, signature, &forms).await {
-            Outcome::Valid { kid, jku } => return Signed::Verified { kid, jku },
-            Outcome::Invalid(why) => mismatch = mismatch.or(Some(why)),
-            Outcome::NoKey(why) => why_not = why_not.or(Some(why)),
+            SignatureOutcome::Valid { kid, jku } => return SignatureCheck::Verified { kid, jku },
+            SignatureOutcome::Invalid(why) => mismatch = mismatch.or(Some(why)),
+            SignatureOutcome::NoKey(why) => why_not = why_not.or(Some(why)),
         }
     }
     match (mismatch, why_not) {
-        (Some(why), _) => Signed::Bad(why),
-        (None, why) => Signed::Unverified(why.unwrap_or_default()),
+        (Some(why), _) => SignatureCheck::Bad(why),
+        (None, why) => SignatureCheck::Unverified(why.unwrap_or_default()),
     }
 }
 
 /// Result for one signature.
-enum Outcome {
+enum SignatureOutcome {
     Valid {
         kid: String,
         jku: String,
@@ -111,7 +111,7 @@ enum Outcome {
 
 /// Protected header of a signature.
 #[derive(Debug, Deserialize)]
-struct Protected {
+struct ProtectedHeader {
     alg: String,
     kid: Option<String>,
     jku: Option<String>,
@@ -119,26 +119,36 @@ struct Protected {
     crit: Option<serde::de::IgnoredAny>,
 }
 
-async fn check(rings: &mut Rings<'_>, signature: &Signature, forms: &[String]) -> Outcome {
+async fn check(
+    rings: &mut KeySetCache<'_>,
+    signature: &Signature,
+    forms: &[String],
+) -> SignatureOutcome {
     let Some(header) = decode(&signature.protected)
-        .and_then(|header| serde_json::from_slice::<Protected>(&header).ok())
+        .and_then(|header| serde_json::from_slice::<ProtectedHeader>(&header).ok())
     else {
-        return Outcome::NoKey("the protected header of a signature cannot be read".to_owned());
+        return SignatureOutcome::NoKey(
+            "the protected header of a signature cannot be read".to_owned(),
+        );
     };
     let Some(bytes) = decode(&signature.signature) else {
-        return Outcome::NoKey("a signature is not base64url".to_owned());
+        return SignatureOutcome::NoKey("a signature is not base64url".to_owned());
     };
     if header.crit.is_some() {
-        return Outcome::NoKey("a signature wants more understood than is known here".to_owned());
+        return SignatureOutcome::NoKey(
+            "a signature wants more understood than is known here".to_owned(),
+        );
     }
     let Some(jku) = header.jku else {
-        return Outcome::NoKey("a signature does not say where its key is (jku)".to_owned());
+        return SignatureOutcome::NoKey(
+            "a signature does not say where its key is (jku)".to_owned(),
+        );
     };
     let keys = match rings.get(&jku).await {
         Ok(keys) => keys,
-        Err(why) => return Outcome::NoKey(why),
+        Err(why) => return SignatureOutcome::NoKey(why),
     };
-    let named = |key: &&Key| header.kid.is_none() || key.kid == header.kid;
+    let named = |key: &&PublishedKey| header.kid.is_none() || key.kid == header.kid;
     let mut was_tried = false;
     for key in keys.iter().filter(named) {
         let Some(key) = key.verifier(&header.alg) else {
@@ -151,17 +161,17 @@ async fn check(rings: &mut Rings<'_>, signature: &Signature, forms: &[String]) -
         };
         if forms.iter().any(fits) {
             let kid = header.kid.unwrap_or_default();
-            return Outcome::Valid { kid, jku };
+            return SignatureOutcome::Valid { kid, jku };
         }
     }
     let kid = header.kid.unwrap_or_default();
     if was_tried {
-        return Outcome::Invalid(format!(
+        return SignatureOutcome::Invalid(format!(
             "the card is not what was signed with key {kid:?} of {jku}"
         ));
     }
     let alg = header.alg;
-    Outcome::NoKey(format!(
+    SignatureOutcome::NoKey(format!(
         "{jku} has no key {kid:?} that can be used for {alg}"
     ))
 }
@@ -170,7 +180,7 @@ async fn check(rings: &mut Rings<'_>, signature: &Signature, forms: &[String]) -
 pub(super) fn key_ids(signatures: &[Signature]) -> Vec<String> {
     let named = |signature: &Signature| {
         let header = decode(&signature.protected)?;
-        serde_json::from_slice::<Protected>(&header).ok()?.kid
+        serde_json::from_slice::<ProtectedHeader>(&header).ok()?.kid
     };
     signatures
         .iter()
@@ -180,14 +190,14 @@ pub(super) fn key_ids(signatures: &[Signature]) -> Vec<String> {
 }
 
 /// Cache of key sets by URL; each set is fetched once.
-struct Rings<'a> {
+struct KeySetCache<'a> {
     outbound: &'a Outbound,
     typed: &'a Url,
-    fetched: Vec<(String, Result<Vec<Key>, String>)>,
+    fetched: Vec<(String, Result<Vec<PublishedKey>, String>)>,
 }
 
-impl Rings<'_> {
-    async fn get(&mut self, jku: &str) -> Result<&[Key], String> {
+impl KeySetCache<'_> {
+    async fn get(&mut self, jku: &str) -> Result<&[PublishedKey], String> {
         let known = self.fetched.iter().position(|(url, _)| url == jku);
         let at = match known {
             Some(at) => at,
@@ -206,7 +216,7 @@ impl Rings<'_> {
         }
     }
 
-    async fn fetch(&self, jku: &str) -> Result<Vec<Key>, String> {
+    async fn fetch(&self, jku: &str) -> Result<Vec<PublishedKey>, String> {
         let url = Url::parse(jku).map_err(|error| format!("jku {jku:?} is no URL: {error}"))?;
         // A key that can be changed in transit proves nothing. The typed origin was the operator's own
         // choice.

@@ -6,50 +6,50 @@
 mod stream;
 
 use axum::{http::StatusCode, response::Response};
-use jackfield_wire::json::Members;
+use jackfield_wire::json::RawMembers;
 use serde::Serialize;
 
 use super::{
-    Visit,
-    ask::{Answer, Ask},
+    InboundRequest,
     negotiate::JSON,
-    place::Place,
+    operation::{OperationRequest, OperationResult},
     reply,
-    shape::Shape,
+    rest_path::RestRoute,
+    shape::BindingForm,
 };
 use crate::wire::official::{
-    Version,
-    error::{Fault, Kind},
+    A2aVersion,
+    error::{A2aError, A2aErrorKind},
     method::Operation,
-    model::{Item, Role, SendParams},
+    model::{Role, SendParams, StreamItem},
     rpc,
 };
 use crate::wire::write::to_json;
 
 /// Returns the operation if the body is a JSON-RPC envelope. The address decides the operation, not the
 /// envelope.
-pub(super) fn operation(place: &Place, version: Version, body: &[u8]) -> Option<Operation> {
+pub(super) fn operation(place: &RestRoute, version: A2aVersion, body: &[u8]) -> Option<Operation> {
     let operation = match place {
-        Place::Send => Operation::Send,
-        Place::Stream => Operation::Stream,
-        Place::AgnoGet => Operation::Get,
-        Place::AgnoCancel => Operation::Cancel,
-        Place::Tasks
-        | Place::Task(_)
-        | Place::Cancel(_)
-        | Place::Subscribe(_)
-        | Place::Pushes(_)
-        | Place::Push(..)
-        | Place::ExtendedCard => return None,
+        RestRoute::Send => Operation::Send,
+        RestRoute::Stream => Operation::Stream,
+        RestRoute::AgnoGet => Operation::Get,
+        RestRoute::AgnoCancel => Operation::Cancel,
+        RestRoute::Tasks
+        | RestRoute::Task(_)
+        | RestRoute::Cancel(_)
+        | RestRoute::Subscribe(_)
+        | RestRoute::Pushes(_)
+        | RestRoute::Push(..)
+        | RestRoute::ExtendedCard => return None,
     };
-    let members: Members<'_> = serde_json::from_slice(body).ok()?;
-    let is_envelope = version == Version::V03 && members.get("jsonrpc").is_some();
+    let members: RawMembers<'_> = serde_json::from_slice(body).ok()?;
+    let is_envelope = version == A2aVersion::V03 && members.get("jsonrpc").is_some();
     is_envelope.then_some(operation)
 }
 
 /// Answers a request of the dialect.
 pub(super) async fn serve(
-    visit: Result<Visit, Fault>,
+    visit: Result<InboundRequest, A2aError>,
     operation: Operation,
     body: &[u8],
 ) -> Response {
@@ -60,57 +60,61 @@ pub(super) async fn serve(
 }
 
 async fn answer(
-    visit: Result<Visit, Fault>,
+    visit: Result<InboundRequest, A2aError>,
     operation: Operation,
     body: &[u8],
-) -> Result<Response, Fault> {
+) -> Result<Response, A2aError> {
     let visit = visit?;
-    let rpc::Call { id, params, .. } = rpc::Call::read(body).map_err(|(_, fault)| fault)?;
+    let rpc::RpcCall { id, params, .. } = rpc::RpcCall::read(body).map_err(|(_, fault)| fault)?;
     let max_depth = visit.a2a.hub.limits().json_depth;
-    let ask = Ask::read(operation, Version::V03, params, max_depth)?;
-    if let Ask::Send(params) | Ask::Stream(params) = &ask {
+    let ask = OperationRequest::read(operation, A2aVersion::V03, params, max_depth)?;
+    if let OperationRequest::Send(params) | OperationRequest::Stream(params) = &ask {
         check_role(params)?;
     }
     let mut status = StatusCode::OK;
-    if let Ask::Send(params) = &ask
+    if let OperationRequest::Send(params) = &ask
         && params.configuration.return_immediately == Some(true)
     {
         status = StatusCode::ACCEPTED;
     }
     let answer = match visit.answer(ask).await? {
-        Answer::Stream(updates) => return Ok(stream::respond(visit, id, *updates)),
+        OperationResult::Stream(updates) => return Ok(stream::respond(visit, id, *updates)),
         answer => answer,
     };
-    if let Answer::Sent(Item::Message(_)) = &answer {
+    if let OperationResult::Sent(StreamItem::Message(_)) = &answer {
         status = StatusCode::OK;
     }
-    let body = rpc::write_result(&id, |out| Shape::Plain(Version::V03).write(&answer, out));
+    let body = rpc::write_result(&id, |out| {
+        BindingForm::Plain(A2aVersion::V03).write(&answer, out)
+    });
     let mut response = reply::json(JSON, body);
     *response.status_mut() = status;
     Ok(response)
 }
 
-fn check_role(params: &SendParams) -> Result<(), Fault> {
+fn check_role(params: &SendParams) -> Result<(), A2aError> {
     match params.message.role {
         Role::User => Ok(()),
-        Role::Agent => Err(Fault::new(
-            Kind::InvalidRequest,
+        Role::Agent => Err(A2aError::new(
+            A2aErrorKind::InvalidRequest,
             "Only user messages are accepted",
         )),
     }
 }
 
-fn refused(fault: &Fault) -> Response {
+fn refused(fault: &A2aError) -> Response {
     let detail = match fault.kind {
-        Kind::InvalidParams | Kind::Parse => format!("Invalid A2A request: {}", fault.message),
+        A2aErrorKind::InvalidParams | A2aErrorKind::Parse => {
+            format!("Invalid A2A request: {}", fault.message)
+        }
         _ => fault.message.clone(),
     };
     #[derive(Serialize)]
-    struct Body {
+    struct AgnoErrorBody {
         detail: String,
     }
-    let status = reply::status(fault.http_status(Version::V03));
-    reply::refusal(JSON, status, fault, to_json(&Body { detail }))
+    let status = reply::status(fault.http_status(A2aVersion::V03));
+    reply::refusal(JSON, status, fault, to_json(&AgnoErrorBody { detail }))
 }
 
 #[cfg(test)]
@@ -121,13 +125,16 @@ mod tests {
     fn only_an_envelope_is_of_this_dialect() {
         let read = |place, version, body: &str| operation(&place, version, body.as_bytes());
         let envelope = r#"{"jsonrpc":"2.0","method":"message/send"}"#;
-        let (old, new) = (Version::V03, Version::V10);
-        assert_eq!(read(Place::Send, old, envelope), Some(Operation::Send));
-        assert_eq!(read(Place::AgnoGet, old, envelope), Some(Operation::Get));
-        assert_eq!(read(Place::Send, new, envelope), None);
-        assert_eq!(read(Place::Tasks, old, envelope), None);
+        let (old, new) = (A2aVersion::V03, A2aVersion::V10);
+        assert_eq!(read(RestRoute::Send, old, envelope), Some(Operation::Send));
+        assert_eq!(
+            read(RestRoute::AgnoGet, old, envelope),
+            Some(Operation::Get)
+        );
+        assert_eq!(read(RestRoute::Send, new, envelope), None);
+        assert_eq!(read(RestRoute::Tasks, old, envelope), None);
         for body in [r#"{"message":{}}"#, "[]", "", "{"] {
-            assert_eq!(read(Place::Send, old, body), None, "{body}");
+            assert_eq!(read(RestRoute::Send, old, body), None, "{body}");
         }
     }
 }

@@ -4,36 +4,36 @@
 use jackfield_model::{Failure, Reason};
 
 use crate::wire::official::{
-    error::{Fault, Kind},
-    model::State,
+    error::{A2aError, A2aErrorKind},
+    model::A2aState,
 };
 
 /// Translates the failure of a refused request. [`Reason::NotFound`] means a missing agent here; see
 /// [`task_fault_from`] for tasks.
-pub(super) fn fault_from(failure: Failure) -> Fault {
+pub(super) fn fault_from(failure: Failure) -> A2aError {
     let kind = match &failure.reason {
-        Reason::Invalid => Kind::InvalidParams,
-        Reason::Unsupported => Kind::Unsupported,
-        Reason::TooLarge => Kind::TooLarge,
-        Reason::Unauthorized => Kind::Unauthenticated,
-        Reason::NotFound => Kind::AgentNotFound,
-        Reason::SessionUnknown => Kind::TaskNotFound,
-        Reason::Conflict => Kind::Conflict,
-        Reason::Busy | Reason::RateLimited | Reason::Loop => Kind::Busy,
-        Reason::Offline | Reason::Stopping => Kind::Unavailable,
+        Reason::Invalid => A2aErrorKind::InvalidParams,
+        Reason::Unsupported => A2aErrorKind::Unsupported,
+        Reason::TooLarge => A2aErrorKind::TooLarge,
+        Reason::Unauthorized => A2aErrorKind::Unauthenticated,
+        Reason::NotFound => A2aErrorKind::AgentNotFound,
+        Reason::SessionUnknown => A2aErrorKind::TaskNotFound,
+        Reason::Conflict => A2aErrorKind::Conflict,
+        Reason::Busy | Reason::RateLimited | Reason::Loop => A2aErrorKind::Busy,
+        Reason::Offline | Reason::Stopping => A2aErrorKind::Unavailable,
         Reason::Timeout
         | Reason::Cancelled
         | Reason::Crashed
         | Reason::SlowReader
         | Reason::Internal
-        | Reason::Agent(_) => Kind::Internal,
+        | Reason::Agent(_) => A2aErrorKind::Internal,
     };
     let reason = failure.reason.name().to_owned();
-    Fault::new(kind, failure.text).with("failure", reason)
+    A2aError::new(kind, failure.text).with("failure", reason)
 }
 
 /// Translates like [`fault_from`], but [`Reason::NotFound`] means a missing task.
-pub(super) fn task_fault_from(failure: Failure) -> Fault {
+pub(super) fn task_fault_from(failure: Failure) -> A2aError {
     match failure.reason {
         Reason::NotFound => no_such_task(),
         _ => fault_from(failure),
@@ -42,13 +42,13 @@ pub(super) fn task_fault_from(failure: Failure) -> Fault {
 
 /// Returns the error for an unknown task. Tasks of other callers, unknown ids and invalid ids give the same
 /// error.
-pub(super) fn no_such_task() -> Fault {
-    Fault::new(Kind::TaskNotFound, "Task not found")
+pub(super) fn no_such_task() -> A2aError {
+    A2aError::new(A2aErrorKind::TaskNotFound, "Task not found")
 }
 
 /// Returns true if a message that the hub could not deliver still creates a task, in state failed or
 /// rejected.
-pub(super) fn is_task_all_the_same(reason: &Reason) -> bool {
+pub(super) fn creates_failed_task(reason: &Reason) -> bool {
     match reason {
         Reason::Offline | Reason::Busy | Reason::RateLimited | Reason::Loop | Reason::Timeout => {
             true
@@ -70,10 +70,10 @@ pub(super) fn is_task_all_the_same(reason: &Reason) -> bool {
 }
 
 /// Returns the state of a task that ended with `reason`.
-pub(super) fn state_of_failure(reason: &Reason) -> State {
+pub(super) fn state_of_failure(reason: &Reason) -> A2aState {
     match reason {
-        Reason::Busy | Reason::RateLimited | Reason::Loop => State::Rejected,
-        Reason::Cancelled => State::Canceled,
+        Reason::Busy | Reason::RateLimited | Reason::Loop => A2aState::Rejected,
+        Reason::Cancelled => A2aState::Canceled,
         Reason::Invalid
         | Reason::Unsupported
         | Reason::TooLarge
@@ -87,6 +87,6 @@ pub(super) fn state_of_failure(reason: &Reason) -> State {
         | Reason::Crashed
         | Reason::SlowReader
         | Reason::Internal
-        | Reason::Agent(_) => State::Failed,
+        | Reason::Agent(_) => A2aState::Failed,
     }
 }

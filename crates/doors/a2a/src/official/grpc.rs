@@ -32,17 +32,17 @@ use tower::service_fn;
 
 use self::{
     bounds::Bounded,
-    codec::Protobuf,
+    codec::ProtobufCodec,
     status::status_from,
     translate::{read, write},
 };
-use super::{Updates, Visit, failure::fault_from, reply, serve::KINDS};
+use super::{InboundRequest, UpdateStream, failure::fault_from, reply, serve::KINDS};
 use crate::wire::official::{
-    Version,
-    error::{Fault, Kind},
+    A2aVersion,
+    error::{A2aError, A2aErrorKind},
     method::Operation,
 };
-use crate::{A2a, DOOR};
+use crate::{A2aDoor, DOOR};
 
 /// Bytes before every gRPC message: compression flag and length.
 const FRAME_HEAD: usize = 5;
@@ -51,12 +51,12 @@ const FRAME_HEAD: usize = 5;
 const SERVICE: &str = "lf.a2a.v1.A2AService";
 
 /// Returns the route of the service at the root.
-pub(crate) fn root_routes() -> Router<Arc<A2a>> {
+pub(crate) fn root_routes() -> Router<Arc<A2aDoor>> {
     Router::new().route(&format!("/{SERVICE}/{{method}}"), post(at_root))
 }
 
 /// Returns the routes of the service below every agent's address.
-pub(crate) fn routes(prefix: &str) -> Router<Arc<A2a>> {
+pub(crate) fn routes(prefix: &str) -> Router<Arc<A2aDoor>> {
     let mut routes = Router::new();
     for kind in KINDS {
         let path = format!("{prefix}/{kind}/{{id}}/{SERVICE}/{{method}}");
@@ -66,7 +66,7 @@ pub(crate) fn routes(prefix: &str) -> Router<Arc<A2a>> {
 }
 
 async fn at_root(
-    State(a2a): State<Arc<A2a>>,
+    State(a2a): State<Arc<A2aDoor>>,
     Path(method): Path<String>,
     request: Request,
 ) -> Response {
@@ -74,14 +74,14 @@ async fn at_root(
 }
 
 async fn at_agent(
-    State(a2a): State<Arc<A2a>>,
+    State(a2a): State<Arc<A2aDoor>>,
     Path((id, method)): Path<(String, String)>,
     request: Request,
 ) -> Response {
     serve(a2a, Some(&id), &method, request).await
 }
 
-async fn serve(a2a: Arc<A2a>, agent: Option<&str>, method: &str, request: Request) -> Response {
+async fn serve(a2a: Arc<A2aDoor>, agent: Option<&str>, method: &str, request: Request) -> Response {
     let content_type = request.headers().get(CONTENT_TYPE);
     if !content_type.is_some_and(|it| it.as_bytes().starts_with(b"application/grpc")) {
         return StatusCode::UNSUPPORTED_MEDIA_TYPE.into_response();
@@ -100,44 +100,44 @@ async fn serve(a2a: Arc<A2a>, agent: Option<&str>, method: &str, request: Reques
 
 /// Finds the operation and authenticates the caller, before any byte of the message is read.
 async fn begin(
-    a2a: &Arc<A2a>,
+    a2a: &Arc<A2aDoor>,
     agent: Option<&str>,
     method: &str,
     request: Request,
-) -> Result<(Operation, Exchange), Fault> {
-    let Some((operation, Version::V10)) = Operation::from_name(method) else {
+) -> Result<(Operation, GrpcExchange), A2aError> {
+    let Some((operation, A2aVersion::V10)) = Operation::from_name(method) else {
         let message = format!("{SERVICE} has no method '{method}'");
-        return Err(Fault::new(Kind::MethodNotFound, message));
+        return Err(A2aError::new(A2aErrorKind::MethodNotFound, message));
     };
     let (head, body) = request.into_parts();
     let version = version(&head.headers)?;
-    let visit = Visit::new(a2a.clone(), agent, version, &head)?;
+    let visit = InboundRequest::new(a2a.clone(), agent, version, &head)?;
     let limits = a2a.hub.limits();
     let max = Size(limits.message.0 + FRAME_HEAD);
     let body = body::read(body, max, limits.write_stuck).await;
     let body = Body::from(body.map_err(fault_from)?);
     let request = Request::from_parts(head, body);
-    Ok((operation, Exchange { visit, request }))
+    Ok((operation, GrpcExchange { visit, request }))
 }
 
 /// Returns the version of the request. The package has only version 1.0, so the header is optional.
-fn version(headers: &HeaderMap) -> Result<Version, Fault> {
-    let named = headers.get(Version::HEADER).map(|it| it.as_bytes());
+fn version(headers: &HeaderMap) -> Result<A2aVersion, A2aError> {
+    let named = headers.get(A2aVersion::HEADER).map(|it| it.as_bytes());
     let named = String::from_utf8_lossy(named.unwrap_or_default());
-    if named.trim().is_empty() || Version::from_name(&named) == Some(Version::V10) {
-        return Ok(Version::V10);
+    if named.trim().is_empty() || A2aVersion::from_name(&named) == Some(A2aVersion::V10) {
+        return Ok(A2aVersion::V10);
     }
     let message = format!("version '{named}' is not spoken here; {SERVICE} is version 1.0");
-    Err(Fault::new(Kind::VersionNotSupported, message).with("supportedVersions", "1.0"))
+    Err(A2aError::new(A2aErrorKind::VersionNotSupported, message).with("supportedVersions", "1.0"))
 }
 
 /// Authenticated request, ready to be decoded.
-struct Exchange {
-    visit: Visit,
+struct GrpcExchange {
+    visit: InboundRequest,
     request: Request,
 }
 
-impl Exchange {
+impl GrpcExchange {
     async fn serve(self, operation: Operation) -> Response {
         let depth = self.visit.a2a.hub.limits().json_depth;
         match operation {
@@ -218,11 +218,14 @@ impl Exchange {
     }
 
     /// Runs a unary operation: one message in, one message out.
-    async fn unary<Asked, Answer, Told>(self, operate: impl Fn(Visit, Asked) -> Told) -> Response
+    async fn unary<Asked, Answer, Told>(
+        self,
+        operate: impl Fn(InboundRequest, Asked) -> Told,
+    ) -> Response
     where
         Asked: prost::Message + Default + Bounded + 'static,
         Answer: prost::Message + 'static,
-        Told: Future<Output = Result<Answer, Fault>>,
+        Told: Future<Output = Result<Answer, A2aError>>,
     {
         let Self { visit, request } = self;
         let mut grpc = limited(&visit);
@@ -235,10 +238,13 @@ impl Exchange {
     }
 
     /// Runs a streaming operation: one message in, a stream out. A refusal comes before the stream begins.
-    async fn streaming<Asked, Told>(self, operate: impl Fn(Visit, Asked) -> Told) -> Response
+    async fn streaming<Asked, Told>(
+        self,
+        operate: impl Fn(InboundRequest, Asked) -> Told,
+    ) -> Response
     where
         Asked: prost::Message + Default + Bounded + 'static,
-        Told: Future<Output = Result<Updates, Fault>>,
+        Told: Future<Output = Result<UpdateStream, A2aError>>,
     {
         let Self { visit, request } = self;
         let mut grpc = limited(&visit);
@@ -254,7 +260,9 @@ impl Exchange {
     }
 }
 
-async fn next(mut updates: Updates) -> Option<(Result<proto::StreamResponse, Status>, Updates)> {
+async fn next(
+    mut updates: UpdateStream,
+) -> Option<(Result<proto::StreamResponse, Status>, UpdateStream)> {
     let told = match updates.next().await? {
         Ok(update) => Ok(write::item(update.item)),
         Err(fault) => Err(status_from(fault)),
@@ -264,11 +272,11 @@ async fn next(mut updates: Updates) -> Option<(Result<proto::StreamResponse, Sta
 
 /// Returns the codec with the hub's message limit for decoding; tonic's default limit is lower. Encoding has
 /// no limit, because a task may have any size.
-fn limited<Asked, Answer>(visit: &Visit) -> Grpc<Protobuf<Asked, Answer>>
+fn limited<Asked, Answer>(visit: &InboundRequest) -> Grpc<ProtobufCodec<Asked, Answer>>
 where
     Asked: prost::Message + Default + Bounded + 'static,
     Answer: prost::Message + 'static,
 {
     let limit = visit.a2a.hub.limits().message;
-    Grpc::new(Protobuf::default()).max_decoding_message_size(limit.0)
+    Grpc::new(ProtobufCodec::default()).max_decoding_message_size(limit.0)
 }

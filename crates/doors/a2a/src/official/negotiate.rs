@@ -9,11 +9,11 @@ use jackfield_kit::body;
 
 use super::failure::fault_from;
 use crate::wire::official::{
-    Version,
-    error::{Fault, Kind},
+    A2aVersion,
+    error::{A2aError, A2aErrorKind},
     v03_proto::FileBytes,
 };
-use crate::{A2a, seed::is_json};
+use crate::{A2aDoor, seed::is_json};
 
 /// Media type of plain JSON.
 pub(super) const JSON: &str = "application/json";
@@ -26,14 +26,14 @@ const PYTHON_CLIENT: &[u8] = b"python-httpx";
 
 /// Names and values of a query string.
 #[derive(Debug)]
-pub(super) struct Query(Vec<(String, String)>);
+pub(super) struct QueryPairs(Vec<(String, String)>);
 
-impl Query {
-    pub(super) fn of(uri: &Uri) -> Result<Self, Fault> {
+impl QueryPairs {
+    pub(super) fn of(uri: &Uri) -> Result<Self, A2aError> {
         let parsed = Parsed::<Vec<(String, String)>>::try_from_uri(uri);
         let malformed = |error| {
-            Fault::new(
-                Kind::InvalidParams,
+            A2aError::new(
+                A2aErrorKind::InvalidParams,
                 format!("the query is malformed: {error}"),
             )
         };
@@ -56,31 +56,34 @@ impl Query {
 
 /// Returns the version that the header or else the query names; `None` if both are absent. An empty version
 /// means 0.3.
-pub(super) fn version(headers: &HeaderMap, query: &Query) -> Result<Option<Version>, Fault> {
-    let header = headers.get(Version::HEADER);
+pub(super) fn version(
+    headers: &HeaderMap,
+    query: &QueryPairs,
+) -> Result<Option<A2aVersion>, A2aError> {
+    let header = headers.get(A2aVersion::HEADER);
     let header = header.map(|value| String::from_utf8_lossy(value.as_bytes()));
     let header = header.as_deref().map(str::trim);
     let mut pairs = query.pairs();
     let said = header.filter(|said| !said.is_empty()).or_else(|| {
-        let found = pairs.find(|(name, _)| name.eq_ignore_ascii_case(Version::HEADER));
+        let found = pairs.find(|(name, _)| name.eq_ignore_ascii_case(A2aVersion::HEADER));
         found.map(|(_, value)| value.trim())
     });
     let Some(said) = said.or(header) else {
         return Ok(None);
     };
     if said.is_empty() {
-        return Ok(Some(Version::V03));
+        return Ok(Some(A2aVersion::V03));
     }
-    let known = Version::from_name(said).map(Some);
+    let known = A2aVersion::from_name(said).map(Some);
     known.ok_or_else(|| {
         let text = format!("version '{said}' is not spoken here; use 1.0 or 0.3");
-        Fault::new(Kind::VersionNotSupported, text).with("supportedVersions", "1.0, 0.3")
+        A2aError::new(A2aErrorKind::VersionNotSupported, text).with("supportedVersions", "1.0, 0.3")
     })
 }
 
 /// Returns true if the version header is present and empty.
 pub(super) fn is_version_empty(headers: &HeaderMap) -> bool {
-    let said = headers.get(Version::HEADER);
+    let said = headers.get(A2aVersion::HEADER);
     said.is_some_and(|said| said.as_bytes().trim_ascii().is_empty())
 }
 
@@ -97,7 +100,11 @@ pub(super) fn file_bytes(headers: &HeaderMap) -> FileBytes {
 }
 
 /// Reads a body, which may be empty. A non-empty body must have a JSON media type or none.
-pub(super) async fn read_body(a2a: &A2a, headers: &HeaderMap, body: Body) -> Result<Bytes, Fault> {
+pub(super) async fn read_body(
+    a2a: &A2aDoor,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<Bytes, A2aError> {
     let limits = a2a.hub.limits();
     let body = body::read(body, limits.message, limits.write_stuck).await;
     let body = body.map_err(fault_from)?;
@@ -108,7 +115,7 @@ pub(super) async fn read_body(a2a: &A2a, headers: &HeaderMap, body: Body) -> Res
 }
 
 /// Refuses a body with a media type other than JSON. A missing media type counts as JSON.
-fn check_body_type(headers: &HeaderMap) -> Result<(), Fault> {
+fn check_body_type(headers: &HeaderMap) -> Result<(), A2aError> {
     let Some(value) = headers.get(header::CONTENT_TYPE) else {
         return Ok(());
     };
@@ -118,7 +125,7 @@ fn check_body_type(headers: &HeaderMap) -> Result<(), Fault> {
         return Ok(());
     }
     let text = format!("content type '{kind}' is not supported; send {JSON}");
-    Err(Fault::new(Kind::ContentType, text))
+    Err(A2aError::new(A2aErrorKind::ContentType, text))
 }
 
 /// Returns the media type of a REST answer: [`A2A_JSON`], unless the client accepts only plain JSON.
@@ -161,21 +168,24 @@ mod tests {
 
     #[test]
     fn the_header_names_the_version_before_the_query_does() {
-        let none = Query::of(&"/x".parse().unwrap()).unwrap();
-        let query = Query::of(&"/x?a2a-version=0.3.0".parse().unwrap()).unwrap();
+        let none = QueryPairs::of(&"/x".parse().unwrap()).unwrap();
+        let query = QueryPairs::of(&"/x?a2a-version=0.3.0".parse().unwrap()).unwrap();
         let empty = HeaderMap::new();
-        let read = |headers: &HeaderMap, query: &Query| version(headers, query).unwrap();
+        let read = |headers: &HeaderMap, query: &QueryPairs| version(headers, query).unwrap();
         assert_eq!(read(&empty, &none), None);
-        assert_eq!(read(&with("a2a-version", ""), &none), Some(Version::V03));
-        let blank = Query::of(&"/x?A2A-Version=".parse().unwrap()).unwrap();
-        assert_eq!(read(&empty, &blank), Some(Version::V03));
-        let named = Query::of(&"/x?A2A-Version=1.0".parse().unwrap()).unwrap();
-        assert_eq!(read(&with("a2a-version", ""), &named), Some(Version::V10));
-        assert_eq!(read(&empty, &query), Some(Version::V03));
+        assert_eq!(read(&with("a2a-version", ""), &none), Some(A2aVersion::V03));
+        let blank = QueryPairs::of(&"/x?A2A-Version=".parse().unwrap()).unwrap();
+        assert_eq!(read(&empty, &blank), Some(A2aVersion::V03));
+        let named = QueryPairs::of(&"/x?A2A-Version=1.0".parse().unwrap()).unwrap();
+        assert_eq!(
+            read(&with("a2a-version", ""), &named),
+            Some(A2aVersion::V10)
+        );
+        assert_eq!(read(&empty, &query), Some(A2aVersion::V03));
         let new = with("a2a-version", " 1.0.1");
-        assert_eq!(read(&new, &query), Some(Version::V10));
+        assert_eq!(read(&new, &query), Some(A2aVersion::V10));
         let refused = version(&with("a2a-version", "99.0"), &none).unwrap_err();
-        assert_eq!(refused.kind, Kind::VersionNotSupported);
+        assert_eq!(refused.kind, A2aErrorKind::VersionNotSupported);
     }
 
     #[test]

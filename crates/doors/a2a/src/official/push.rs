@@ -11,11 +11,11 @@ use uuid::Uuid;
 
 use super::{
     failure::{fault_from, task_fault_from},
-    visit::Visit,
+    inbound::InboundRequest,
 };
 use crate::wire::official::{
-    Version,
-    error::{Fault, Kind},
+    A2aVersion,
+    error::{A2aError, A2aErrorKind},
     model::{
         Authentication, Extra, PushConfig, PushCreateParams, PushListParams, PushPage, PushParams,
     },
@@ -33,7 +33,7 @@ const MAX_CONFIG: usize = 8 << 10;
 /// Stored fields of a config, apart from its id and URL.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-struct Kept {
+struct StoredPushConfig {
     version: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     token: Option<String>,
@@ -45,7 +45,7 @@ struct Kept {
     fields: Extra,
 }
 
-impl Kept {
+impl StoredPushConfig {
     fn of(callback: &Callback) -> Self {
         let data = callback.data.as_ref();
         data.and_then(|data| serde_json::from_str(data.get()).ok())
@@ -53,18 +53,18 @@ impl Kept {
     }
 }
 
-impl Visit {
+impl InboundRequest {
     /// Checks a config and builds its [`Follower`]. The hub must be allowed to post to the URL.
-    pub(super) async fn follower(&self, config: &PushConfig) -> Result<Follower, Fault> {
+    pub(super) async fn follower(&self, config: &PushConfig) -> Result<Follower, A2aError> {
         let Some(outbound) = &self.a2a.outbound else {
             let text = "this server notifies nobody; follow the task instead";
-            return Err(Fault::new(Kind::PushNotSupported, text));
+            return Err(A2aError::new(A2aErrorKind::PushNotSupported, text));
         };
         let url = outbound.admit(&config.url).await;
-        let url = url.map_err(|error| Fault::field("url", error.to_string()))?;
+        let url = url.map_err(|error| A2aError::field("url", error.to_string()))?;
         let authentication = config.authentication.as_ref();
         check_headers(config)?;
-        let kept = Kept {
+        let kept = StoredPushConfig {
             version: self.version.name().to_owned(),
             token: config.token.clone(),
             schemes: authentication.map(|it| it.schemes.clone()),
@@ -72,18 +72,19 @@ impl Visit {
             fields: config.extra.clone(),
         };
         let data = Json::of(&kept);
-        let data = data.map_err(|error| Fault::new(Kind::Internal, error.to_string()))?;
+        let data =
+            data.map_err(|error| A2aError::new(A2aErrorKind::Internal, error.to_string()))?;
         // The outbox stores a copy of the config with every change of the task.
         let id_bytes = config.id.as_ref().map_or(0, String::len);
         if url.as_str().len() + data.get().len() + id_bytes > MAX_CONFIG {
             let text = format!("all of it together may have at most {MAX_CONFIG} bytes");
-            return Err(Fault::field("pushNotificationConfig", text));
+            return Err(A2aError::field("pushNotificationConfig", text));
         }
         let named = config.id.clone().filter(|id| !id.is_empty());
         Ok(Follower {
             id: named.unwrap_or_else(|| match self.version {
-                Version::V03 => UNNAMED.to_owned(),
-                Version::V10 => Uuid::new_v4().to_string(),
+                A2aVersion::V03 => UNNAMED.to_owned(),
+                A2aVersion::V10 => Uuid::new_v4().to_string(),
             }),
             callback: Callback {
                 url: url.into(),
@@ -95,10 +96,13 @@ impl Visit {
     }
 
     /// Adds a config: the URL receives the task's changes from now on.
-    pub(crate) async fn create_push(&self, params: PushCreateParams) -> Result<PushConfig, Fault> {
+    pub(crate) async fn create_push(
+        &self,
+        params: PushCreateParams,
+    ) -> Result<PushConfig, A2aError> {
         let PushCreateParams { tenant, config } = params;
         let id = config.task_id.as_deref();
-        let id = id.ok_or_else(|| Fault::field("taskId", "name the task"))?;
+        let id = id.ok_or_else(|| A2aError::field("taskId", "name the task"))?;
         let task = self.task(id, tenant.as_deref()).await?;
         let follower = self.follower(&config).await?;
         let shown = shown(task.id.to_string(), &follower);
@@ -112,7 +116,7 @@ impl Visit {
     }
 
     /// Returns a [`PushPage`] of a task's configs that begins after the config that the token names.
-    pub(crate) async fn list_push(&self, params: PushListParams) -> Result<PushPage, Fault> {
+    pub(crate) async fn list_push(&self, params: PushListParams) -> Result<PushPage, A2aError> {
         let task = self.task(&params.task_id, params.tenant.as_deref()).await?;
         let id = task.id.to_string();
         let mut followers = task.record().followers;
@@ -121,7 +125,7 @@ impl Visit {
             let last = followers.iter().position(|it| it.id == token);
             let last = last.ok_or_else(|| {
                 let why = "use the nextPageToken of the page before, as it is";
-                Fault::field("pageToken", why)
+                A2aError::field("pageToken", why)
             })?;
             followers.drain(..=last);
         }
@@ -136,7 +140,7 @@ impl Visit {
     }
 
     /// Returns a config of a task.
-    pub(crate) async fn get_push(&self, params: PushParams) -> Result<PushConfig, Fault> {
+    pub(crate) async fn get_push(&self, params: PushParams) -> Result<PushConfig, A2aError> {
         let list = PushListParams {
             tenant: params.tenant,
             task_id: params.task_id,
@@ -150,12 +154,12 @@ impl Visit {
         };
         found.ok_or_else(|| {
             let text = "Push notification config not found: the task has none of this id";
-            Fault::new(Kind::TaskNotFound, text)
+            A2aError::new(A2aErrorKind::TaskNotFound, text)
         })
     }
 
     /// Removes a config. An unknown config is not an error.
-    pub(crate) async fn delete_push(&self, params: PushParams) -> Result<(), Fault> {
+    pub(crate) async fn delete_push(&self, params: PushParams) -> Result<(), A2aError> {
         let task = self.task(&params.task_id, params.tenant.as_deref()).await?;
         let id = params.id.as_deref().unwrap_or(UNNAMED);
         let tasks = self.a2a.hub.tasks();
@@ -165,11 +169,11 @@ impl Visit {
 }
 
 /// Refuses values that an HTTP header cannot hold. Such a value would make every later notification fail.
-fn check_headers(config: &PushConfig) -> Result<(), Fault> {
+fn check_headers(config: &PushConfig) -> Result<(), A2aError> {
     const NO_VALUE: &str = "an HTTP header cannot hold this: use visible ASCII characters";
     let fits = |text: &str| HeaderValue::from_str(text).is_ok();
     if config.token.as_deref().is_some_and(|token| !fits(token)) {
-        return Err(Fault::field("token", NO_VALUE));
+        return Err(A2aError::field("token", NO_VALUE));
     }
     let Some(authentication) = &config.authentication else {
         return Ok(());
@@ -178,18 +182,18 @@ fn check_headers(config: &PushConfig) -> Result<(), Fault> {
     // Scheme names and header names allow the same characters.
     if scheme.is_some_and(|scheme| HeaderName::from_bytes(scheme.as_bytes()).is_err()) {
         let why = "this is not the name of an HTTP authentication scheme; use one such as Bearer";
-        return Err(Fault::field("authentication.scheme", why));
+        return Err(A2aError::field("authentication.scheme", why));
     }
     let credentials = authentication.credentials.as_deref();
     if credentials.is_some_and(|credentials| !fits(credentials)) {
-        return Err(Fault::field("authentication.credentials", NO_VALUE));
+        return Err(A2aError::field("authentication.credentials", NO_VALUE));
     }
     Ok(())
 }
 
 /// Builds the [`PushConfig`] for its owner.
 fn shown(task: String, follower: &Follower) -> PushConfig {
-    let kept = Kept::of(&follower.callback);
+    let kept = StoredPushConfig::of(&follower.callback);
     PushConfig {
         id: Some(follower.id.clone()),
         task_id: Some(task),

@@ -8,19 +8,19 @@ use http::{HeaderValue, Method, StatusCode, header};
 use jackfield_core::metrics::Connected;
 use jackfield_kit::sse::{SseBody, SseFrame};
 
-use super::{Update, Updates, Visit};
+use super::{InboundRequest, StreamUpdate, UpdateStream};
 use crate::wire::official::{
-    error::{Fault, Kind, http_error},
-    model::Item,
+    error::{A2aError, A2aErrorKind, http_error},
+    model::StreamItem,
 };
-use crate::{A2a, DOOR};
+use crate::{A2aDoor, DOOR};
 
 /// Interval between keepalive comments. Published clients give up after five seconds without a byte.
 const KEEPALIVE: Duration = Duration::from_secs(4);
 
 /// Response extension that marks an error response, for any HTTP status.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Refused {
+pub(crate) struct RefusalMarker {
     /// True if the author of the request caused the error.
     pub(crate) counts: bool,
 }
@@ -35,7 +35,7 @@ pub(super) fn json(kind: &'static str, body: String) -> Response {
 pub(super) fn refusal(
     kind: &'static str,
     status: StatusCode,
-    fault: &Fault,
+    fault: &A2aError,
     body: String,
 ) -> Response {
     let mut response = json(kind, body);
@@ -49,8 +49,8 @@ pub(super) fn refusal(
 }
 
 /// Adds the header with the active extensions, if any, and hands the answer's memory account
-/// ([`Visit::room`]) to the server.
-pub(super) fn with_extensions(mut response: Response, visit: &Visit) -> Response {
+/// ([`InboundRequest::room`]) to the server.
+pub(super) fn with_extensions(mut response: Response, visit: &InboundRequest) -> Response {
     if let Some(room) = &visit.room {
         response.extensions_mut().insert(room.clone());
     }
@@ -79,31 +79,31 @@ pub(super) fn wrong_method(
     response
 }
 
-/// Adds the [`Refused`] marker for `fault` to a response.
-pub(super) fn mark(response: &mut Response, fault: &Fault) {
+/// Adds the [`RefusalMarker`] marker for `fault` to a response.
+pub(super) fn mark(response: &mut Response, fault: &A2aError) {
     let counts = match fault.kind {
-        Kind::Parse
-        | Kind::InvalidRequest
-        | Kind::MethodNotFound
-        | Kind::InvalidParams
-        | Kind::ContentType
-        | Kind::ExtensionRequired
-        | Kind::VersionNotSupported
-        | Kind::TooLarge
-        | Kind::Conflict => true,
-        Kind::Internal
-        | Kind::TaskNotFound
-        | Kind::TaskNotCancelable
-        | Kind::PushNotSupported
-        | Kind::Unsupported
-        | Kind::InvalidAgentResponse
-        | Kind::NoExtendedCard
-        | Kind::Unauthenticated
-        | Kind::AgentNotFound
-        | Kind::Busy
-        | Kind::Unavailable => false,
+        A2aErrorKind::Parse
+        | A2aErrorKind::InvalidRequest
+        | A2aErrorKind::MethodNotFound
+        | A2aErrorKind::InvalidParams
+        | A2aErrorKind::ContentType
+        | A2aErrorKind::ExtensionRequired
+        | A2aErrorKind::VersionNotSupported
+        | A2aErrorKind::TooLarge
+        | A2aErrorKind::Conflict => true,
+        A2aErrorKind::Internal
+        | A2aErrorKind::TaskNotFound
+        | A2aErrorKind::TaskNotCancelable
+        | A2aErrorKind::PushNotSupported
+        | A2aErrorKind::Unsupported
+        | A2aErrorKind::InvalidAgentResponse
+        | A2aErrorKind::NoExtendedCard
+        | A2aErrorKind::Unauthenticated
+        | A2aErrorKind::AgentNotFound
+        | A2aErrorKind::Busy
+        | A2aErrorKind::Unavailable => false,
     };
-    response.extensions_mut().insert(Refused { counts });
+    response.extensions_mut().insert(RefusalMarker { counts });
 }
 
 /// Converts the HTTP status of a fault; an invalid number becomes 500.
@@ -114,16 +114,16 @@ pub(super) fn status(number: u16) -> StatusCode {
 /// Returns the event stream of a task. The binding's `write` serializes each element, and the fault if the
 /// stream ends before the task does. A reader that disconnects does not affect the task.
 pub(super) fn events(
-    a2a: &A2a,
-    updates: Updates,
-    write: impl Fn(Result<&Item, &Fault>) -> String + Send + 'static,
+    a2a: &A2aDoor,
+    updates: UpdateStream,
+    write: impl Fn(Result<&StreamItem, &A2aError>) -> String + Send + 'static,
 ) -> Response {
-    struct Telling<W> {
-        updates: Updates,
+    struct EventStreamState<W> {
+        updates: UpdateStream,
         write: W,
         _counted: Connected,
     }
-    let telling = Telling {
+    let telling = EventStreamState {
         updates,
         write,
         _counted: a2a.hub.metrics().connection(DOOR),
@@ -132,8 +132,8 @@ pub(super) fn events(
         let told = telling.updates.next().await?;
         let frame = SseFrame::data((telling.write)(told.as_ref().map(|update| &update.item)));
         let frame = match told {
-            Ok(Update { id: Some(id), .. }) => frame.with_id(id),
-            Ok(Update { id: None, .. }) | Err(_) => frame,
+            Ok(StreamUpdate { id: Some(id), .. }) => frame.with_id(id),
+            Ok(StreamUpdate { id: None, .. }) | Err(_) => frame,
         };
         Some((frame, telling))
     });
@@ -143,12 +143,12 @@ pub(super) fn events(
 }
 
 /// Returns the keepalive interval of streams: the hub's limit, at most [`KEEPALIVE`].
-pub(super) fn keepalive(a2a: &A2a) -> Duration {
+pub(super) fn keepalive(a2a: &A2aDoor) -> Duration {
     a2a.hub.limits().keepalive.0.min(KEEPALIVE)
 }
 
 /// Returns an event stream with one event, the error.
-pub(super) fn refused_stream(fault: &Fault, body: String) -> Response {
+pub(super) fn refused_stream(fault: &A2aError, body: String) -> Response {
     let frame = stream::iter([SseFrame::data(body)]);
     let mut response = SseBody::new(frame).into_response();
     mark(&mut response, fault);

@@ -10,26 +10,26 @@ use axum::{
     response::Response,
 };
 use http::{HeaderMap, Method, request::Parts};
-use jackfield_wire::json::{self, Members};
+use jackfield_wire::json::{self, RawMembers};
 use serde_json::value::RawValue;
 
 use super::{
-    Visit, agno,
-    ask::{Answer, Ask},
-    negotiate::{self, JSON, Query},
-    place::{Found, Place},
+    InboundRequest, agno,
+    negotiate::{self, JSON, QueryPairs},
+    operation::{OperationRequest, OperationResult},
     reply,
-    shape::Shape,
+    rest_path::{RestPath, RestRoute},
+    shape::BindingForm,
 };
-use crate::A2a;
+use crate::A2aDoor;
 use crate::wire::official::{
-    Version,
-    error::{Fault, Kind},
+    A2aVersion,
+    error::{A2aError, A2aErrorKind},
     model::{PushParams, TaskParams},
 };
 
 /// Form of 0.3 that JSON-RPC uses.
-const OLD: Shape = Shape::Plain(Version::V03);
+const OLD: BindingForm = BindingForm::Plain(A2aVersion::V03);
 
 /// Paths below an agent's address, for error messages.
 const ROUTES: &str = "/message:send, /message:stream, /tasks, /tasks/{id}, /tasks/{id}:cancel, /tasks/{id}:subscribe, \
@@ -37,22 +37,22 @@ const ROUTES: &str = "/message:send, /message:stream, /tasks, /tasks/{id}, /task
 
 /// Answers a REST request.
 pub(super) async fn serve(
-    a2a: Arc<A2a>,
+    a2a: Arc<A2aDoor>,
     agent: Option<&str>,
-    found: Found,
+    found: RestPath,
     head: Parts,
     body: Body,
 ) -> Response {
     let version = found.version;
     let methods = found.place.methods();
     let kind = answer_type(version, &head.headers);
-    let refused = |fault: &Fault| refused(kind, version, fault);
+    let refused = |fault: &A2aError| refused(kind, version, fault);
     if !methods.contains(&head.method) {
         return reply::wrong_method(kind, &head.method, head.uri.path(), methods);
     }
-    let visit = match Visit::new(a2a.clone(), agent, version, &head) {
+    let visit = match InboundRequest::new(a2a.clone(), agent, version, &head) {
         // Read no body from an unauthenticated sender.
-        Err(fault) if fault.kind == Kind::Unauthenticated => return refused(&fault),
+        Err(fault) if fault.kind == A2aErrorKind::Unauthenticated => return refused(&fault),
         visit => visit,
     };
     let body = if head.method == Method::POST {
@@ -68,7 +68,7 @@ pub(super) async fn serve(
         return agno::serve(visit, operation, &body).await;
     }
     let asked = visit.and_then(|visit| {
-        let query = Query::of(&head.uri)?;
+        let query = QueryPairs::of(&head.uri)?;
         check_version(version, negotiate::version(&head.headers, &query)?)?;
         let (ask, shape) = read(found, &head, &query, &body, &a2a)?;
         Ok((visit, ask, shape))
@@ -78,14 +78,16 @@ pub(super) async fn serve(
         Err(fault) => return refused(&fault),
     };
     let response = match visit.answer(ask).await {
-        Ok(Answer::Stream(updates)) => reply::events(&a2a, *updates, move |told| match told {
-            Ok(item) => {
-                let mut out = String::new();
-                shape.write_item(item, &mut out);
-                out
-            }
-            Err(fault) => fault.rest_body(version),
-        }),
+        Ok(OperationResult::Stream(updates)) => {
+            reply::events(&a2a, *updates, move |told| match told {
+                Ok(item) => {
+                    let mut out = String::new();
+                    shape.write_item(item, &mut out);
+                    out
+                }
+                Err(fault) => fault.rest_body(version),
+            })
+        }
         Ok(answer) => {
             let mut out = String::new();
             shape.write(&answer, &mut out);
@@ -97,34 +99,34 @@ pub(super) async fn serve(
 }
 
 /// Returns the media type of answers and errors.
-fn answer_type(version: Version, headers: &HeaderMap) -> &'static str {
+fn answer_type(version: A2aVersion, headers: &HeaderMap) -> &'static str {
     match version {
-        Version::V03 => JSON,
-        Version::V10 => negotiate::answer_type(headers),
+        A2aVersion::V03 => JSON,
+        A2aVersion::V10 => negotiate::answer_type(headers),
     }
 }
 
 /// Refuses a version header that contradicts the version of the path.
-fn check_version(version: Version, said: Option<Version>) -> Result<(), Fault> {
+fn check_version(version: A2aVersion, said: Option<A2aVersion>) -> Result<(), A2aError> {
     let text = match (said, version) {
-        (Some(Version::V10), Version::V03) => {
+        (Some(A2aVersion::V10), A2aVersion::V03) => {
             "below /v1 is version 0.3; version 1.0 is at the same address without it"
         }
-        (Some(Version::V03), Version::V10) => "this is version 1.0; version 0.3 is below /v1",
-        (Some(Version::V03 | Version::V10) | None, _) => return Ok(()),
+        (Some(A2aVersion::V03), A2aVersion::V10) => "this is version 1.0; version 0.3 is below /v1",
+        (Some(A2aVersion::V03 | A2aVersion::V10) | None, _) => return Ok(()),
     };
-    Err(Fault::new(Kind::VersionNotSupported, text))
+    Err(A2aError::new(A2aErrorKind::VersionNotSupported, text))
 }
 
 /// Reads the operation with its params, and chooses the form of the answer.
 fn read(
-    found: Found,
+    found: RestPath,
     head: &Parts,
-    query: &Query,
+    query: &QueryPairs,
     body: &[u8],
-    a2a: &A2a,
-) -> Result<(Ask, Shape), Fault> {
-    let Found {
+    a2a: &A2aDoor,
+) -> Result<(OperationRequest, BindingForm), A2aError> {
+    let RestPath {
         version,
         tenant,
         place,
@@ -132,86 +134,97 @@ fn read(
     let max_depth = a2a.hub.limits().json_depth;
     let body = parse(body)?;
     let pairs = query.pairs();
-    let given = Shape::rest(version, negotiate::file_bytes(&head.headers));
+    let given = BindingForm::rest(version, negotiate::file_bytes(&head.headers));
     let mut shape = given;
     let ask = match place {
-        Place::Send | Place::Stream => {
+        RestRoute::Send | RestRoute::Stream => {
             let mut params = given.read_send(body, max_depth)?;
             params.tenant = tenant.or(params.tenant);
-            if version == Version::V03 {
+            if version == A2aVersion::V03 {
                 shape = shape_of_send(body, given);
             }
-            if matches!(shape, Shape::Proto03(_)) && has_configuration(body) {
+            if matches!(shape, BindingForm::Proto03(_)) && has_configuration(body) {
                 // In this form an absent value means false, and clients leave false out.
                 let blocking = &mut params.configuration.return_immediately;
                 *blocking = blocking.or(Some(true));
             }
             match place {
-                Place::Stream => Ask::Stream(params),
-                _ => Ask::Send(params),
+                RestRoute::Stream => OperationRequest::Stream(params),
+                _ => OperationRequest::Send(params),
             }
         }
-        Place::Tasks => {
+        RestRoute::Tasks => {
             let mut params = version.list_from_query(pairs)?;
             params.tenant = tenant.or(params.tenant);
-            Ask::List(params)
+            OperationRequest::List(params)
         }
-        Place::Task(id) => {
+        RestRoute::Task(id) => {
             let mut params = version.get_from_query(&id, pairs)?;
             params.tenant = tenant.or(params.tenant);
-            Ask::Get(params)
+            OperationRequest::Get(params)
         }
-        Place::Cancel(id) => Ask::Cancel(task(version, &id, tenant, body, max_depth)?),
-        Place::Subscribe(id) => Ask::Subscribe(task(version, &id, tenant, body, max_depth)?),
-        Place::Pushes(task) if head.method == Method::POST => {
-            if version == Version::V03 {
+        RestRoute::Cancel(id) => {
+            OperationRequest::Cancel(task(version, &id, tenant, body, max_depth)?)
+        }
+        RestRoute::Subscribe(id) => {
+            OperationRequest::Subscribe(task(version, &id, tenant, body, max_depth)?)
+        }
+        RestRoute::Pushes(task) if head.method == Method::POST => {
+            if version == A2aVersion::V03 {
                 shape = shape_of_push(body, given);
             }
             let mut params = version.push_from_body(&task, body, max_depth)?;
             params.tenant = tenant.or(params.tenant);
-            Ask::CreatePush(params)
+            OperationRequest::CreatePush(params)
         }
-        Place::Pushes(task) => {
+        RestRoute::Pushes(task) => {
             let mut params = version.push_list_from_query(&task, pairs)?;
             params.tenant = tenant.or(params.tenant);
-            Ask::ListPush(params)
+            OperationRequest::ListPush(params)
         }
-        Place::Push(task_id, id) => {
+        RestRoute::Push(task_id, id) => {
             let params = PushParams {
                 tenant: tenant.or_else(|| query.get("tenant")),
                 task_id,
                 id: Some(id),
             };
             if head.method == Method::DELETE {
-                Ask::DeletePush(params)
+                OperationRequest::DeletePush(params)
             } else {
-                Ask::GetPush(params)
+                OperationRequest::GetPush(params)
             }
         }
-        Place::ExtendedCard => Ask::ExtendedCard(tenant.or_else(|| query.get("tenant"))),
-        Place::AgnoGet | Place::AgnoCancel => {
+        RestRoute::ExtendedCard => {
+            OperationRequest::ExtendedCard(tenant.or_else(|| query.get("tenant")))
+        }
+        RestRoute::AgnoGet | RestRoute::AgnoCancel => {
             let text = "this address takes the envelope of JSON-RPC";
-            return Err(Fault::new(Kind::InvalidRequest, text));
+            return Err(A2aError::new(A2aErrorKind::InvalidRequest, text));
         }
     };
     Ok((ask, shape))
 }
 
-fn parse(body: &[u8]) -> Result<Option<&RawValue>, Fault> {
+fn parse(body: &[u8]) -> Result<Option<&RawValue>, A2aError> {
     if body.trim_ascii().is_empty() {
         return Ok(None);
     }
     let parsed = serde_json::from_slice(body).map(Some);
-    parsed.map_err(|error| Fault::new(Kind::Parse, format!("the body is not JSON: {error}")))
+    parsed.map_err(|error| {
+        A2aError::new(
+            A2aErrorKind::Parse,
+            format!("the body is not JSON: {error}"),
+        )
+    })
 }
 
 fn task(
-    version: Version,
+    version: A2aVersion,
     id: &str,
     tenant: Option<String>,
     body: Option<&RawValue>,
     max_depth: usize,
-) -> Result<TaskParams, Fault> {
+) -> Result<TaskParams, A2aError> {
     let params = version.task_from_body(id, body, max_depth)?;
     Ok(TaskParams {
         tenant: tenant.or(params.tenant),
@@ -221,14 +234,15 @@ fn task(
 
 /// Returns the form of a 0.3 body with a message. The form of JSON-RPC has `kind` members and its own role
 /// names.
-fn shape_of_send(body: Option<&RawValue>, proto: Shape) -> Shape {
-    let body = body.and_then(Members::of);
-    let message = body.and_then(|body| Members::of(body.get("message")?));
+fn shape_of_send(body: Option<&RawValue>, proto: BindingForm) -> BindingForm {
+    let body = body.and_then(RawMembers::of);
+    let message = body.and_then(|body| RawMembers::of(body.get("message")?));
     let Some(message) = message else {
         return proto;
     };
     let role = message.text("role");
-    let has_kind = |part: &&RawValue| Members::of(part).is_some_and(|it| it.get("kind").is_some());
+    let has_kind =
+        |part: &&RawValue| RawMembers::of(part).is_some_and(|it| it.get("kind").is_some());
     let parts = message.get("parts").and_then(json::elements);
     let is_plain = message.get("kind").is_some()
         || matches!(role.as_deref(), Some("user" | "agent"))
@@ -241,8 +255,8 @@ fn shape_of_send(body: Option<&RawValue>, proto: Shape) -> Shape {
 }
 
 /// Returns the form of a 0.3 body with a push config. The form of gRPC has resource names.
-fn shape_of_push(body: Option<&RawValue>, proto: Shape) -> Shape {
-    let body = body.and_then(Members::of).unwrap_or_default();
+fn shape_of_push(body: Option<&RawValue>, proto: BindingForm) -> BindingForm {
+    let body = body.and_then(RawMembers::of).unwrap_or_default();
     let names = ["parent", "config", "name"];
     if names.iter().any(|name| body.get(name).is_some()) {
         proto
@@ -252,20 +266,20 @@ fn shape_of_push(body: Option<&RawValue>, proto: Shape) -> Shape {
 }
 
 fn has_configuration(body: Option<&RawValue>) -> bool {
-    let body = body.and_then(Members::of);
+    let body = body.and_then(RawMembers::of);
     body.is_some_and(|body| body.get("configuration").is_some())
 }
 
-fn refused(kind: &'static str, version: Version, fault: &Fault) -> Response {
+fn refused(kind: &'static str, version: A2aVersion, fault: &A2aError) -> Response {
     let status = reply::status(fault.http_status(version));
     reply::refusal(kind, status, fault, fault.rest_body(version))
 }
 
 /// Returns the response for an unknown path below an agent's address.
-pub(super) fn nothing_here(path: &str, headers: &HeaderMap) -> Response {
+pub(super) fn not_found(path: &str, headers: &HeaderMap) -> Response {
     let text = format!("there is nothing at {path}; below an agent's address are {ROUTES}");
-    let fault = Fault::new(Kind::MethodNotFound, text);
-    refused(negotiate::answer_type(headers), Version::V10, &fault)
+    let fault = A2aError::new(A2aErrorKind::MethodNotFound, text);
+    refused(negotiate::answer_type(headers), A2aVersion::V10, &fault)
 }
 
 #[cfg(test)]
@@ -274,7 +288,7 @@ mod tests {
 
     use super::*;
 
-    const PROTO: Shape = Shape::Proto03(FileBytes::Once);
+    const PROTO: BindingForm = BindingForm::Proto03(FileBytes::Once);
 
     fn raw(text: &str) -> &RawValue {
         serde_json::from_str(text).unwrap()

@@ -5,9 +5,9 @@ use http::HeaderMap;
 use jackfield_core::agent::Extension;
 
 use crate::wire::official::{
-    Version,
-    error::{Fault, Kind},
-    model::{Content, Part},
+    A2aVersion,
+    error::{A2aError, A2aErrorKind},
+    model::{Part, PartContent},
 };
 
 /// Largest number of declared extensions that are stored for remote servers.
@@ -16,7 +16,7 @@ const MAX_DECLARED: usize = 64;
 const MAX_URI: usize = 1024;
 
 /// Refuses parts whose media type the agent does not accept. A part without a media type passes.
-pub(super) fn check_modes(modes: &[String], parts: &[Part]) -> Result<(), Fault> {
+pub(super) fn check_modes(modes: &[String], parts: &[Part]) -> Result<(), A2aError> {
     if modes.is_empty() {
         return Ok(());
     }
@@ -29,9 +29,9 @@ pub(super) fn check_modes(modes: &[String], parts: &[Part]) -> Result<(), Fault>
                 "content type {kind} is not supported by this agent; it takes {}",
                 modes.join(", ")
             );
-            return Err(Fault {
+            return Err(A2aError {
                 violations: vec![(format!("message.parts[{place}]"), why.clone())],
-                ..Fault::new(Kind::ContentType, why)
+                ..A2aError::new(A2aErrorKind::ContentType, why)
             });
         }
     }
@@ -44,9 +44,9 @@ fn covers(mode: &str, kind: &str, part: &Part) -> bool {
     let kind = kind.split(';').next().unwrap_or_default().trim();
     match mode {
         "*" | "*/*" => true,
-        "text" => matches!(part.content, Content::Text(_)) || kind.starts_with("text/"),
-        "file" => matches!(part.content, Content::Bytes(_) | Content::Url(_)),
-        "data" => matches!(part.content, Content::Data(_)),
+        "text" => matches!(part.content, PartContent::Text(_)) || kind.starts_with("text/"),
+        "file" => matches!(part.content, PartContent::Bytes(_) | PartContent::Url(_)),
+        "data" => matches!(part.content, PartContent::Data(_)),
         _ => match mode.strip_suffix("/*") {
             Some(family) => kind
                 .split_once('/')
@@ -58,7 +58,7 @@ fn covers(mode: &str, kind: &str, part: &Part) -> bool {
 
 /// Returns the extensions that the caller declares, from the headers of both versions.
 fn declared(headers: &HeaderMap) -> impl Iterator<Item = &str> {
-    [Version::V10, Version::V03]
+    [A2aVersion::V10, A2aVersion::V03]
         .into_iter()
         .flat_map(|version| headers.get_all(version.extensions_header()))
         .filter_map(|value| value.to_str().ok())
@@ -73,7 +73,7 @@ pub(super) fn declared_extensions(headers: &HeaderMap) -> Vec<String> {
 }
 
 /// Refuses callers that do not declare an extension that the agent requires.
-pub(super) fn check_extensions(known: &[Extension], headers: &HeaderMap) -> Result<(), Fault> {
+pub(super) fn check_extensions(known: &[Extension], headers: &HeaderMap) -> Result<(), A2aError> {
     let declared: Vec<&str> = declared(headers).collect();
     let missing = known
         .iter()
@@ -85,7 +85,7 @@ pub(super) fn check_extensions(known: &[Extension], headers: &HeaderMap) -> Resu
                 "this agent requires the extension {}; declare it in the header A2A-Extensions",
                 extension.uri
             );
-            let fault = Fault::new(Kind::ExtensionRequired, text);
+            let fault = A2aError::new(A2aErrorKind::ExtensionRequired, text);
             Err(fault.with("extension", extension.uri.clone()))
         }
     }
@@ -97,7 +97,7 @@ mod tests {
 
     use super::*;
 
-    fn part(content: Content, media_type: &str) -> Part {
+    fn part(content: PartContent, media_type: &str) -> Part {
         Part {
             media_type: Some(media_type.into()),
             ..Part::new(content)
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn parts_are_taken_by_the_modes_of_the_card() {
-        let bytes = || Content::Bytes("aGk=".into());
+        let bytes = || PartContent::Bytes("aGk=".into());
         for (mode, kind, taken) in [
             ("text/plain", "text/plain; charset=utf-8", true),
             ("text/*", "TEXT/markdown", true),
@@ -122,7 +122,7 @@ mod tests {
         let strange = [part(bytes(), "application/x-strange")];
         assert!(check_modes(&[], &strange).is_ok());
         let fault = check_modes(&["text/plain".into()], &strange).unwrap_err();
-        assert_eq!(fault.kind, Kind::ContentType);
+        assert_eq!(fault.kind, A2aErrorKind::ContentType);
         assert_eq!(fault.violations[0].0, "message.parts[0]");
         assert!(check_modes(&["image/png".into()], &[Part::text("hi")]).is_ok());
     }
@@ -142,8 +142,8 @@ mod tests {
         ];
         let mut headers = HeaderMap::new();
         let fault = check_extensions(&known, &headers).unwrap_err();
-        assert_eq!(fault.kind, Kind::ExtensionRequired);
-        for version in [Version::V10, Version::V03] {
+        assert_eq!(fault.kind, A2aErrorKind::ExtensionRequired);
+        for version in [A2aVersion::V10, A2aVersion::V03] {
             headers.clear();
             let name = version.extensions_header();
             headers.insert(name, HeaderValue::from_static("urn:x, urn:a,"));

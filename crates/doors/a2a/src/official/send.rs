@@ -9,50 +9,50 @@ use jackfield_core::{
     store::{StoreError, TaskRecord, TaskState},
     task::{Cursor, IdempotencyKey, Task, TaskItem},
 };
-use jackfield_kit::{api::leash::Leash, trace};
+use jackfield_kit::{api::lifetime::RequestLifetime, trace};
 use jackfield_model::{AgentId, Ask, AskKind, CallId, Reason, SessionId};
-use jackfield_wire::json::Members;
+use jackfield_wire::json::RawMembers;
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    failure::{fault_from, is_task_all_the_same, no_such_task, task_fault_from},
+    failure::{creates_failed_task, fault_from, no_such_task, task_fault_from},
+    inbound::InboundRequest,
+    renderer::UpdateRenderer,
     rules,
-    story::{Shown, Story},
-    teller::Teller,
-    translate::{Asked, answer_from, message_from, parent_from},
-    updates::{Until, Updates},
-    visit::Visit,
+    snapshot::{TaskDetail, TaskSnapshot},
+    translate::{SendOptions, answer_from, message_from, parent_from},
+    updates::{StreamUntil, UpdateStream},
 };
 use crate::DOOR;
 use crate::wire::official::{
-    Version,
-    error::{Fault, Kind},
-    model::{Item, Message, Role, SendParams},
+    A2aVersion,
+    error::{A2aError, A2aErrorKind},
+    model::{Message, Role, SendParams, StreamItem},
 };
 
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
 /// Turn of a [`Task`], started by the message just sent.
 #[derive(Debug)]
-struct Turn {
+struct StartedTurn {
     task: Arc<Task>,
     /// Position in the log where the turn started. `None` if the task has no open turn, for example for a
     /// repeated request: the log is then only read again.
     start: Option<u64>,
 }
 
-impl Turn {
+impl StartedTurn {
     fn of(task: Arc<Task>) -> Self {
         let start = task.turn().map(|cursor| cursor.pos);
         Self { task, start }
     }
 }
 
-impl Visit {
+impl InboundRequest {
     /// Sends a message. Returns the task once the task is over or waits for the caller, or at once if the
     /// caller asked for an immediate return.
-    pub(crate) async fn send(&self, params: SendParams) -> Result<Item, Fault> {
-        let shown = Shown {
+    pub(crate) async fn send(&self, params: SendParams) -> Result<StreamItem, A2aError> {
+        let shown = TaskDetail {
             history: params.configuration.history_length,
             artifacts: true,
         };
@@ -60,20 +60,20 @@ impl Visit {
         let turn = self.begin(params).await?;
         let mut story = tokio::select! {
             biased;
-            failure = Leash::of(&self.principal).broken() => return Err(fault_from(failure)),
-            heard = self.hear(&turn, is_waited_for) => heard?,
+            failure = RequestLifetime::for_principal(&self.principal).ended() => return Err(fault_from(failure)),
+            heard = self.read_turn(&turn, is_waited_for) => heard?,
         };
         let record = turn.task.record();
-        story.at_present(&record);
+        story.apply_record(&record);
         Ok(match story.as_message() {
-            Some(message) => Item::Message(Box::new(message)),
-            None => Item::Task(Box::new(story.into_task(shown))),
+            Some(message) => StreamItem::Message(Box::new(message)),
+            None => StreamItem::Task(Box::new(story.into_task(shown))),
         })
     }
 
-    /// Sends a message and returns the [`Updates`] of the task.
-    pub(crate) async fn stream(&self, params: SendParams) -> Result<Updates, Fault> {
-        let shown = Shown {
+    /// Sends a message and returns the [`UpdateStream`] of the task.
+    pub(crate) async fn stream(&self, params: SendParams) -> Result<UpdateStream, A2aError> {
+        let shown = TaskDetail {
             history: params.configuration.history_length,
             artifacts: true,
         };
@@ -87,61 +87,61 @@ impl Visit {
             },
             None => present,
         };
-        let story = self.gather(&turn.task, from.pos).await?;
-        let teller = Teller::after(&story);
+        let story = self.snapshot_at(&turn.task, from.pos).await?;
+        let teller = UpdateRenderer::after(&story);
         let first = story.into_task(shown);
-        let mut updates = Updates::new(
+        let mut updates = UpdateStream::new(
             self,
             &turn.task,
             from,
-            Item::Task(Box::new(first)),
+            StreamItem::Task(Box::new(first)),
             teller,
-            Until::Turn,
+            StreamUntil::Turn,
         );
         if record.sent && turn.start.is_some() {
-            updates.work(record.sent_at.unwrap_or(record.updated_at));
+            updates.queue_working(record.sent_at.unwrap_or(record.updated_at));
         }
         Ok(updates)
     }
 
-    async fn begin(&self, params: SendParams) -> Result<Turn, Fault> {
+    async fn begin(&self, params: SendParams) -> Result<StartedTurn, A2aError> {
         if params.message.role == Role::Agent {
             let user = Role::User.name(self.version);
             let why = format!("must be {user}: what is sent to an agent is its caller's word");
-            return Err(Fault::field("message.role", why));
+            return Err(A2aError::field("message.role", why));
         }
         match params.message.task_id.clone() {
-            Some(task) => self.go_on(&task, params).await,
+            Some(task) => self.continue_turn(&task, params).await,
             None => self.start(params).await,
         }
     }
 
-    async fn start(&self, params: SendParams) -> Result<Turn, Fault> {
+    async fn start(&self, params: SendParams) -> Result<StartedTurn, A2aError> {
         let target = self.target(params.tenant.as_deref())?;
         let session = params.message.context_id.as_deref();
         let session = session.map(SessionId::parse).transpose();
         let session =
-            session.map_err(|error| Fault::field("message.contextId", error.to_string()))?;
+            session.map_err(|error| A2aError::field("message.contextId", error.to_string()))?;
         let request = self.request(target, session, params).await?;
         let task = match self.a2a.hub.tasks().start(request.clone()).await {
             Ok(task) => task,
-            Err(failure) if is_task_all_the_same(&failure.reason) => {
+            Err(failure) if creates_failed_task(&failure.reason) => {
                 let noted = self.a2a.hub.tasks().record_refused(request, failure).await;
                 noted.map_err(fault_from)?
             }
             Err(failure) => return Err(fault_from(failure)),
         };
         tracing::debug!(task = %task.id, "kept call");
-        Ok(Turn::of(task))
+        Ok(StartedTurn::of(task))
     }
 
-    async fn go_on(&self, id: &str, params: SendParams) -> Result<Turn, Fault> {
+    async fn continue_turn(&self, id: &str, params: SendParams) -> Result<StartedTurn, A2aError> {
         let task = self.task(id, params.tenant.as_deref()).await?;
         let record = task.record();
         let context = params.message.context_id.as_deref();
         if context.is_some_and(|context| context != record.session.as_str()) {
             let why = "the task is in another conversation; leave this out";
-            return Err(Fault::field("message.contextId", why));
+            return Err(A2aError::field("message.contextId", why));
         }
         if let Some((call, ask)) = self.open_question(&task, &params.message) {
             let target = record.agent.clone();
@@ -156,7 +156,7 @@ impl Visit {
                 .calls()
                 .answer(&self.principal, call, &ask.id, answer);
             answered.map_err(task_fault_from)?;
-            return Ok(Turn { task, start });
+            return Ok(StartedTurn { task, start });
         }
         if record.state != TaskState::InputRequired {
             let text = match record.state.is_final() {
@@ -166,7 +166,7 @@ impl Visit {
                 false => "is being worked on and takes no message now; wait for it, or cancel it",
             };
             let text = format!("task {id} {text}");
-            return Err(Fault::new(Kind::Unsupported, text));
+            return Err(A2aError::new(A2aErrorKind::Unsupported, text));
         }
         let request = self
             .request(record.agent.clone(), Some(record.session.clone()), params)
@@ -174,10 +174,10 @@ impl Visit {
         let task = self.a2a.hub.tasks().continue_task(request, &task).await;
         let task = task.map_err(|failure| match failure.reason {
             Reason::NotFound => no_such_task(),
-            Reason::Conflict => Fault::new(Kind::Unsupported, failure.text),
+            Reason::Conflict => A2aError::new(A2aErrorKind::Unsupported, failure.text),
             _ => fault_from(failure),
         })?;
-        Ok(Turn::of(task))
+        Ok(StartedTurn::of(task))
     }
 
     /// Returns the question that the task's agent asked the caller and that is still open. If several are
@@ -187,7 +187,10 @@ impl Visit {
         let to_caller = self.asks_caller(&call.target);
         let mut asks = call.open_asks(&self.principal);
         asks.retain(|ask| ask.kind == AskKind::Input || to_caller);
-        let members = message.metadata.as_ref().and_then(|raw| Members::of(raw));
+        let members = message
+            .metadata
+            .as_ref()
+            .and_then(|raw| RawMembers::of(raw));
         let named = members.as_ref().and_then(|members| members.text("askId"));
         if let Some(named) = named {
             asks.retain(|ask| ask.id == *named);
@@ -202,7 +205,7 @@ impl Visit {
         target: AgentId,
         session: Option<SessionId>,
         params: SendParams,
-    ) -> Result<Request, Fault> {
+    ) -> Result<Request, A2aError> {
         self.check(&target, &params)?;
         let once = self.once(&params)?;
         let followers = match &params.configuration.push {
@@ -217,13 +220,13 @@ impl Visit {
         request.parent = parent;
         request.followers = followers;
         request.once = once;
-        trace::follow(&mut request, &self.headers).map_err(fault_from)?;
+        trace::set_origin(&mut request, &self.headers).map_err(fault_from)?;
         Ok(request)
     }
 
-    /// Collects the request options ([`Asked`]) that accompany the message.
-    fn asked(&self, params: &SendParams) -> Asked {
-        Asked {
+    /// Collects the request options ([`SendOptions`]) that accompany the message.
+    fn asked(&self, params: &SendParams) -> SendOptions {
+        SendOptions {
             metadata: params.metadata.clone(),
             accepted_output_modes: params.configuration.accepted_output_modes.clone(),
             extensions: rules::declared_extensions(&self.headers),
@@ -231,7 +234,7 @@ impl Visit {
     }
 
     /// Checks the message against the agent's profile: media types and required extensions.
-    fn check(&self, target: &AgentId, params: &SendParams) -> Result<(), Fault> {
+    fn check(&self, target: &AgentId, params: &SendParams) -> Result<(), A2aError> {
         let entry = self.a2a.hub.agents().find(&self.principal, target.as_str());
         let profile = entry.map_err(fault_from)?.view().profile;
         rules::check_modes(&profile.input_modes, &params.message.parts)?;
@@ -240,12 +243,12 @@ impl Visit {
 
     /// Returns the idempotency key of the request, if the header is present. The digest covers the message in
     /// the JSON of 1.0.
-    fn once(&self, params: &SendParams) -> Result<Option<IdempotencyKey>, Fault> {
+    fn once(&self, params: &SendParams) -> Result<Option<IdempotencyKey>, A2aError> {
         let Some(key) = idempotency_key(&self.headers)? else {
             return Ok(None);
         };
         let mut written = String::new();
-        Version::V10.write_message(&params.message, &mut written);
+        A2aVersion::V10.write_message(&params.message, &mut written);
         Ok(Some(IdempotencyKey {
             key,
             digest: Sha256::digest(written.as_bytes()).into(),
@@ -254,14 +257,22 @@ impl Visit {
 
     /// Reads the task's log, until the turn ends or waits for the caller if `is_waited_for`, otherwise up to
     /// the present.
-    async fn hear(&self, turn: &Turn, is_waited_for: bool) -> Result<Story, Fault> {
+    async fn read_turn(
+        &self,
+        turn: &StartedTurn,
+        is_waited_for: bool,
+    ) -> Result<TaskSnapshot, A2aError> {
         let (record, present) = turn.task.snapshot();
         if !is_waited_for {
-            return self.gather(&turn.task, present.pos).await;
+            return self.snapshot_at(&turn.task, present.pos).await;
         }
         let mut story = self.story(&record);
         let mut subscription = turn.task.subscribe(None);
-        while let Some(item) = subscription.next().await.map_err(|error| broken(&error))? {
+        while let Some(item) = subscription
+            .next()
+            .await
+            .map_err(|error| store_failed(&error))?
+        {
             let next = story.take(item);
             let is_new = turn.start.is_some_and(|start| next.pos > start);
             if is_new && story.is_interrupted() {
@@ -272,23 +283,30 @@ impl Visit {
     }
 
     /// Reads the task's log up to position `end`.
-    pub(super) async fn gather(&self, task: &Arc<Task>, end: u64) -> Result<Story, Fault> {
-        self.gather_counted(task, end, |_| Ok(())).await
-    }
-
-    /// Reads like [`Visit::gather`]. `count` receives the weight of each log item before the item is stored,
-    /// and may refuse.
-    pub(super) async fn gather_counted(
+    pub(super) async fn snapshot_at(
         &self,
         task: &Arc<Task>,
         end: u64,
-        count: impl Fn(usize) -> Result<(), Fault>,
-    ) -> Result<Story, Fault> {
+    ) -> Result<TaskSnapshot, A2aError> {
+        self.snapshot_at_counted(task, end, |_| Ok(())).await
+    }
+
+    /// Reads like [`InboundRequest::snapshot_at`]. `count` receives the weight of each log item before the item is stored,
+    /// and may refuse.
+    pub(super) async fn snapshot_at_counted(
+        &self,
+        task: &Arc<Task>,
+        end: u64,
+        count: impl Fn(usize) -> Result<(), A2aError>,
+    ) -> Result<TaskSnapshot, A2aError> {
         let mut story = self.story(&task.record());
         let mut subscription = task.subscribe(None);
         let mut pos = 0;
         while pos < end
-            && let Some(item) = subscription.next().await.map_err(|error| broken(&error))?
+            && let Some(item) = subscription
+                .next()
+                .await
+                .map_err(|error| store_failed(&error))?
         {
             if let TaskItem::Row { item, .. } = &item
                 && story.has_room_for(item)
@@ -300,9 +318,9 @@ impl Visit {
         Ok(story)
     }
 
-    fn story(&self, record: &TaskRecord) -> Story {
+    fn story(&self, record: &TaskRecord) -> TaskSnapshot {
         let to_caller = self.asks_caller(&record.agent);
-        Story::new(record, to_caller, self.a2a.hub.limits().message.0)
+        TaskSnapshot::new(record, to_caller, self.a2a.hub.limits().message.0)
     }
 
     /// Returns true if the agent also sends its approval questions to its callers.
@@ -312,7 +330,7 @@ impl Visit {
     }
 }
 
-fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Fault> {
+fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, A2aError> {
     let Some(value) = headers.get(IDEMPOTENCY_KEY) else {
         return Ok(None);
     };
@@ -320,13 +338,13 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Fault> {
     let key = key.filter(|key| (1..=256).contains(&key.len()));
     let key = key.ok_or_else(|| {
         let why = "use 1 to 256 visible characters of ASCII";
-        Fault::field("Idempotency-Key", why)
+        A2aError::field("Idempotency-Key", why)
     })?;
     Ok(Some(key.to_owned()))
 }
 
 /// Logs a failure of the store and returns the error for the caller.
-pub(super) fn broken(error: &StoreError) -> Fault {
+pub(super) fn store_failed(error: &StoreError) -> A2aError {
     tracing::error!(%error, "a task could not be read");
-    Fault::new(Kind::Internal, "the hub's store failed")
+    A2aError::new(A2aErrorKind::Internal, "the hub's store failed")
 }

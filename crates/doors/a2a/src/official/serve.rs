@@ -11,20 +11,22 @@ use axum::{
 use http::Method;
 use percent_encoding::percent_decode_str;
 
-use super::{jsonrpc, place::Found, rest};
+use super::{jsonrpc, rest, rest_path::RestPath};
 use crate::wire::card::PATH;
-use crate::{A2a, seed::Problem};
+use crate::{A2aDoor, seed::SeedProblem};
 
 /// Path segments that may precede an agent's id. Teams and workflows are ordinary agents.
 pub(crate) const KINDS: [&str; 3] = ["agents", "teams", "workflows"];
 
 /// Returns the routes of all agents below `prefix`, and of the hub itself. With an empty prefix the hub
 /// serves only the known paths, so that other doors keep theirs.
-pub(crate) fn routes(prefix: &str) -> Router<Arc<A2a>> {
+pub(crate) fn routes(prefix: &str) -> Router<Arc<A2aDoor>> {
     let skipped = prefix.matches('/').count();
-    let at_agent = any(async move |State(a2a): State<Arc<A2a>>, request: Request| {
-        at_agent(a2a, skipped, request).await
-    });
+    let at_agent = any(
+        async move |State(a2a): State<Arc<A2aDoor>>, request: Request| {
+            at_agent(a2a, skipped, request).await
+        },
+    );
     let mut routes = Router::new();
     for kind in KINDS {
         let base = format!("{prefix}/{kind}/{{id}}");
@@ -34,7 +36,7 @@ pub(crate) fn routes(prefix: &str) -> Router<Arc<A2a>> {
             .route(&format!("{base}/{{*rest}}"), at_agent.clone());
     }
     let known: Arc<str> = prefix.into();
-    let at_hub = async move |State(a2a): State<Arc<A2a>>, request: Request| {
+    let at_hub = async move |State(a2a): State<Arc<A2aDoor>>, request: Request| {
         at_hub(a2a, &known, request).await
     };
     if prefix.is_empty() {
@@ -64,12 +66,13 @@ pub(crate) fn routes(prefix: &str) -> Router<Arc<A2a>> {
 }
 
 /// Returns the routes that clients of 0.3 request at the root, even when their configured address has a path.
-pub(crate) fn root_routes() -> Router<Arc<A2a>> {
-    let card = async |State(a2a): State<Arc<A2a>>, request: Request| at_hub(a2a, "", request).await;
+pub(crate) fn root_routes() -> Router<Arc<A2aDoor>> {
+    let card =
+        async |State(a2a): State<Arc<A2aDoor>>, request: Request| at_hub(a2a, "", request).await;
     Router::new().route("/v1/card", any(card))
 }
 
-async fn at_agent(a2a: Arc<A2a>, skipped: usize, request: Request) -> Response {
+async fn at_agent(a2a: Arc<A2aDoor>, skipped: usize, request: Request) -> Response {
     let (head, body) = request.into_parts();
     let path = head.uri.path().to_owned();
     let mut segments = path.split('/').skip(1 + skipped + 1);
@@ -84,17 +87,17 @@ async fn at_agent(a2a: Arc<A2a>, skipped: usize, request: Request) -> Response {
         }
         return jsonrpc::serve(a2a, Some(&agent), head, body).await;
     }
-    let found = Found::of(&segments);
+    let found = RestPath::of(&segments);
     let found = found.filter(|found| found.tenant.as_deref().is_none_or(|it| it == agent));
     match found {
         Some(found) => rest::serve(a2a, Some(&agent), found, head, body).await,
-        None => rest::nothing_here(&path, &head.headers),
+        None => rest::not_found(&path, &head.headers),
     }
 }
 
 /// Serves the hub's own address, which stands for all agents: the request names an agent, or the hub has a
 /// default agent.
-async fn at_hub(a2a: Arc<A2a>, prefix: &str, request: Request) -> Response {
+async fn at_hub(a2a: Arc<A2aDoor>, prefix: &str, request: Request) -> Response {
     let (head, body) = request.into_parts();
     let path = head.uri.path().to_owned();
     let skipped = prefix.matches('/').count();
@@ -105,9 +108,9 @@ async fn at_hub(a2a: Arc<A2a>, prefix: &str, request: Request) -> Response {
         }
         return jsonrpc::serve(a2a, None, head, body).await;
     }
-    match Found::of(&segments) {
+    match RestPath::of(&segments) {
         Some(found) => rest::serve(a2a, None, found, head, body).await,
-        None => Problem::nothing_here(&path, prefix).into_response(),
+        None => SeedProblem::not_found(&path, prefix).into_response(),
     }
 }
 

@@ -22,18 +22,21 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 
 use super::{
-    Visit,
-    story::{Shown, Story},
-    teller::Teller,
+    InboundRequest,
+    renderer::UpdateRenderer,
+    snapshot::{TaskDetail, TaskSnapshot},
 };
-use crate::A2a;
+use crate::A2aDoor;
 use crate::wire::official::{
-    Version,
-    error::Kind,
-    model::{Artifact, Configuration, Content, Item, Message, Part, Role, SendParams, State, Task},
+    A2aVersion,
+    error::A2aErrorKind,
+    model::{
+        A2aState, Artifact, Configuration, Message, Part, PartContent, Role, SendParams,
+        StreamItem, Task,
+    },
 };
 
-const ALL: Shown = Shown {
+const ALL: TaskDetail = TaskDetail {
     history: None,
     artifacts: true,
 };
@@ -72,8 +75,8 @@ pub(super) fn record() -> TaskRecord {
     }
 }
 
-fn story_of(items: &[LogItem]) -> Story {
-    let mut story = Story::new(&record(), false, usize::MAX);
+fn story_of(items: &[LogItem]) -> TaskSnapshot {
+    let mut story = TaskSnapshot::new(&record(), false, usize::MAX);
     items.iter().cloned().for_each(|item| story.add(item, AT));
     story
 }
@@ -126,7 +129,7 @@ fn a_result_adds_to_the_reply_what_was_not_streamed() {
             panic!("{task:?}");
         };
         assert!(
-            matches!(&part.content, Content::Text(text) if text == wanted),
+            matches!(&part.content, PartContent::Text(text) if text == wanted),
             "{streamed:?}, then {result:?}: {part:?}"
         );
     }
@@ -135,20 +138,20 @@ fn a_result_adds_to_the_reply_what_was_not_streamed() {
 /// The words of all text parts.
 fn words(artifact: &Artifact) -> String {
     let texts = artifact.parts.iter().map(|part| match &part.content {
-        Content::Text(text) => text.clone(),
-        Content::Bytes(bytes) => format!("<{bytes}>"),
-        Content::Url(url) => format!("<{url}>"),
-        Content::Data(data) => format!("<{data}>"),
+        PartContent::Text(text) => text.clone(),
+        PartContent::Bytes(bytes) => format!("<{bytes}>"),
+        PartContent::Url(url) => format!("<{url}>"),
+        PartContent::Data(data) => format!("<{data}>"),
     });
     texts.collect()
 }
 
 /// What a reader of a stream knows in the end, who begins with a task.
-fn listen(mut task: Task, items: Vec<Item>) -> (State, Vec<(String, String)>) {
+fn listen(mut task: Task, items: Vec<StreamItem>) -> (A2aState, Vec<(String, String)>) {
     for item in items {
         match item {
-            Item::Status(update) => task.status = update.status,
-            Item::Artifact(update) => {
+            StreamItem::Status(update) => task.status = update.status,
+            StreamItem::Artifact(update) => {
                 let had = task
                     .artifacts
                     .iter_mut()
@@ -162,7 +165,7 @@ fn listen(mut task: Task, items: Vec<Item>) -> (State, Vec<(String, String)>) {
                     }
                 }
             }
-            Item::Task(_) | Item::Message(_) => panic!("a task comes once"),
+            StreamItem::Task(_) | StreamItem::Message(_) => panic!("a task comes once"),
         }
     }
     let mut made: Vec<_> = task
@@ -222,10 +225,10 @@ proptest! {
     fn a_stream_adds_up_to_the_task_from_wherever_one_begins(log in log(), begin in any::<prop::sample::Index>()) {
         let begin = begin.index(log.len()) + 1;
         let story = story_of(&log[..begin]);
-        let mut teller = Teller::after(&story);
+        let mut teller = UpdateRenderer::after(&story);
         let mut told = Vec::new();
         for (pos, item) in log[begin..].iter().enumerate() {
-            teller.tell(pos as u64, AT, item.clone(), &mut told);
+            teller.render(pos as u64, AT, item.clone(), &mut told);
         }
         let heard = listen(story.into_task(ALL), told);
         let shown = listen(story_of(&log).into_task(ALL), Vec::new());
@@ -242,7 +245,7 @@ fn the_reply_is_an_artifact_and_the_agents_word_in_the_history() {
         done(Done::default()),
     ]);
     let task = task.into_task(ALL);
-    assert_eq!(task.status.state, State::Completed);
+    assert_eq!(task.status.state, A2aState::Completed);
     assert!(task.status.message.is_none());
     assert_eq!(
         task.artifacts.iter().map(words).collect::<Vec<_>>(),
@@ -274,7 +277,7 @@ fn files_that_come_with_the_end_are_an_artifact_of_their_own() {
 fn a_question_is_the_status_and_part_of_the_history_until_it_is_answered() {
     let mut log = vec![message("book"), ask(AskKind::Input)];
     let task = story_of(&log).into_task(ALL);
-    assert_eq!(task.status.state, State::InputRequired);
+    assert_eq!(task.status.state, A2aState::InputRequired);
     assert!(task.status.message.is_some());
     let answer = Answer {
         content: Some("Rome".into()),
@@ -282,7 +285,7 @@ fn a_question_is_the_status_and_part_of_the_history_until_it_is_answered() {
     };
     log.push(LogItem::Answer("q".into(), answer));
     let task = story_of(&log).into_task(ALL);
-    assert_eq!(task.status.state, State::Working);
+    assert_eq!(task.status.state, A2aState::Working);
     let roles: Vec<_> = task.history.iter().map(|message| message.role).collect();
     assert_eq!(roles, [Role::User, Role::Agent, Role::User]);
 }
@@ -290,14 +293,14 @@ fn a_question_is_the_status_and_part_of_the_history_until_it_is_answered() {
 #[test]
 fn an_approval_that_is_the_owners_to_give_leaves_the_task_working() {
     let task = story_of(&[message("hi"), text("x"), ask(AskKind::Approval)]);
-    assert_eq!(task.into_task(ALL).status.state, State::Working);
+    assert_eq!(task.into_task(ALL).status.state, A2aState::Working);
 }
 
 #[test]
 fn the_last_messages_are_shown_as_many_as_are_wanted() {
     let log = [message("a"), text("b"), done(Done::default())];
     for (wanted, shown) in [(None, 2), (Some(0), 0), (Some(1), 1), (Some(9), 2)] {
-        let how = Shown {
+        let how = TaskDetail {
             history: wanted,
             artifacts: false,
         };
@@ -308,7 +311,7 @@ fn the_last_messages_are_shown_as_many_as_are_wanted() {
 
 #[test]
 fn a_task_that_is_larger_than_may_be_shown_says_so_and_still_has_its_end() {
-    let mut story = Story::new(&record(), false, 400);
+    let mut story = TaskSnapshot::new(&record(), false, 400);
     for item in [
         message("hi"),
         text(&"x".repeat(1000)),
@@ -317,7 +320,7 @@ fn a_task_that_is_larger_than_may_be_shown_says_so_and_still_has_its_end() {
         story.add(item, AT);
     }
     let task = story.into_task(ALL);
-    assert_eq!(task.status.state, State::Completed);
+    assert_eq!(task.status.state, A2aState::Completed);
     assert!(task.metadata.unwrap().get().contains("truncated"));
 }
 
@@ -345,10 +348,10 @@ fn words_that_belong_to_an_artifact_of_their_own_are_told_and_shown_under_its_na
         .collect();
     assert_eq!(made, [("a", "one two".into()), ("b", "other".into())]);
     assert_eq!(shown.artifacts[0].name.as_deref(), Some("Report"));
-    let mut teller = Teller::after(&story_of(&log[..1]));
+    let mut teller = UpdateRenderer::after(&story_of(&log[..1]));
     let mut told = Vec::new();
     for item in &log[1..] {
-        teller.tell(0, AT, item.clone(), &mut told);
+        teller.render(0, AT, item.clone(), &mut told);
     }
     let heard = listen(story_of(&log[..1]).into_task(ALL), told);
     assert_eq!(heard, listen(shown, Vec::new()));
@@ -365,9 +368,9 @@ async fn a_stream_whose_log_cannot_be_read_ends_with_an_error() {
     };
     let local = Principal::local();
     let _agent = Scripted::attach(&hub, &local, "echo", Profile::default(), manner);
-    let a2a = Arc::new(A2a::new(hub.clone(), Gatekeeper::new(hub, true)));
+    let a2a = Arc::new(A2aDoor::new(hub.clone(), Gatekeeper::new(hub, true)));
     let (head, ()) = http::Request::new(()).into_parts();
-    let visit = Visit::new(a2a, Some("echo"), Version::V10, &head).unwrap();
+    let visit = InboundRequest::new(a2a, Some("echo"), A2aVersion::V10, &head).unwrap();
     let params = SendParams {
         tenant: None,
         message: Message::new("m", Role::User, vec![Part::text("hi")]),
@@ -380,10 +383,13 @@ async fn a_stream_whose_log_cannot_be_read_ends_with_an_error() {
     while let Some(update) = updates.next().await {
         told.push(update.map(|update| update.item));
     }
-    assert!(matches!(told.first(), Some(Ok(Item::Task(_)))), "{told:?}");
+    assert!(
+        matches!(told.first(), Some(Ok(StreamItem::Task(_)))),
+        "{told:?}"
+    );
     let Some(Err(fault)) = told.last() else {
         panic!("it looks like a whole answer: {told:?}");
     };
-    assert_eq!(fault.kind, Kind::Internal);
+    assert_eq!(fault.kind, A2aErrorKind::Internal);
     assert!(fault.message.contains("broke off"), "{}", fault.message);
 }

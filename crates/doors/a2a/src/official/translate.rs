@@ -9,15 +9,15 @@ use std::collections::HashSet;
 use jackfield_core::hub::Parent;
 use jackfield_model as event;
 use jackfield_model::{Ask, AskKind, CallId, Json};
-use jackfield_wire::json::{self, Members};
+use jackfield_wire::json::{self, RawMembers};
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::story::is_reply;
+use super::snapshot::is_reply;
 use crate::wire::{
     official::{
-        error::Fault,
-        model::{Artifact, Content, Extra, Message, Part, Raw, Role},
+        error::A2aError,
+        model::{Artifact, Extra, Message, Part, PartContent, Raw, Role},
     },
     write::{MembersOut, Texts},
 };
@@ -28,7 +28,7 @@ const PARENT: &str = "jackfield_call";
 /// Options that accompany a message in its request.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct Asked {
+pub(crate) struct SendOptions {
     /// Metadata of the request, an object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) metadata: Option<Raw>,
@@ -40,7 +40,7 @@ pub(crate) struct Asked {
     pub(crate) extensions: Vec<String>,
 }
 
-impl Asked {
+impl SendOptions {
     fn is_empty(&self) -> bool {
         self.metadata.is_none()
             && self.accepted_output_modes.is_empty()
@@ -49,14 +49,14 @@ impl Asked {
 
     /// Reads the options from the `extra` of a message or an answer. Callers of other doors have none.
     pub(crate) fn of(extra: Option<&Json>) -> Self {
-        Kept::of(extra).asked
+        A2aExtra::of(extra).asked
     }
 }
 
 /// Content of `extra`: fields of a message or artifact that the core does not model.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-struct Kept {
+struct A2aExtra {
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<String>,
     /// Metadata. For a message, stored only if the core has the message's metadata merged with the request's.
@@ -70,19 +70,19 @@ struct Kept {
     fields: Extra,
     /// Further fields of parts, by the index of the part.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    parts: Vec<(usize, KeptPart)>,
+    parts: Vec<(usize, A2aPartExtra)>,
     /// Index and length of each text part of an answer, because the core joins the texts. Empty if the answer
     /// has a single text before all other parts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     texts: Vec<(usize, usize)>,
-    #[serde(skip_serializing_if = "Asked::is_empty")]
-    asked: Asked,
+    #[serde(skip_serializing_if = "SendOptions::is_empty")]
+    asked: SendOptions,
 }
 
 /// Fields of a part that the core does not model.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-struct KeptPart {
+struct A2aPartExtra {
     #[serde(skip_serializing_if = "Option::is_none")]
     media_type: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -93,7 +93,7 @@ struct KeptPart {
     fields: Extra,
 }
 
-impl Kept {
+impl A2aExtra {
     fn is_empty(&self) -> bool {
         self.description.is_none()
             && self.metadata.is_none()
@@ -119,15 +119,15 @@ impl Kept {
             .unwrap_or_default()
     }
 
-    fn take_part(&mut self, place: usize) -> KeptPart {
+    fn take_part(&mut self, place: usize) -> A2aPartExtra {
         let found = self.parts.iter().position(|(at, _)| *at == place);
-        found.map_or_else(KeptPart::default, |at| self.parts.swap_remove(at).1)
+        found.map_or_else(A2aPartExtra::default, |at| self.parts.swap_remove(at).1)
     }
 }
 
 /// Translates a caller's message for the agent.
-pub(super) fn message_from(message: Message, asked: Asked) -> event::Message {
-    let (message, kept) = taken_apart(message, asked);
+pub(super) fn message_from(message: Message, asked: SendOptions) -> event::Message {
+    let (message, kept) = split_message(message, asked);
     event::Message {
         extra: kept.into_json(),
         ..message
@@ -136,14 +136,14 @@ pub(super) fn message_from(message: Message, asked: Asked) -> event::Message {
 
 /// Splits a message into the core's message and the content of `extra`. Agents of other doors know a single
 /// kind of metadata, so the result has the metadata of the message merged with the request's.
-fn taken_apart(message: Message, asked: Asked) -> (event::Message, Kept) {
+fn split_message(message: Message, asked: SendOptions) -> (event::Message, A2aExtra) {
     let mut metadata = message.metadata;
-    let mut kept = Kept {
+    let mut kept = A2aExtra {
         extensions: message.extensions,
         reference_task_ids: message.reference_task_ids,
         fields: message.extra,
         asked,
-        ..Kept::default()
+        ..A2aExtra::default()
     };
     if let Some(besides) = &kept.asked.metadata {
         let both = merged(metadata.as_deref(), besides);
@@ -163,7 +163,7 @@ fn taken_apart(message: Message, asked: Asked) -> (event::Message, Kept) {
 fn merged(first: Option<&RawValue>, second: &RawValue) -> Option<Raw> {
     let (mut seen, mut all) = (HashSet::new(), Vec::new());
     for metadata in [first, Some(second)].into_iter().flatten() {
-        let members = Members::of(metadata).unwrap_or_default();
+        let members = RawMembers::of(metadata).unwrap_or_default();
         let new = members
             .iter()
             .filter(|member| seen.insert(member.name.clone()));
@@ -174,9 +174,9 @@ fn merged(first: Option<&RawValue>, second: &RawValue) -> Option<Raw> {
 }
 
 /// Translates a caller's message into the answer to `ask`.
-pub(super) fn answer_from(ask: &Ask, message: Message, asked: Asked) -> event::Answer {
-    let (message, mut kept) = taken_apart(message, asked);
-    let words = message.words();
+pub(super) fn answer_from(ask: &Ask, message: Message, asked: SendOptions) -> event::Answer {
+    let (message, mut kept) = split_message(message, asked);
+    let words = message.joined_text();
     let places = message.parts.iter().enumerate();
     kept.texts = places
         .filter_map(|(place, part)| match part {
@@ -211,7 +211,9 @@ pub(super) fn answer_from(ask: &Ask, message: Message, asked: Asked) -> event::A
 fn is_yes(words: &str, parts: &[event::Part]) -> bool {
     const YES: [&str; 7] = ["yes", "y", "ok", "approve", "approved", "allow", "true"];
     let said = parts.iter().find_map(|part| match part {
-        event::Part::Data(data) => Members::of(data.raw())?.get("approved").map(RawValue::get),
+        event::Part::Data(data) => RawMembers::of(data.raw())?
+            .get("approved")
+            .map(RawValue::get),
         event::Part::Text(_) | event::Part::File(_) => None,
     });
     match said {
@@ -227,14 +229,14 @@ fn is_yes(words: &str, parts: &[event::Part]) -> bool {
 }
 
 /// Returns the parent call, if the message's metadata names a call.
-pub(super) fn parent_from(metadata: Option<&Raw>) -> Result<Parent, Fault> {
-    let members = metadata.and_then(|raw| Members::of(raw));
+pub(super) fn parent_from(metadata: Option<&Raw>) -> Result<Parent, A2aError> {
+    let members = metadata.and_then(|raw| RawMembers::of(raw));
     let Some(raw) = members.as_ref().and_then(|members| members.get(PARENT)) else {
         return Ok(Parent::Unsaid);
     };
     let id = json::str_of(raw).and_then(|id| CallId::parse(&id));
     let id = id.ok_or_else(|| {
-        Fault::field(
+        A2aError::field(
             "message.metadata.jackfield_call",
             "this is not the id of a call",
         )
@@ -242,7 +244,7 @@ pub(super) fn parent_from(metadata: Option<&Raw>) -> Result<Parent, Fault> {
     id.map(Parent::Call)
 }
 
-fn parts_from(parts: Vec<Part>, kept: &mut Kept) -> Vec<event::Part> {
+fn parts_from(parts: Vec<Part>, kept: &mut A2aExtra) -> Vec<event::Part> {
     let mut out = Vec::with_capacity(parts.len());
     for (place, part) in parts.into_iter().enumerate() {
         let (content, rest) = part_from(part);
@@ -254,7 +256,7 @@ fn parts_from(parts: Vec<Part>, kept: &mut Kept) -> Vec<event::Part> {
     out
 }
 
-fn part_from(part: Part) -> (event::Part, Option<KeptPart>) {
+fn part_from(part: Part) -> (event::Part, Option<A2aPartExtra>) {
     let Part {
         content,
         mut media_type,
@@ -263,14 +265,14 @@ fn part_from(part: Part) -> (event::Part, Option<KeptPart>) {
         extra: fields,
     } = part;
     let content = match content {
-        Content::Text(text) => event::Part::Text(text),
-        Content::Data(data) => event::Part::Data(data.into()),
-        Content::Bytes(bytes) => event::Part::File(event::File {
+        PartContent::Text(text) => event::Part::Text(text),
+        PartContent::Data(data) => event::Part::Data(data.into()),
+        PartContent::Bytes(bytes) => event::Part::File(event::File {
             name: filename.take(),
             mime: media_type.take(),
             source: event::FileSource::Bytes(bytes.into()),
         }),
-        Content::Url(url) => event::Part::File(event::File::from_url(
+        PartContent::Url(url) => event::Part::File(event::File::from_url(
             url,
             filename.take(),
             media_type.take(),
@@ -278,7 +280,7 @@ fn part_from(part: Part) -> (event::Part, Option<KeptPart>) {
     };
     let is_more =
         media_type.is_some() || filename.is_some() || metadata.is_some() || !fields.is_empty();
-    let rest = is_more.then_some(KeptPart {
+    let rest = is_more.then_some(A2aPartExtra {
         media_type,
         filename,
         metadata,
@@ -289,7 +291,7 @@ fn part_from(part: Part) -> (event::Part, Option<KeptPart>) {
 
 /// Translates a caller's message back into the wire model.
 pub(crate) fn message_to(message: event::Message, fallback_id: String) -> Message {
-    let mut kept = Kept::of(message.extra.as_ref());
+    let mut kept = A2aExtra::of(message.extra.as_ref());
     let parts = parts_to(message.parts, &mut kept);
     // If the request had metadata too, the message's own metadata is stored separately.
     let metadata = match &kept.asked.metadata {
@@ -312,10 +314,10 @@ pub(crate) fn answer_to(answer: event::Answer, fallback_id: String) -> Message {
         let verdict = answer.approved.map(|yes| if yes { "yes" } else { "no" });
         words = verdict.map(str::to_owned);
     }
-    let texts = Kept::of(answer.extra.as_ref()).texts;
+    let texts = A2aExtra::of(answer.extra.as_ref()).texts;
     let message = event::Message {
         id: answer.id,
-        parts: put_together(words, answer.parts, &texts),
+        parts: join_parts(words, answer.parts, &texts),
         metadata: answer.metadata,
         extra: answer.extra,
     };
@@ -324,7 +326,7 @@ pub(crate) fn answer_to(answer: event::Answer, fallback_id: String) -> Message {
 
 /// Rebuilds the parts of an answer: the joined text before all other parts, or each text at its original
 /// index.
-fn put_together(
+fn join_parts(
     words: Option<String>,
     others: Vec<event::Part>,
     texts: &[(usize, usize)],
@@ -347,17 +349,17 @@ fn put_together(
 /// Content of a chunk's `extra`: the artifact, without parts, in which an agent of this protocol sent a piece
 /// of text.
 #[derive(Debug, Serialize, Deserialize)]
-struct Voice {
+struct ChunkArtifact {
     artifact: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     name: Option<String>,
-    #[serde(default, skip_serializing_if = "Kept::is_empty")]
-    kept: Kept,
+    #[serde(default, skip_serializing_if = "A2aExtra::is_empty")]
+    kept: A2aExtra,
 }
 
 /// Returns the artifact, without parts, that a piece of the agent's text belongs to, if recorded.
-pub(crate) fn voice_of(chunk: &event::Chunk) -> Option<Artifact> {
-    let voice: Voice = serde_json::from_str(chunk.extra.as_ref()?.get()).ok()?;
+pub(crate) fn chunk_artifact(chunk: &event::Chunk) -> Option<Artifact> {
+    let voice: ChunkArtifact = serde_json::from_str(chunk.extra.as_ref()?.get()).ok()?;
     Some(Artifact {
         id: voice.artifact,
         name: voice.name,
@@ -372,15 +374,15 @@ pub(crate) fn voice_of(chunk: &event::Chunk) -> Option<Artifact> {
 /// Translates text in an artifact of a remote agent into a chunk. The text artifact of another hub (see
 /// [`is_reply`]) is not recorded as an artifact.
 pub(crate) fn chunk_of(text: String, artifact: &Artifact) -> event::Chunk {
-    let voice = Voice {
+    let voice = ChunkArtifact {
         artifact: artifact.id.clone(),
         name: artifact.name.clone(),
-        kept: Kept {
+        kept: A2aExtra {
             description: artifact.description.clone(),
             metadata: artifact.metadata.clone(),
             extensions: artifact.extensions.clone(),
             fields: artifact.extra.clone(),
-            ..Kept::default()
+            ..A2aExtra::default()
         },
     };
     let is_reply = is_reply(&voice.artifact) && voice.kept.is_empty();
@@ -392,12 +394,12 @@ pub(crate) fn chunk_of(text: String, artifact: &Artifact) -> event::Chunk {
 
 /// Translates an artifact of a remote agent, or a piece of an artifact.
 pub(crate) fn artifact_from(artifact: Artifact, append: bool, last: bool) -> event::Artifact {
-    let mut kept = Kept {
+    let mut kept = A2aExtra {
         description: artifact.description,
         metadata: artifact.metadata,
         extensions: artifact.extensions,
         fields: artifact.extra,
-        ..Kept::default()
+        ..A2aExtra::default()
     };
     let parts = parts_from(artifact.parts, &mut kept);
     event::Artifact {
@@ -412,7 +414,7 @@ pub(crate) fn artifact_from(artifact: Artifact, append: bool, last: bool) -> eve
 
 /// Translates an agent's artifact into an [`Artifact`] of the wire model.
 pub(super) fn artifact_to(artifact: event::Artifact) -> Artifact {
-    let mut kept = Kept::of(artifact.extra.as_ref());
+    let mut kept = A2aExtra::of(artifact.extra.as_ref());
     let parts = parts_to(artifact.parts, &mut kept);
     Artifact {
         id: artifact.id,
@@ -425,17 +427,17 @@ pub(super) fn artifact_to(artifact: event::Artifact) -> Artifact {
     }
 }
 
-fn parts_to(parts: Vec<event::Part>, kept: &mut Kept) -> Vec<Part> {
+fn parts_to(parts: Vec<event::Part>, kept: &mut A2aExtra) -> Vec<Part> {
     let parts = parts.into_iter().enumerate();
     parts
         .map(|(place, part)| part_to(part, kept.take_part(place)))
         .collect()
 }
 
-fn part_to(part: event::Part, kept: KeptPart) -> Part {
+fn part_to(part: event::Part, kept: A2aPartExtra) -> Part {
     let part = match part {
         event::Part::Text(text) => Part::text(text),
-        event::Part::Data(json) => Part::new(Content::Data(json.raw().to_owned())),
+        event::Part::Data(json) => Part::new(PartContent::Data(json.raw().to_owned())),
         event::Part::File(file) => file_to(file),
     };
     Part {
@@ -450,8 +452,8 @@ fn part_to(part: event::Part, kept: KeptPart) -> Part {
 /// Translates a file into a [`Part`].
 pub(super) fn file_to(file: event::File) -> Part {
     let content = match file.source {
-        event::FileSource::Bytes(bytes) => Content::Bytes(bytes.to_string()),
-        event::FileSource::Uri(uri) => Content::Url(uri),
+        event::FileSource::Bytes(bytes) => PartContent::Bytes(bytes.to_string()),
+        event::FileSource::Uri(uri) => PartContent::Url(uri),
     };
     Part {
         media_type: file.mime,
@@ -472,7 +474,7 @@ pub(super) fn metadata<const N: usize>(members: [(&'static str, Option<&str>); N
 
 #[cfg(test)]
 mod tests {
-    use crate::wire::official::Version;
+    use crate::wire::official::A2aVersion;
 
     use super::*;
 
@@ -482,7 +484,7 @@ mod tests {
 
     fn extra(name: &str, value: &str) -> Extra {
         Extra {
-            version: Some(Version::V10),
+            version: Some(A2aVersion::V10),
             fields: vec![(name.into(), raw(value))],
         }
     }
@@ -498,7 +500,7 @@ mod tests {
         let file = Part {
             media_type: Some("image/png".into()),
             filename: Some("p.png".into()),
-            ..Part::new(Content::Bytes("aGk=".into()))
+            ..Part::new(PartContent::Bytes("aGk=".into()))
         };
         let said = Message {
             metadata: Some(raw(r#"{"m":true}"#)),
@@ -507,8 +509,8 @@ mod tests {
             extra: extra("new", "null"),
             ..Message::new("m-1", Role::User, vec![part, file])
         };
-        let core = message_from(said.clone(), Asked::default());
-        assert_eq!(core.words(), "*hi*");
+        let core = message_from(said.clone(), SendOptions::default());
+        assert_eq!(core.joined_text(), "*hi*");
         // As the store would give it back.
         let core = serde_json::from_str(&serde_json::to_string(&core).unwrap()).unwrap();
         let shown = message_to(core, "other".into());
@@ -518,7 +520,7 @@ mod tests {
     #[test]
     fn a_plain_message_keeps_nothing_besides() {
         let message = Message::new("m", Role::User, vec![Part::text("hi")]);
-        let core = message_from(message, Asked::default());
+        let core = message_from(message, SendOptions::default());
         assert!(core.extra.is_none() && core.metadata.is_none());
     }
 
@@ -540,7 +542,7 @@ mod tests {
             metadata: Some(raw(r#"{"a":1,"b":2}"#)),
             ..Message::new("m", Role::User, vec![Part::text("hi")])
         };
-        let asked = Asked {
+        let asked = SendOptions {
             metadata: Some(raw(r#"{"b":3,"c":4}"#)),
             accepted_output_modes: vec!["text/csv".into()],
             extensions: vec!["urn:x".into()],
@@ -548,7 +550,7 @@ mod tests {
         let core = message_from(said(), asked);
         let merged = core.metadata.as_ref().unwrap();
         assert_eq!(merged.get(), r#"{"a":1,"b":2,"c":4}"#);
-        let besides = Asked::of(core.extra.as_ref());
+        let besides = SendOptions::of(core.extra.as_ref());
         assert_eq!(besides.metadata.unwrap().get(), r#"{"b":3,"c":4}"#);
         assert_eq!(besides.accepted_output_modes, ["text/csv"]);
         assert_eq!(besides.extensions, ["urn:x"]);
@@ -561,7 +563,7 @@ mod tests {
         let data = || Part {
             media_type: Some("application/json".into()),
             metadata: Some(raw(r#"{"a":1}"#)),
-            ..Part::new(Content::Data(raw(r#"{"d":1}"#)))
+            ..Part::new(PartContent::Data(raw(r#"{"d":1}"#)))
         };
         let text = |text: &str| Part {
             media_type: Some(format!("text/{text}")),
@@ -580,7 +582,7 @@ mod tests {
                 reference_task_ids: vec!["t".into()],
                 ..Message::new("m-1", Role::User, parts)
             };
-            let answer = answer_from(&ask(AskKind::Input), said.clone(), Asked::default());
+            let answer = answer_from(&ask(AskKind::Input), said.clone(), SendOptions::default());
             // As the store would give it back.
             let answer = serde_json::from_str(&serde_json::to_string(&answer).unwrap()).unwrap();
             let shown = answer_to(answer, "other".into());
@@ -599,13 +601,13 @@ mod tests {
     fn an_approval_is_a_word_or_data() {
         let answer = |kind, parts| {
             let message = Message::new("m", Role::User, parts);
-            answer_from(&ask(kind), message, Asked::default())
+            answer_from(&ask(kind), message, SendOptions::default())
         };
         for (said, approved) in [("Yes.", true), ("approve", true), ("rather not", false)] {
             let heard = answer(AskKind::Approval, vec![Part::text(said)]);
             assert_eq!(heard.approved, Some(approved), "{said}");
         }
-        let data = Part::new(Content::Data(raw(r#"{"approved":true}"#)));
+        let data = Part::new(PartContent::Data(raw(r#"{"approved":true}"#)));
         let heard = answer(AskKind::Approval, vec![Part::text("well"), data]);
         assert_eq!(heard.approved, Some(true));
         let heard = answer(AskKind::Input, vec![Part::text("yes")]);

@@ -8,62 +8,62 @@ use jackfield_core::{
     store::{LogItem, StoreError},
     task::{Cursor, Subscription, Task, TaskItem},
 };
-use jackfield_kit::api::leash::Leash;
+use jackfield_kit::api::lifetime::RequestLifetime;
 use jackfield_model::{Failure, Reason};
 use jiff::Timestamp;
 
-use super::{failure::task_fault_from, teller::Teller, visit::Visit};
-use crate::A2a;
+use super::{failure::task_fault_from, inbound::InboundRequest, renderer::UpdateRenderer};
+use crate::A2aDoor;
 use crate::wire::official::{
-    error::Fault,
-    model::{Item, State},
+    error::A2aError,
+    model::{A2aState, StreamItem},
 };
 
 /// Element of a stream.
 #[derive(Debug)]
-pub(crate) struct Update {
+pub(crate) struct StreamUpdate {
     /// Cursor for resuming after the element. If an event of the agent becomes several elements, only the
     /// last element has an id, so that a resumed stream loses none of them.
     pub(crate) id: Option<String>,
     /// Task, message or update to send.
-    pub(crate) item: Item,
+    pub(crate) item: StreamItem,
 }
 
 /// Condition that ends a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Until {
+pub(super) enum StreamUntil {
     /// The task is over or waits for the caller.
     Turn,
     /// The task is over, after any number of turns.
     End,
 }
 
-/// Stream of [`Update`]s. Dropping the stream does not affect the task.
+/// Stream of [`StreamUpdate`]s. Dropping the stream does not affect the task.
 #[derive(Debug)]
-pub(crate) struct Updates {
-    a2a: Arc<A2a>,
+pub(crate) struct UpdateStream {
+    a2a: Arc<A2aDoor>,
     principal: Principal,
     subscription: Subscription,
-    teller: Teller,
-    until: Until,
+    teller: UpdateRenderer,
+    until: StreamUntil,
     cursor: Cursor,
-    ready: VecDeque<Update>,
+    ready: VecDeque<StreamUpdate>,
     is_over: bool,
     /// Error that ended the stream before the task was over.
-    cut: Option<Fault>,
+    cut: Option<A2aError>,
 }
 
-impl Updates {
+impl UpdateStream {
     /// Opens a stream after position `after`; `first` is the task at that position.
     pub(super) fn new(
-        visit: &Visit,
+        visit: &InboundRequest,
         task: &Arc<Task>,
         after: Cursor,
-        first: Item,
-        teller: Teller,
-        until: Until,
+        first: StreamItem,
+        teller: UpdateRenderer,
+        until: StreamUntil,
     ) -> Self {
-        let first = Update {
+        let first = StreamUpdate {
             id: Some(after.to_string()),
             item: first,
         };
@@ -81,22 +81,24 @@ impl Updates {
     }
 
     /// Queues the update that the agent received the message at `since`, before all further updates.
-    pub(super) fn work(&mut self, since: Timestamp) {
+    pub(super) fn queue_working(&mut self, since: Timestamp) {
         let mut items = Vec::new();
-        self.teller.begin_work(since, &mut items);
-        let updates = items.into_iter().map(|item| Update { id: None, item });
+        self.teller.render_working(since, &mut items);
+        let updates = items
+            .into_iter()
+            .map(|item| StreamUpdate { id: None, item });
         self.ready.extend(updates);
     }
 
-    /// Returns the next [`Update`]. If the stream ends before the task does, the last element is the error.
+    /// Returns the next [`StreamUpdate`]. If the stream ends before the task does, the last element is the error.
     /// Returns `None` after the end. Cancel-safe.
-    pub(crate) async fn next(&mut self) -> Option<Result<Update, Fault>> {
+    pub(crate) async fn next(&mut self) -> Option<Result<StreamUpdate, A2aError>> {
         if !self.is_over || !self.ready.is_empty() {
             tokio::select! {
                 // Poll for the revocation first: a stream that always has an element ready must not outrun
                 // the revocation.
                 biased;
-                failure = Leash::of(&self.principal).broken() => {
+                failure = RequestLifetime::for_principal(&self.principal).ended() => {
                     self.ready.clear();
                     self.cut_off(failure);
                 }
@@ -106,7 +108,7 @@ impl Updates {
         self.cut.take().map(Err)
     }
 
-    async fn read(&mut self) -> Option<Result<Update, Fault>> {
+    async fn read(&mut self) -> Option<Result<StreamUpdate, A2aError>> {
         loop {
             if let Some(update) = self.ready.pop_front() {
                 return Some(Ok(update));
@@ -115,7 +117,7 @@ impl Updates {
                 return self.cut.take().map(Err);
             }
             match self.subscription.next().await {
-                Ok(Some(TaskItem::Row { next, at, item })) => self.tell(next, at, item),
+                Ok(Some(TaskItem::Row { next, at, item })) => self.queue_updates(next, at, item),
                 // Dropped log items cannot be sent any more. A caller can read the task for the complete
                 // state.
                 Ok(Some(TaskItem::Gap { next })) => self.cursor = next,
@@ -125,36 +127,39 @@ impl Updates {
         }
     }
 
-    fn tell(&mut self, next: Cursor, at: Timestamp, item: LogItem) {
+    fn queue_updates(&mut self, next: Cursor, at: Timestamp, item: LogItem) {
         let pos = self.cursor.pos;
         self.cursor = next;
         let mut items = Vec::new();
-        if self.teller.state() == State::Submitted {
+        if self.teller.state() == A2aState::Submitted {
             let record = self.subscription.task().record();
             self.teller.sent(record.sent_at);
         }
-        self.teller.tell(pos, at, item, &mut items);
+        self.teller.render(pos, at, item, &mut items);
         let state = self.teller.state();
         let last = items.len().saturating_sub(1);
-        let updates = items.into_iter().enumerate().map(|(at, item)| Update {
-            id: (at == last).then(|| next.to_string()),
-            item,
-        });
+        let updates = items
+            .into_iter()
+            .enumerate()
+            .map(|(at, item)| StreamUpdate {
+                id: (at == last).then(|| next.to_string()),
+                item,
+            });
         self.ready.extend(updates);
         self.is_over |=
-            state.is_terminal() || (self.until == Until::Turn && state.is_interrupted());
+            state.is_terminal() || (self.until == StreamUntil::Turn && state.is_interrupted());
     }
 
     /// Handles the end of a turn; the task may continue with a further turn.
     async fn turn_is_over(&mut self) {
         let id = self.subscription.task().id;
         let state = self.teller.state();
-        let waits_for_caller = self.until == Until::Turn && state.is_interrupted();
+        let waits_for_caller = self.until == StreamUntil::Turn && state.is_interrupted();
         if state.is_terminal() || waits_for_caller {
             self.is_over = true;
         } else if self.a2a.hub.is_stopping() {
             self.cut_off(stopping());
-        } else if self.until == Until::Turn {
+        } else if self.until == StreamUntil::Turn {
             self.is_over = true;
         } else {
             let tasks = self.a2a.hub.tasks();

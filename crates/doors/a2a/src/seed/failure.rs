@@ -5,56 +5,59 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, Method, StatusCode, header};
 use jackfield_model::{Failure, Reason};
 
-use super::listen::Trouble;
+use super::reply_reader::LiveCallError;
 use crate::wire::seed::{
-    Code, Id, Refusal,
-    task::{ErrorCode, Status, TaskError},
+    SeedCode, SeedRefusal, SeedRequestId,
+    task::{SeedErrorCode, SeedStatus, TaskError},
 };
 
 /// Returns the status and the code of a failure.
-fn verdict(reason: &Reason) -> (StatusCode, Code) {
+fn verdict(reason: &Reason) -> (StatusCode, SeedCode) {
     match reason {
-        Reason::Invalid | Reason::Unsupported => (StatusCode::BAD_REQUEST, Code::InvalidParams),
-        Reason::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, Code::InvalidParams),
-        Reason::Unauthorized => (StatusCode::UNAUTHORIZED, Code::Server),
-        Reason::NotFound | Reason::SessionUnknown => (StatusCode::NOT_FOUND, Code::Server),
-        Reason::Offline | Reason::Stopping => (StatusCode::BAD_GATEWAY, Code::Server),
+        Reason::Invalid | Reason::Unsupported => (StatusCode::BAD_REQUEST, SeedCode::InvalidParams),
+        Reason::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, SeedCode::InvalidParams),
+        Reason::Unauthorized => (StatusCode::UNAUTHORIZED, SeedCode::Server),
+        Reason::NotFound | Reason::SessionUnknown => (StatusCode::NOT_FOUND, SeedCode::Server),
+        Reason::Offline | Reason::Stopping => (StatusCode::BAD_GATEWAY, SeedCode::Server),
         Reason::Busy | Reason::RateLimited | Reason::Loop => {
-            (StatusCode::TOO_MANY_REQUESTS, Code::Server)
+            (StatusCode::TOO_MANY_REQUESTS, SeedCode::Server)
         }
-        Reason::Conflict => (StatusCode::CONFLICT, Code::InvalidRequest),
-        Reason::Timeout => (StatusCode::GATEWAY_TIMEOUT, Code::Internal),
+        Reason::Conflict => (StatusCode::CONFLICT, SeedCode::InvalidRequest),
+        Reason::Timeout => (StatusCode::GATEWAY_TIMEOUT, SeedCode::Internal),
         // A cancelled call is answered with its task. Only an agent can fail with this reason.
         Reason::Crashed | Reason::Cancelled | Reason::Agent(_) => {
-            (StatusCode::BAD_GATEWAY, Code::Internal)
+            (StatusCode::BAD_GATEWAY, SeedCode::Internal)
         }
         Reason::SlowReader | Reason::Internal => {
-            (StatusCode::INTERNAL_SERVER_ERROR, Code::Internal)
+            (StatusCode::INTERNAL_SERVER_ERROR, SeedCode::Internal)
         }
     }
 }
 
-impl Trouble {
+impl LiveCallError {
     /// Returns status and error of the task in the answer.
-    pub(super) fn told(&self) -> (Status, TaskError<'_>) {
+    pub(super) fn task_error(&self) -> (SeedStatus, TaskError<'_>) {
         let error = |message, reason| TaskError {
-            code: ErrorCode::Execution,
+            code: SeedErrorCode::Execution,
             message,
             reason,
         };
         match self {
-            Self::Asked(text, _) => (Status::Failed, error(text, "input_required")),
+            Self::Asked(text, _) => (SeedStatus::Failed, error(text, "input_required")),
             Self::Cancelled => {
                 let reason = Reason::Cancelled.label();
-                (Status::Cancelled, error("the call was cancelled", reason))
+                (
+                    SeedStatus::Cancelled,
+                    error("the call was cancelled", reason),
+                )
             }
             Self::Failed(failure) => {
                 let code = match failure.reason {
-                    Reason::TooLarge => ErrorCode::Conversion,
-                    _ => ErrorCode::Execution,
+                    Reason::TooLarge => SeedErrorCode::Conversion,
+                    _ => SeedErrorCode::Execution,
                 };
                 let error = error(&failure.text, failure.reason.name());
-                (Status::Failed, TaskError { code, ..error })
+                (SeedStatus::Failed, TaskError { code, ..error })
             }
         }
     }
@@ -62,24 +65,25 @@ impl Trouble {
 
 /// Error response.
 #[derive(Debug)]
-pub(crate) struct Problem {
+pub(crate) struct SeedProblem {
     status: StatusCode,
-    refusal: Refusal,
+    refusal: SeedRefusal,
 }
 
-impl Problem {
+impl SeedProblem {
     /// Builds the error response to the request with this id.
-    pub(super) fn of(id: Id, failure: Failure) -> Self {
+    pub(super) fn of(id: SeedRequestId, failure: Failure) -> Self {
         let (status, code) = verdict(&failure.reason);
-        let refusal = Refusal::new(id, code, failure.text).with("reason", failure.reason.name());
+        let refusal =
+            SeedRefusal::new(id, code, failure.text).with("reason", failure.reason.name());
         Self { status, refusal }
     }
 
     /// Builds the error for an unknown agent, or an agent that the caller may not see.
-    pub(super) fn no_such_entity(id: Id, agent: &str) -> Self {
+    pub(super) fn no_such_entity(id: SeedRequestId, agent: &str) -> Self {
         Self {
             status: StatusCode::NOT_FOUND,
-            refusal: Refusal::no_such_entity(id, agent),
+            refusal: SeedRefusal::no_such_entity(id, agent),
         }
     }
 
@@ -88,7 +92,7 @@ impl Problem {
         let text = format!("invalid request: Content-Type must be application/json, got '{got}'");
         Self {
             status: StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            refusal: Refusal::new(Id::Unknown, Code::InvalidRequest, text),
+            refusal: SeedRefusal::new(SeedRequestId::Unknown, SeedCode::InvalidRequest, text),
         }
     }
 
@@ -97,25 +101,25 @@ impl Problem {
         let text = format!("invalid request: {path} takes POST, got {got}");
         Self {
             status: StatusCode::METHOD_NOT_ALLOWED,
-            refusal: Refusal::new(Id::Unknown, Code::InvalidRequest, text),
+            refusal: SeedRefusal::new(SeedRequestId::Unknown, SeedCode::InvalidRequest, text),
         }
     }
 
     /// Builds the error for an unknown path below the prefix of the routes.
-    pub(crate) fn nothing_here(path: &str, prefix: &str) -> Self {
+    pub(crate) fn not_found(path: &str, prefix: &str) -> Self {
         let text = format!(
             "there is nothing at {path}; use POST {prefix}/message/send or {prefix}/message/stream"
         );
         Self {
             status: StatusCode::NOT_FOUND,
-            refusal: Refusal::new(Id::Unknown, Code::MethodNotFound, text),
+            refusal: SeedRefusal::new(SeedRequestId::Unknown, SeedCode::MethodNotFound, text),
         }
     }
 }
 
 /// Error response for an invalid body.
-impl From<Refusal> for Problem {
-    fn from(refusal: Refusal) -> Self {
+impl From<SeedRefusal> for SeedProblem {
+    fn from(refusal: SeedRefusal) -> Self {
         Self {
             status: StatusCode::BAD_REQUEST,
             refusal,
@@ -123,7 +127,7 @@ impl From<Refusal> for Problem {
     }
 }
 
-impl IntoResponse for Problem {
+impl IntoResponse for SeedProblem {
     fn into_response(self) -> Response {
         let mut response = json(self.refusal.to_body());
         *response.status_mut() = self.status;

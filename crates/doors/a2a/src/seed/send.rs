@@ -5,34 +5,34 @@ use jackfield_core::call::Asking;
 use serde_json::value::RawValue;
 
 use super::{
-    failure::{Problem, json},
-    listen::{Heard, Listening, Trouble},
-    translate::Names,
+    failure::{SeedProblem, json},
+    reply_reader::{LiveCallError, ReplyElement, SeedReplyReader},
+    translate::SeedIds,
 };
-use crate::A2a;
+use crate::A2aDoor;
 use crate::wire::seed::{
-    Id,
-    task::{self, Status, Task},
+    SeedRequestId,
+    task::{self, SeedStatus, SeedTask},
 };
 
 /// Waits for the answer. A caller that disconnects drops the future, and with it the call.
 pub(super) async fn respond(
-    a2a: &A2a,
-    id: Id,
+    a2a: &A2aDoor,
+    id: SeedRequestId,
     asking: Asking,
     input: &RawValue,
-) -> Result<Response, Problem> {
-    let names = Names::of(asking.call());
-    let mut listening = Listening::new(asking, a2a.hub.limits().message);
+) -> Result<Response, SeedProblem> {
+    let names = SeedIds::of(asking.call());
+    let mut listening = SeedReplyReader::new(asking, a2a.hub.limits().message);
     let outcome = loop {
-        if let Heard::Over(outcome) = listening.next().await {
+        if let ReplyElement::Over(outcome) = listening.next().await {
             break outcome;
         }
     };
-    let task = Task {
+    let task = SeedTask {
         id: &names.task,
         context_id: &names.context,
-        status: Status::Completed,
+        status: SeedStatus::Completed,
         input,
         reply: None,
         error: None,
@@ -40,16 +40,16 @@ pub(super) async fn respond(
     let (task, said) = match &outcome {
         Ok(parts) => (task, Some(parts)),
         Err(trouble) => {
-            let (status, error) = trouble.told();
-            let task = Task {
+            let (status, error) = trouble.task_error();
+            let task = SeedTask {
                 status,
                 error: Some(error),
                 ..task
             };
             match trouble {
-                Trouble::Failed(failure) => return Err(Problem::of(id, failure.clone())),
-                Trouble::Asked(_, parts) => (task, Some(parts)),
-                Trouble::Cancelled => (task, None),
+                LiveCallError::Failed(failure) => return Err(SeedProblem::of(id, failure.clone())),
+                LiveCallError::Asked(_, parts) => (task, Some(parts)),
+                LiveCallError::Cancelled => (task, None),
             }
         }
     };
@@ -57,7 +57,7 @@ pub(super) async fn respond(
         None => task::result(&id, &task),
         Some(parts) => names.reply(parts, |reply| {
             let reply = Some(*reply);
-            task::result(&id, &Task { reply, ..task })
+            task::result(&id, &SeedTask { reply, ..task })
         }),
     };
     Ok(json(body))

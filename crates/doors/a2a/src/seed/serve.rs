@@ -15,38 +15,41 @@ use jackfield_kit::{body, trace};
 use jackfield_model::{AgentId, Reason};
 
 use super::{
-    failure::Problem,
+    failure::SeedProblem,
     send, stream,
     translate::{is_json, message_from, parent_from, session_from},
 };
-use crate::wire::seed::{self, AGENT_HEADER, Id, Rules};
-use crate::{A2a, DOOR};
+use crate::wire::seed::{self, AGENT_HEADER, Rules, SeedRequestId};
+use crate::{A2aDoor, DOOR};
 
 /// Returns the two routes below `prefix`.
-pub(crate) fn routes(prefix: &str) -> Router<Arc<A2a>> {
+pub(crate) fn routes(prefix: &str) -> Router<Arc<A2aDoor>> {
     Router::new()
         .route(&format!("{prefix}/message/send"), post(sent))
         .route(&format!("{prefix}/message/stream"), post(streamed))
 }
 
-async fn sent(State(a2a): State<Arc<A2a>>, request: Request) -> Result<Response, Problem> {
-    serve(&a2a, request, Wish::Whole).await
+async fn sent(State(a2a): State<Arc<A2aDoor>>, request: Request) -> Result<Response, SeedProblem> {
+    serve(&a2a, request, AnswerForm::Whole).await
 }
 
-async fn streamed(State(a2a): State<Arc<A2a>>, request: Request) -> Result<Response, Problem> {
-    serve(&a2a, request, Wish::Stream).await
+async fn streamed(
+    State(a2a): State<Arc<A2aDoor>>,
+    request: Request,
+) -> Result<Response, SeedProblem> {
+    serve(&a2a, request, AnswerForm::Stream).await
 }
 
 /// Kind of answer, chosen by the route and not by the method in the body.
 #[derive(Debug, Clone, Copy)]
-enum Wish {
+enum AnswerForm {
     Whole,
     Stream,
 }
 
-async fn serve(a2a: &A2a, request: Request, wish: Wish) -> Result<Response, Problem> {
+async fn serve(a2a: &A2aDoor, request: Request, wish: AnswerForm) -> Result<Response, SeedProblem> {
     let (head, body) = request.into_parts();
-    let unread = |failure| Problem::of(Id::Unknown, failure);
+    let unread = |failure| SeedProblem::of(SeedRequestId::Unknown, failure);
     let principal = a2a.gatekeeper.admit_request(&head).map_err(unread)?;
     check_type(&head.headers)?;
     let limits = a2a.hub.limits();
@@ -59,7 +62,7 @@ async fn serve(a2a: &A2a, request: Request, wish: Wish) -> Result<Response, Prob
         max_depth: limits.json_depth,
         agent: agent.as_deref().filter(|agent| !agent.is_empty()),
     };
-    let request = seed::Request::parse(&body, &rules)?;
+    let request = seed::SeedRequest::parse(&body, &rules)?;
     let order = order_from(a2a, principal, &request, &head.headers)?;
     let (id, input) = (request.id.clone(), request.message.raw);
     let asking = a2a
@@ -67,44 +70,44 @@ async fn serve(a2a: &A2a, request: Request, wish: Wish) -> Result<Response, Prob
         .calls()
         .open(order)
         .map_err(|failure| match failure.reason {
-            Reason::NotFound => Problem::no_such_entity(id.clone(), &request.message.agent_id),
-            _ => Problem::of(id.clone(), failure),
+            Reason::NotFound => SeedProblem::no_such_entity(id.clone(), &request.message.agent_id),
+            _ => SeedProblem::of(id.clone(), failure),
         })?;
     // The agent has its own copy of the message. Only the text of the input is still needed, for the history.
     drop(request);
     let call = asking.call().clone();
     tracing::debug!(call = %call.id, from = call.principal.label(), to = %call.target, "live call");
     let mut response = match wish {
-        Wish::Whole => send::respond(a2a, id, asking, input).await?,
-        Wish::Stream => stream::respond(a2a, asking),
+        AnswerForm::Whole => send::respond(a2a, id, asking, input).await?,
+        AnswerForm::Stream => stream::respond(a2a, asking),
     };
-    trace::name(response.headers_mut(), call.id);
+    trace::add_call_header(response.headers_mut(), call.id);
     Ok(response)
 }
 
 /// Builds the core's request.
 fn order_from(
-    a2a: &A2a,
+    a2a: &A2aDoor,
     principal: Principal,
-    request: &seed::Request<'_>,
+    request: &seed::SeedRequest<'_>,
     headers: &HeaderMap,
-) -> Result<hub::Request, Problem> {
+) -> Result<hub::Request, SeedProblem> {
     let agent = &request.message.agent_id;
     // Agents of other owners, unknown ids and invalid ids give the same error.
     let target = AgentId::parse(agent).ok();
     let target = target.filter(|id| a2a.hub.agents().find(&principal, id.as_str()).is_ok());
-    let target = target.ok_or_else(|| Problem::no_such_entity(request.id.clone(), agent))?;
+    let target = target.ok_or_else(|| SeedProblem::no_such_entity(request.id.clone(), agent))?;
     let message = message_from(request, a2a.hub.limits().json_depth)?;
     let mut order = hub::Request::new(principal, DOOR, target, message);
     order.session = session_from(request)?;
     order.parent = parent_from(request)?;
-    trace::follow(&mut order, headers)
-        .map_err(|failure| Problem::of(request.id.clone(), failure))?;
+    trace::set_origin(&mut order, headers)
+        .map_err(|failure| SeedProblem::of(request.id.clone(), failure))?;
     Ok(order)
 }
 
 /// Refuses a body with a media type other than JSON. A missing media type counts as JSON.
-fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
+fn check_type(headers: &HeaderMap) -> Result<(), SeedProblem> {
     let Some(value) = headers.get(header::CONTENT_TYPE) else {
         return Ok(());
     };
@@ -113,5 +116,5 @@ fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
     if is_json(kind) {
         return Ok(());
     }
-    Err(Problem::wrong_type(kind))
+    Err(SeedProblem::wrong_type(kind))
 }

@@ -6,28 +6,28 @@ use futures_util::stream;
 use jackfield_core::{call::Asking, metrics::Connected};
 use jackfield_kit::sse::{SseBody, SseFrame};
 use jackfield_model::{Chunk, Part};
-use jackfield_wire::json::Text;
+use jackfield_wire::json::JsonText;
 
 use super::{
-    listen::{Heard, Listening, Trouble},
-    translate::Names,
+    reply_reader::{LiveCallError, ReplyElement, SeedReplyReader},
+    translate::SeedIds,
 };
-use crate::wire::seed::event::{self, About, Update};
-use crate::{A2a, DOOR};
+use crate::wire::seed::event::{self, SeedUpdate, StreamIds};
+use crate::{A2aDoor, DOOR};
 
 /// Returns the response that streams a call.
-pub(super) fn respond(a2a: &A2a, asking: Asking) -> Response {
+pub(super) fn respond(a2a: &A2aDoor, asking: Asking) -> Response {
     let limits = a2a.hub.limits();
-    let telling = Telling {
-        names: Names::of(asking.call()),
-        listening: Listening::new(asking, limits.message),
+    let telling = ReplyStream {
+        names: SeedIds::of(asking.call()),
+        listening: SeedReplyReader::new(asking, limits.message),
         _counted: a2a.hub.metrics().connection(DOOR),
     };
     let frames = stream::unfold(Some(telling), |telling| async move {
         let mut telling = telling?;
         match telling.listening.next().await {
-            Heard::Chunk(chunk) => Some((telling.names.update(&chunk), Some(telling))),
-            Heard::Over(outcome) => Some((telling.names.last(&outcome), None)),
+            ReplyElement::Chunk(chunk) => Some((telling.names.update(&chunk), Some(telling))),
+            ReplyElement::Over(outcome) => Some((telling.names.last(&outcome), None)),
         }
     });
     SseBody::new(frames)
@@ -35,23 +35,23 @@ pub(super) fn respond(a2a: &A2a, asking: Asking) -> Response {
         .into_response()
 }
 
-struct Telling {
-    names: Names,
-    listening: Listening,
+struct ReplyStream {
+    names: SeedIds,
+    listening: SeedReplyReader,
     _counted: Connected,
 }
 
-impl Names {
-    fn about(&self) -> About<'_> {
-        About {
+impl SeedIds {
+    fn about(&self) -> StreamIds<'_> {
+        StreamIds {
             task_id: &self.task,
             context_id: &self.context,
         }
     }
 
     fn update(&self, chunk: &Chunk) -> SseFrame {
-        let data = self.about().update(&Update {
-            delta: Text::from(chunk.text.as_str()),
+        let data = self.about().update(&SeedUpdate {
+            delta: JsonText::from(chunk.text.as_str()),
             kind: chunk.kind.name(),
             tool_name: chunk.tool_name.as_deref(),
             tool_call_id: chunk.tool_call_id.as_deref(),
@@ -59,14 +59,14 @@ impl Names {
         SseFrame::data(data).with_event(event::UPDATE)
     }
 
-    fn last(&self, outcome: &Result<Vec<Part>, Trouble>) -> SseFrame {
+    fn last(&self, outcome: &Result<Vec<Part>, LiveCallError>) -> SseFrame {
         match outcome {
             Ok(parts) => {
                 let data = self.reply(parts, |reply| self.about().completed(reply));
                 SseFrame::data(data).with_event(event::COMPLETED)
             }
             Err(trouble) => {
-                let (status, error) = trouble.told();
+                let (status, error) = trouble.task_error();
                 SseFrame::data(self.about().error(status, &error)).with_event(event::ERROR)
             }
         }

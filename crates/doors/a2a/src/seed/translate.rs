@@ -5,12 +5,15 @@ use std::{borrow::Cow, collections::HashSet};
 use jackfield_core::{call::Call, hub::Parent};
 use jackfield_model as event;
 use jackfield_model::{CallId, Json, Message, RequestId, SessionId};
-use jackfield_wire::json::{self, Member, Members};
+use jackfield_wire::json::{self, RawMember, RawMembers};
 use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::wire::{
-    seed::{Code, Data, File, FileSource, Part, Refusal, Request, task::Reply},
+    seed::{
+        SeedCode, SeedData, SeedFile, SeedFileSource, SeedPart, SeedRefusal, SeedRequest,
+        task::SeedReply,
+    },
     write::{MembersOut, to_json},
 };
 
@@ -22,7 +25,10 @@ const JSON: &str = "application/json";
 const PARENT: &str = "jackfield_call";
 
 /// Translates a caller's message for the agent.
-pub(super) fn message_from(request: &Request<'_>, max_depth: usize) -> Result<Message, Refusal> {
+pub(super) fn message_from(
+    request: &SeedRequest<'_>,
+    max_depth: usize,
+) -> Result<Message, SeedRefusal> {
     request.check_files()?;
     let id = &request.message.id;
     RequestId::parse(id).map_err(|error| invalid(request, &format!("messageId: {error}")))?;
@@ -36,7 +42,7 @@ pub(super) fn message_from(request: &Request<'_>, max_depth: usize) -> Result<Me
 }
 
 /// Returns the conversation; `None` starts a new conversation.
-pub(super) fn session_from(request: &Request<'_>) -> Result<Option<SessionId>, Refusal> {
+pub(super) fn session_from(request: &SeedRequest<'_>) -> Result<Option<SessionId>, SeedRefusal> {
     let context = request.message.context_id.as_deref();
     context
         .map(SessionId::parse)
@@ -45,7 +51,7 @@ pub(super) fn session_from(request: &Request<'_>) -> Result<Option<SessionId>, R
 }
 
 /// Returns the parent call, if the message's metadata names a call.
-pub(super) fn parent_from(request: &Request<'_>) -> Result<Parent, Refusal> {
+pub(super) fn parent_from(request: &SeedRequest<'_>) -> Result<Parent, SeedRefusal> {
     let metadata = metadata_in(&request.message.extra);
     let Some(raw) = metadata.and_then(|members| members.get(PARENT)) else {
         return Ok(Parent::Unsaid);
@@ -55,28 +61,28 @@ pub(super) fn parent_from(request: &Request<'_>) -> Result<Parent, Refusal> {
     id.map(Parent::Call)
 }
 
-fn invalid(request: &Request<'_>, problem: &str) -> Refusal {
+fn invalid(request: &SeedRequest<'_>, problem: &str) -> SeedRefusal {
     let message = format!("invalid message: {problem}");
-    Refusal::new(request.id.clone(), Code::InvalidParams, message)
+    SeedRefusal::new(request.id.clone(), SeedCode::InvalidParams, message)
 }
 
-fn part_from_wire(part: &Part<'_>, max_depth: usize) -> event::Part {
+fn part_from_wire(part: &SeedPart<'_>, max_depth: usize) -> event::Part {
     match part {
-        Part::Text(text) => event::Part::Text(text.to_string()),
-        Part::File(file) => event::Part::File(file_from_wire(file)),
+        SeedPart::Text(text) => event::Part::Text(text.to_string()),
+        SeedPart::File(file) => event::Part::File(file_from_wire(file)),
         // JSON is data in other protocols too. Other content becomes text, as agents of the original receive
         // it.
-        Part::Data(data) => match json_of(data, max_depth) {
+        SeedPart::Data(data) => match json_of(data, max_depth) {
             Some(json) => event::Part::Data(json),
             None => event::Part::Text(data.content.to_string()),
         },
     }
 }
 
-fn file_from_wire(file: &File<'_>) -> event::File {
+fn file_from_wire(file: &SeedFile<'_>) -> event::File {
     let source = match &file.source {
-        FileSource::Uri(uri) => event::FileSource::Uri(uri.to_string()),
-        FileSource::Bytes(bytes) => {
+        SeedFileSource::Uri(uri) => event::FileSource::Uri(uri.to_string()),
+        SeedFileSource::Bytes(bytes) => {
             event::FileSource::Bytes(bytes.replace(['\r', '\n'], "").into())
         }
     };
@@ -87,7 +93,7 @@ fn file_from_wire(file: &File<'_>) -> event::File {
     }
 }
 
-fn json_of(data: &Data<'_>, max_depth: usize) -> Option<Json> {
+fn json_of(data: &SeedData<'_>, max_depth: usize) -> Option<Json> {
     let kind = data.mime_type.split(';').next().unwrap_or_default().trim();
     let is_json = is_json(kind) && !json::depth_exceeds(data.content.trim(), max_depth);
     is_json.then(|| Json::parse(&data.content).ok()).flatten()
@@ -100,21 +106,21 @@ pub(crate) fn is_json(kind: &str) -> bool {
 }
 
 /// Returns the members of the field `metadata`, if present and an object.
-fn metadata_in<'a>(extra: &[Member<'a>]) -> Option<Members<'a>> {
+fn metadata_in<'a>(extra: &[RawMember<'a>]) -> Option<RawMembers<'a>> {
     let metadata = extra.iter().find(|member| member.name == "metadata");
-    metadata.and_then(|member| Members::of(member.value))
+    metadata.and_then(|member| RawMembers::of(member.value))
 }
 
 /// Collects metadata for the agent: the members of `metadata`, and the unknown fields by name, first of the
 /// message and then of the params. For equal names, the first member wins.
-fn metadata_from(request: &Request<'_>) -> Option<Json> {
+fn metadata_from(request: &SeedRequest<'_>) -> Option<Json> {
     let (mut seen, mut kept) = (HashSet::new(), Vec::new());
     for extra in [&request.message.extra, &request.extra] {
         let metadata = metadata_in(extra);
         let others = extra
             .iter()
             .filter(|member| metadata.is_none() || member.name != "metadata");
-        let named = metadata.iter().flat_map(Members::iter).chain(others);
+        let named = metadata.iter().flat_map(RawMembers::iter).chain(others);
         let new = named.filter(|member| seen.insert(member.name.clone()));
         kept.extend(new.cloned());
     }
@@ -126,7 +132,7 @@ fn metadata_from(request: &Request<'_>) -> Option<Json> {
 }
 
 /// Translates an agent's parts into the wire types.
-pub(super) fn parts_to_wire(parts: &[event::Part]) -> Vec<Part<'_>> {
+pub(super) fn parts_to_wire(parts: &[event::Part]) -> Vec<SeedPart<'_>> {
     // The protocol has no empty texts.
     let says_something =
         |part: &&event::Part| !matches!(part, event::Part::Text(text) if text.is_empty());
@@ -134,11 +140,11 @@ pub(super) fn parts_to_wire(parts: &[event::Part]) -> Vec<Part<'_>> {
     said.map(part_to_wire).collect()
 }
 
-fn part_to_wire(part: &event::Part) -> Part<'_> {
+fn part_to_wire(part: &event::Part) -> SeedPart<'_> {
     match part {
-        event::Part::Text(text) => Part::Text(text.into()),
-        event::Part::File(file) => Part::File(file_to_wire(file)),
-        event::Part::Data(json) => Part::Data(Data {
+        event::Part::Text(text) => SeedPart::Text(text.into()),
+        event::Part::File(file) => SeedPart::File(file_to_wire(file)),
+        event::Part::Data(json) => SeedPart::Data(SeedData {
             content: json.get().into(),
             mime_type: JSON.into(),
             name: None,
@@ -146,12 +152,12 @@ fn part_to_wire(part: &event::Part) -> Part<'_> {
     }
 }
 
-fn file_to_wire(file: &event::File) -> File<'_> {
+fn file_to_wire(file: &event::File) -> SeedFile<'_> {
     let mime = file.mime.as_deref().filter(|mime| !mime.is_empty());
-    File {
+    SeedFile {
         source: match &file.source {
-            event::FileSource::Uri(uri) => FileSource::Uri(uri.into()),
-            event::FileSource::Bytes(bytes) => FileSource::Bytes((&**bytes).into()),
+            event::FileSource::Uri(uri) => SeedFileSource::Uri(uri.into()),
+            event::FileSource::Bytes(bytes) => SeedFileSource::Bytes((&**bytes).into()),
         },
         mime_type: mime.unwrap_or(ANY_BYTES).into(),
         name: file.name.as_deref().map(Cow::Borrowed),
@@ -160,7 +166,7 @@ fn file_to_wire(file: &event::File) -> File<'_> {
 
 /// Ids of a call, in the caller's form.
 #[derive(Debug)]
-pub(super) struct Names {
+pub(super) struct SeedIds {
     /// Task id, derived from the call id.
     pub(super) task: String,
     /// Context id: the conversation.
@@ -169,7 +175,7 @@ pub(super) struct Names {
     pub(super) agent: String,
 }
 
-impl Names {
+impl SeedIds {
     /// Takes the ids from a call.
     pub(super) fn of(call: &Call) -> Self {
         Self {
@@ -180,8 +186,12 @@ impl Names {
     }
 
     /// Builds a reply and passes the reply to `write`.
-    pub(super) fn reply<T>(&self, parts: &[event::Part], write: impl FnOnce(&Reply<'_>) -> T) -> T {
-        write(&Reply {
+    pub(super) fn reply<T>(
+        &self,
+        parts: &[event::Part],
+        write: impl FnOnce(&SeedReply<'_>) -> T,
+    ) -> T {
+        write(&SeedReply {
             message_id: &format!("msg-{}", Uuid::new_v4()),
             agent_id: &self.agent,
             context_id: &self.context,

@@ -19,8 +19,8 @@ use serde_json::value::RawValue;
 
 pub(crate) use self::forms::forms;
 pub(crate) use self::read::{ForeignCard, ForeignSkill, Generation};
-pub(crate) use self::signature::{Header, PublicKey, Signature};
-use super::official::Version;
+pub(crate) use self::signature::{JwsHeader, PublicKey, Signature};
+use super::official::A2aVersion;
 
 /// Path of a card below its agent's URL.
 pub(crate) const PATH: &str = "/.well-known/agent-card.json";
@@ -34,16 +34,16 @@ const BEARER: &str = "bearer";
 
 /// Audience of a card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Reader {
+pub(crate) enum CardAudience {
     /// Any reader: the card has the fields of both generations, and readers ignore the fields of the other
     /// generation.
     Any,
     /// Readers of one version, which may refuse unknown fields.
-    Of(Version),
+    Of(A2aVersion),
 }
 
-impl Reader {
-    fn takes(self, version: Version) -> bool {
+impl CardAudience {
+    fn takes(self, version: A2aVersion) -> bool {
         match self {
             Self::Any => true,
             Self::Of(wanted) => wanted == version,
@@ -88,7 +88,7 @@ pub(crate) struct Interface {
     /// Binding of the interface.
     pub binding: Binding,
     /// Protocol version of the interface.
-    pub version: Version,
+    pub version: A2aVersion,
     /// Required value of `tenant` in requests.
     pub tenant: Option<String>,
 }
@@ -104,7 +104,7 @@ pub(crate) struct Provider {
 
 /// Protocol extension.
 #[derive(Debug, Clone)]
-pub(crate) struct Extension {
+pub(crate) struct CardExtension {
     /// URI of the extension.
     pub uri: String,
     /// Description of the agent's use of the extension.
@@ -117,7 +117,7 @@ pub(crate) struct Extension {
 
 /// Skill of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Skill {
+pub(crate) struct CardSkill {
     /// Id of the skill.
     pub id: String,
     /// Display name.
@@ -137,7 +137,7 @@ pub(crate) struct Skill {
 /// Card of an agent. Required texts should not be empty: verifiers disagree on whether empty texts are
 /// signed.
 #[derive(Debug, Clone)]
-pub(crate) struct Card {
+pub(crate) struct A2aCard {
     /// Display name.
     pub name: String,
     /// Description.
@@ -155,7 +155,7 @@ pub(crate) struct Card {
     /// True if the agent supports push notifications.
     pub pushes: bool,
     /// Supported extensions.
-    pub extensions: Vec<Extension>,
+    pub extensions: Vec<CardExtension>,
     /// True if callers must send a token.
     pub needs_token: bool,
     /// Accepted media types.
@@ -163,7 +163,7 @@ pub(crate) struct Card {
     /// Produced media types.
     pub output_modes: Vec<String>,
     /// Skills of the agent.
-    pub skills: Vec<Skill>,
+    pub skills: Vec<CardSkill>,
     /// Signatures of the card.
     pub signatures: Vec<Signature>,
 }

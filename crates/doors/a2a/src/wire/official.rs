@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 
 /// Version of the protocol for negotiation: major and minor number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Version {
+pub enum A2aVersion {
     /// Version 0.3.
     #[serde(rename = "0.3")]
     V03,
@@ -37,7 +37,7 @@ pub enum Version {
     V10,
 }
 
-impl Version {
+impl A2aVersion {
     /// Name of the header and query parameter with the version.
     pub(crate) const HEADER: &'static str = "A2A-Version";
 
@@ -73,7 +73,7 @@ impl Version {
     }
 }
 
-impl fmt::Display for Version {
+impl fmt::Display for A2aVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }

@@ -1,8 +1,8 @@
 //! A2A interface of Agno Go (seed 001): JSON-RPC bodies at two routes, of which the second answers with a
 //! stream.
 //!
-//! [`Request::parse`] reads a body and checks the body in the order of the original. The first error becomes
-//! a [`Refusal`]. [`task`] writes the result of `message/send`, [`event`] the stream of `message/stream`. The
+//! [`SeedRequest::parse`] reads a body and checks the body in the order of the original. The first error becomes
+//! a [`SeedRefusal`]. [`task`] writes the result of `message/send`, [`event`] the stream of `message/stream`. The
 //! module does not depend on a hub.
 //!
 //! Extensions of the original: an id may be a number, a header may name the agent, unknown fields are kept, a
@@ -16,9 +16,9 @@ pub(crate) mod task;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use part::{Data, File, FileSource, Part};
-pub(crate) use refusal::{Code, Id, Refusal};
-pub(crate) use request::{Request, Rules};
+pub(crate) use part::{SeedData, SeedFile, SeedFileSource, SeedPart};
+pub(crate) use refusal::{SeedCode, SeedRefusal, SeedRequestId};
+pub(crate) use request::{Rules, SeedRequest};
 
 /// Header that names the agent if the message does not.
 pub(crate) const AGENT_HEADER: &str = "x-agent-id";

@@ -1,6 +1,6 @@
 //! Helpers for the writers of all dialects.
 
-use jackfield_wire::json::{self, Member};
+use jackfield_wire::json::{self, RawMember};
 use serde::{Serialize, Serializer};
 
 /// Serializes a value to JSON.
@@ -27,7 +27,7 @@ impl Serialize for Texts<'_> {
 
 /// List of members, serialized as an object.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct MembersOut<'a>(pub(crate) &'a [Member<'a>]);
+pub(crate) struct MembersOut<'a>(pub(crate) &'a [RawMember<'a>]);
 
 impl Serialize for MembersOut<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

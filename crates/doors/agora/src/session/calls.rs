@@ -12,34 +12,34 @@ use jackfield_core::{
     hub::{Parent, Request},
 };
 use jackfield_model::{Failure, Message, Reason, RequestId, SessionId};
-use jackfield_wire::json::{self, Members};
+use jackfield_wire::json::{self, RawMembers};
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
 use super::{
-    Flow, Session,
-    frames::{Refused, offline},
+    AgoraSession, PeerFeed,
+    frames::{FrameRefusal, offline},
 };
 use crate::{
     DOOR,
-    link::Mail,
-    outgoing::{Outgoing, State, ended},
-    translate::{Thread, answer_from_payload, message_from_query},
-    wire::{Query, Relay, RelayKind, query_of},
+    link::AgoraMail,
+    outbound_call::{OutboundCall, OutboundState, ended},
+    translate::{ReplyFrameWriter, answer_from_payload, message_from_query},
+    wire::{ParsedQuery, Relay, RelayKind, query_of},
 };
 
-impl Session {
+impl AgoraSession {
     /// Handles a frame for an agent that is offline or belongs to a different door.
     pub(super) fn call_other_door(
         &mut self,
         relay: &Relay<'_>,
         entry: &Arc<Entry>,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), FrameRefusal> {
         match relay.kind {
             RelayKind::Send => self.start_call(relay, entry),
             RelayKind::SendChunk => {
                 let key = self.open_call(entry, relay)?;
-                self.go_on(key, &relay.chunk_text().unwrap_or_default())
+                self.append_chunk(key, &relay.chunk_text().unwrap_or_default())
             }
             RelayKind::SendEnd => {
                 let key = self.open_call(entry, relay)?;
@@ -56,12 +56,15 @@ impl Session {
                 }
                 let text =
                     "this agent sent you nothing to reply to; reply to the `from` of a message";
-                Err(Refused::field("to", Failure::new(Reason::Invalid, text)))
+                Err(FrameRefusal::field(
+                    "to",
+                    Failure::new(Reason::Invalid, text),
+                ))
             }
         }
     }
 
-    fn start_call(&mut self, relay: &Relay<'_>, entry: &Arc<Entry>) -> Result<(), Refused> {
+    fn start_call(&mut self, relay: &Relay<'_>, entry: &Arc<Entry>) -> Result<(), FrameRefusal> {
         // An offline agent may be an Agora agent, whose payloads the hub does not interpret.
         if entry.link().is_some() {
             check_ids(relay.payload)?;
@@ -71,7 +74,7 @@ impl Session {
         }
         let query = query_of(relay.payload);
         let own_request = relay.request_id.as_deref().map(str::to_owned);
-        let thread = Thread {
+        let thread = ReplyFrameWriter {
             from: entry.id.to_string(),
             stream_id: relay.stream_id.as_deref().map(str::to_owned),
             request_id: own_request.or_else(|| query.request_id.clone()),
@@ -88,30 +91,30 @@ impl Session {
             return self.send_unnamed(request, thread).map_err(Into::into);
         }
         if let Some(key) = names.iter().find_map(|name| self.outgoing.get(name)) {
-            return Err(self.open_already(*key));
+            return Err(self.id_in_use(*key));
         }
         let joins = relay.stream && !entry.link().is_some_and(|link| link.takes_streamed_input());
         let key = self.line.new_key();
         if joins {
             // The agent is looked up again when the message is complete, but must be online already.
             entry.link().ok_or_else(offline)?;
-            let outgoing = Outgoing::new(
+            let outgoing = OutboundCall::new(
                 thread,
-                State::Joining(Box::new(request), String::new()),
+                OutboundState::Joining(Box::new(request), String::new()),
                 self.agora.hub.limits().message.0,
             );
             self.check_joining(outgoing.joining_weight())?;
             self.joining += outgoing.joining_weight();
-            self.flows.insert(key, Flow::Reply(Box::new(outgoing)));
+            self.flows.insert(key, PeerFeed::Reply(Box::new(outgoing)));
         } else {
             request.streamed = relay.stream;
             let asking = self.agora.hub.calls().open(request)?;
-            let outgoing = Outgoing::new(
+            let outgoing = OutboundCall::new(
                 thread,
-                State::Open(asking, relay.stream),
+                OutboundState::Open(asking, relay.stream),
                 self.agora.hub.limits().message.0,
             );
-            self.flows.insert(key, Flow::Reply(Box::new(outgoing)));
+            self.flows.insert(key, PeerFeed::Reply(Box::new(outgoing)));
             self.listen(key);
         }
         self.outgoing
@@ -121,10 +124,10 @@ impl Session {
 
     /// Returns the refusal of a `send` with an id that is in use. If the open call waits for an answer, the
     /// sender probably meant to answer.
-    fn open_already(&self, key: u32) -> Refused {
+    fn id_in_use(&self, key: u32) -> FrameRefusal {
         let conflict = |text: String| Failure::new(Reason::Conflict, text);
         let asked = match (self.flows.get(&key), &self.registered) {
-            (Some(Flow::Reply(outgoing)), Some(registered)) => {
+            (Some(PeerFeed::Reply(outgoing)), Some(registered)) => {
                 outgoing.open_ask(&registered.principal)
             }
             _ => None,
@@ -133,7 +136,7 @@ impl Session {
             Some(id) => {
                 let text =
                     format!("this call waits for an answer: add \"ask_id\": {id:?} to \"payload\"");
-                Refused::field("payload.ask_id", conflict(text))
+                FrameRefusal::field("payload.ask_id", conflict(text))
             }
             None => {
                 let text = "a call with this stream_id or request_id is open already; use a new id";
@@ -145,17 +148,17 @@ impl Session {
     /// Builds the [`Request`] for a `send`.
     fn request(
         &self,
-        query: Query,
-        thread: &Thread,
+        query: ParsedQuery,
+        thread: &ReplyFrameWriter,
         entry: &Arc<Entry>,
-    ) -> Result<Option<Request>, Refused> {
+    ) -> Result<Option<Request>, FrameRefusal> {
         let Some(registered) = &self.registered else {
             return Ok(None);
         };
         let invalid = |field: &'static str| {
             let text =
                 format!("field {field:?} must have 1 to 256 bytes, none a control character");
-            Refused::field(field, Failure::new(Reason::Invalid, text))
+            FrameRefusal::field(field, Failure::new(Reason::Invalid, text))
         };
         let request_id = |field: &'static str, id: &Option<String>| {
             id.as_deref()
@@ -182,16 +185,20 @@ impl Session {
     }
 
     /// Handles a `send` that answers a question of an open call; returns `false` for any other `send`.
-    fn is_answer_to_ask(&mut self, relay: &Relay<'_>, entry: &Arc<Entry>) -> Result<bool, Refused> {
+    fn is_answer_to_ask(
+        &mut self,
+        relay: &Relay<'_>,
+        entry: &Arc<Entry>,
+    ) -> Result<bool, FrameRefusal> {
         let Some((ask_id, answer)) = relay.payload.and_then(answer_from_payload) else {
             return Ok(false);
         };
         let key = self.open_call(entry, relay)?;
-        if let (Some(Flow::Reply(outgoing)), Some(registered)) =
+        if let (Some(PeerFeed::Reply(outgoing)), Some(registered)) =
             (self.flows.get(&key), &self.registered)
         {
-            let State::Open(asking, _) = &outgoing.state else {
-                return Err(unknown(named(relay).0));
+            let OutboundState::Open(asking, _) = &outgoing.state else {
+                return Err(unknown(call_name(relay).0));
             };
             let (principal, call) = (&registered.principal, asking.call().id);
             let answered = self
@@ -206,20 +213,20 @@ impl Session {
                 } else {
                     "payload.ask_id"
                 };
-                Refused::field(field, failure)
+                FrameRefusal::field(field, failure)
             })?;
         }
         Ok(true)
     }
 
     /// Appends text to a streamed message.
-    fn go_on(&mut self, key: u32, text: &str) -> Result<(), Refused> {
+    fn append_chunk(&mut self, key: u32, text: &str) -> Result<(), FrameRefusal> {
         let max = self.agora.hub.limits().message.0;
-        let Some(Flow::Reply(outgoing)) = self.flows.get_mut(&key) else {
+        let Some(PeerFeed::Reply(outgoing)) = self.flows.get_mut(&key) else {
             return Ok(());
         };
         let is_joining = outgoing.joining_weight() > 0;
-        let result = outgoing.say(text, max).map_err(in_stream);
+        let result = outgoing.append_text(text, max).map_err(in_stream);
         if !is_joining {
             return result;
         }
@@ -234,8 +241,8 @@ impl Session {
     }
 
     /// Completes a streamed message. If the message was being joined, the call is made now.
-    fn complete(&mut self, key: u32) -> Result<(), Refused> {
-        let Some(Flow::Reply(outgoing)) = self.flows.get_mut(&key) else {
+    fn complete(&mut self, key: u32) -> Result<(), FrameRefusal> {
+        let Some(PeerFeed::Reply(outgoing)) = self.flows.get_mut(&key) else {
             return Ok(());
         };
         let weight = outgoing.joining_weight();
@@ -245,7 +252,7 @@ impl Session {
         match self.agora.hub.calls().open(request) {
             Ok(asking) => {
                 self.joining -= weight;
-                outgoing.state = State::Open(asking, false);
+                outgoing.state = OutboundState::Open(asking, false);
                 self.listen(key);
                 Ok(())
             }
@@ -260,11 +267,11 @@ impl Session {
     }
 
     fn cancel_call(&mut self, key: u32) {
-        let Some(Flow::Reply(outgoing)) = self.flows.get(&key) else {
+        let Some(PeerFeed::Reply(outgoing)) = self.flows.get(&key) else {
             return;
         };
         match (&outgoing.state, &self.registered) {
-            (State::Open(asking, _), Some(registered)) => {
+            (OutboundState::Open(asking, _), Some(registered)) => {
                 // The end returns through the pipe of the call: this cancel, or a different end that was
                 // faster.
                 let call = asking.call().id;
@@ -285,7 +292,7 @@ impl Session {
 
     /// Refuses more text once the messages being joined reach the size of one message together. They have no
     /// pipe that could be full.
-    fn check_joining(&self, more: usize) -> Result<(), Refused> {
+    fn check_joining(&self, more: usize) -> Result<(), FrameRefusal> {
         let max = self.agora.hub.limits().message.0;
         if self.joining + more <= max {
             return Ok(());
@@ -295,32 +302,35 @@ impl Session {
     }
 
     /// Returns the key of the open call that a frame continues.
-    fn open_call(&self, entry: &Arc<Entry>, relay: &Relay<'_>) -> Result<u32, Refused> {
-        let (field, id) = named(relay);
+    fn open_call(&self, entry: &Arc<Entry>, relay: &Relay<'_>) -> Result<u32, FrameRefusal> {
+        let (field, id) = call_name(relay);
         let name = id.as_deref().map(|id| (entry.id.clone(), Box::from(id)));
         match name.as_ref().and_then(|name| self.outgoing.get(name)) {
             Some(key) => Ok(*key),
             None if entry.link().is_none() => Err(offline()),
             None if name.is_none() => {
                 let text = format!("field {field:?} is missing: which call is answered?");
-                Err(Refused::field(field, Failure::new(Reason::Invalid, text)))
+                Err(FrameRefusal::field(
+                    field,
+                    Failure::new(Reason::Invalid, text),
+                ))
             }
             None => Err(unknown(field)),
         }
     }
 
     fn listen(&self, key: u32) {
-        if let Some(Flow::Reply(outgoing)) = self.flows.get(&key)
-            && let State::Open(asking, _) = &outgoing.state
+        if let Some(PeerFeed::Reply(outgoing)) = self.flows.get(&key)
+            && let OutboundState::Open(asking, _) = &outgoing.state
         {
             asking.gated(self.line.gate().clone());
-            asking.listen(self.line.rope(key));
+            asking.listen(self.line.ready_handle(key));
         }
     }
 
     /// Starts a durable task for a message without an id, so that the message survives the connection. The
     /// sender gets the answer while the connection lasts.
-    fn send_unnamed(&mut self, request: Request, thread: Thread) -> Result<(), Failure> {
+    fn send_unnamed(&mut self, request: Request, thread: ReplyFrameWriter) -> Result<(), Failure> {
         let Some(registered) = &self.registered else {
             return Ok(());
         };
@@ -342,7 +352,7 @@ impl Session {
             match task.await {
                 Ok(task) => drop(begun.send(task)),
                 // A sender that is gone needs no notice.
-                Err(failure) => drop(link.mailbox.post(Mail::Frame(thread.failed(&failure)))),
+                Err(failure) => drop(link.mailbox.post(AgoraMail::Frame(thread.failed(&failure)))),
             }
         });
         Ok(())
@@ -350,7 +360,7 @@ impl Session {
 }
 
 /// Returns the id by which a frame names an open call, and the field of that id.
-fn named<'r>(relay: &'r Relay<'_>) -> (&'static str, Option<Cow<'r, str>>) {
+fn call_name<'r>(relay: &'r Relay<'_>) -> (&'static str, Option<Cow<'r, str>>) {
     match (&relay.stream_id, &relay.request_id) {
         (Some(id), _) => ("stream_id", Some(Cow::Borrowed(id))),
         (None, Some(id)) => ("request_id", Some(Cow::Borrowed(id))),
@@ -368,27 +378,30 @@ const PAYLOAD_IDS: [(&str, &str); 4] = [
 
 /// Refuses an id that is not a string. Otherwise the id would be overlooked, and its sender would wait for an
 /// answer in vain.
-fn check_ids(payload: Option<&RawValue>) -> Result<(), Refused> {
-    let members = payload.and_then(Members::of).unwrap_or_default();
+fn check_ids(payload: Option<&RawValue>) -> Result<(), FrameRefusal> {
+    let members = payload.and_then(RawMembers::of).unwrap_or_default();
     let is_wrong = |name| members.get(name).is_some_and(|raw| !json::is_string(raw));
     match PAYLOAD_IDS.into_iter().find(|(name, _)| is_wrong(name)) {
         Some((_, field)) => {
             let text = format!("field {field:?} must be a string");
-            Err(Refused::field(field, Failure::new(Reason::Invalid, text)))
+            Err(FrameRefusal::field(
+                field,
+                Failure::new(Reason::Invalid, text),
+            ))
         }
         None => Ok(()),
     }
 }
 
-fn unknown(field: &'static str) -> Refused {
-    Refused::field(field, ended(field))
+fn unknown(field: &'static str) -> FrameRefusal {
+    FrameRefusal::field(field, ended(field))
 }
 
-fn in_stream(failure: Failure) -> Refused {
+fn in_stream(failure: Failure) -> FrameRefusal {
     let field = if failure.reason == Reason::TooLarge {
         "chunk"
     } else {
         "stream_id"
     };
-    Refused::field(field, failure)
+    FrameRefusal::field(field, failure)
 }

@@ -6,14 +6,14 @@ use std::{pin::Pin, sync::Arc};
 use jackfield_core::{entry::Entry, tap::Direction};
 use jackfield_model::{AgentId, CallId, End, Failure, Reason};
 
-use super::{Flow, Session};
+use super::{AgoraSession, PeerFeed};
 use crate::{
     DOOR,
-    lane::{Lane, LaneEnd, NOT_READ, NoWay, is_answer},
+    inbound_call::cancel_frame,
     link::AgoraLink,
-    served::cancel_frame,
-    translate::{malformed_frame, refusal, unreadable, words_of},
-    wire::{CALL_PREFIX, Relay, RelayKind, Uplink, downlink, parse_with},
+    route::{NOT_READ, RelayRoute, RouteEnd, RouteError, is_answer},
+    translate::{malformed_frame, refusal_frame, text_of, unreadable},
+    wire::{AgoraUplink, CALL_PREFIX, Relay, RelayKind, downlink, parse_with},
 };
 
 /// Longest stream id. The id is stored while the stream is open, and returned unshortened in errors.
@@ -24,16 +24,16 @@ const REPLY_TO_FROM: &str = "; reply to the `from` of a message";
 const MANY_LANES: usize = 64;
 
 /// A `register` in progress.
-type Registering<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+type RegisterFuture<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
 /// A refused frame: the [`Failure`], and the wrong field.
 #[derive(Debug)]
-pub(super) struct Refused {
+pub(super) struct FrameRefusal {
     pub(super) failure: Failure,
     pub(super) field: Option<&'static str>,
 }
 
-impl Refused {
+impl FrameRefusal {
     pub(super) fn field(field: &'static str, failure: Failure) -> Self {
         Self {
             failure,
@@ -42,25 +42,27 @@ impl Refused {
     }
 }
 
-impl From<Failure> for Refused {
+impl From<Failure> for FrameRefusal {
     fn from(failure: Failure) -> Self {
         let field = (failure.reason == Reason::Offline).then_some("to");
         Self { failure, field }
     }
 }
 
-impl Session {
+impl AgoraSession {
     /// Handles a frame. Only registering waits; boxed, so that an idle connection reserves no memory for the
     /// future.
-    pub(super) fn on_text<'a>(&'a mut self, text: &'a str) -> Option<Registering<'a>> {
+    pub(super) fn on_text<'a>(&'a mut self, text: &'a str) -> Option<RegisterFuture<'a>> {
         if self.agora.hub.taps().want_frames() {
             self.show_frame(Direction::In, text);
         }
         match parse_with(text, &self.agora.wire_limits) {
-            Ok(Uplink::Relay(relay)) => self.on_relay(&relay),
-            Ok(Uplink::Register(register)) => return Some(Box::pin(self.on_register(register))),
-            Ok(Uplink::List(list)) => self.on_list(&list),
-            Ok(Uplink::Ping) => self.queue(&downlink::pong()),
+            Ok(AgoraUplink::Relay(relay)) => self.on_relay(&relay),
+            Ok(AgoraUplink::Register(register)) => {
+                return Some(Box::pin(self.on_register(register)));
+            }
+            Ok(AgoraUplink::List(list)) => self.on_list(&list),
+            Ok(AgoraUplink::Ping) => self.queue(&downlink::pong()),
             Err(malformed) => {
                 self.agora.hub.metrics().refused(DOOR);
                 let frame = malformed_frame(&malformed);
@@ -74,8 +76,8 @@ impl Session {
     }
 
     fn on_relay(&mut self, relay: &Relay<'_>) {
-        if let Err(Refused { failure, field }) = self.route(relay) {
-            let frame = refusal(relay, &failure, field);
+        if let Err(FrameRefusal { failure, field }) = self.route(relay) {
+            let frame = refusal_frame(relay, &failure, field);
             self.queue(&frame);
             self.fail_answer(
                 &relay.to,
@@ -96,7 +98,7 @@ impl Session {
     }
 
     /// Routes a frame to the address of a call, an Agora agent, or an agent of a different door.
-    fn route(&mut self, relay: &Relay<'_>) -> Result<(), Refused> {
+    fn route(&mut self, relay: &Relay<'_>) -> Result<(), FrameRefusal> {
         let Some(registered) = &self.registered else {
             let text = "register first: send {\"type\":\"register\",\"id\":…}";
             return Err(Failure::new(Reason::Unauthorized, text).into());
@@ -107,7 +109,7 @@ impl Session {
             .is_some_and(|id| id.len() > MAX_STREAM_ID)
         {
             let text = format!("field \"stream_id\" may have at most {MAX_STREAM_ID} bytes");
-            return Err(Refused::field(
+            return Err(FrameRefusal::field(
                 "stream_id",
                 Failure::new(Reason::Invalid, text),
             ));
@@ -120,18 +122,18 @@ impl Session {
             && lane.is_current()
         {
             match lane.relay(relay) {
-                Err(NoWay::Ended) => {}
+                Err(RouteError::Ended) => {}
                 result => return self.after_relay(lane, relay, result),
             }
         }
         if relay.to.starts_with(CALL_PREFIX) {
             return self.answer_call(relay);
         }
-        self.find_way(relay)
+        self.find_route(relay)
     }
 
-    /// Looks up an agent, checks the permission to call, and remembers the [`Lane`] to an Agora agent.
-    fn find_way(&mut self, relay: &Relay<'_>) -> Result<(), Refused> {
+    /// Looks up an agent, checks the permission to call, and remembers the [`RelayRoute`] to an Agora agent.
+    fn find_route(&mut self, relay: &Relay<'_>) -> Result<(), FrameRefusal> {
         let Some(registered) = &self.registered else {
             return Ok(());
         };
@@ -144,7 +146,7 @@ impl Session {
             if relay.kind.is_reply() {
                 failure.text.to_mut().push_str(REPLY_TO_FROM);
             }
-            Refused::field("to", failure)
+            FrameRefusal::field("to", failure)
         };
         // UUIDs match in either case; an invalid id matches no agent.
         let to = AgentId::parse(&relay.to).map_err(|_| nobody())?;
@@ -156,7 +158,7 @@ impl Session {
         let (entry, answers_only) = match found {
             Ok(entry) => (entry, false),
             // The sender of a message can be answered, even if a call to the sender would be refused.
-            Err(_) if is_answer(relay.kind) => (self.who_wrote(&to).ok_or_else(nobody)?, true),
+            Err(_) if is_answer(relay.kind) => (self.sender_of(&to).ok_or_else(nobody)?, true),
             Err(_) => return Err(nobody()),
         };
         // The generation first: if the link changes in between, the route is stale from the start.
@@ -165,16 +167,16 @@ impl Session {
         let Some(receiver) = link.as_deref().and_then(AgoraLink::behind) else {
             return self.call_other_door(relay, &entry);
         };
-        let sender = LaneEnd {
+        let sender = RouteEnd {
             entry: registered.entry().clone(),
             link: Arc::downgrade(&registered.link),
         };
-        let receiver = LaneEnd {
+        let receiver = RouteEnd {
             entry,
             link: Arc::downgrade(&receiver),
         };
         let shared = self.agora.hub.shared();
-        let lane = Lane::open(
+        let lane = RelayRoute::open(
             sender,
             receiver,
             generation,
@@ -184,52 +186,52 @@ impl Session {
             shared,
         )
         .ok_or_else(offline)?;
-        self.drop_stale_lanes();
+        self.drop_stale_routes();
         let result = lane.relay(relay);
         self.lanes.insert(Box::from(&*relay.to), lane.clone());
         self.after_relay(&lane, relay, result)
     }
 
     /// Returns the agent with this id that has an open route to this connection.
-    fn who_wrote(&self, id: &AgentId) -> Option<Arc<Entry>> {
+    fn sender_of(&self, id: &AgentId) -> Option<Arc<Entry>> {
         self.flows.values().find_map(|flow| match flow {
-            Flow::Lane(lane) if lane.sender.entry.id == *id => Some(lane.sender.entry.clone()),
-            Flow::Lane(_) | Flow::Input(_) | Flow::Reply(_) => None,
+            PeerFeed::Lane(lane) if lane.sender.entry.id == *id => Some(lane.sender.entry.clone()),
+            PeerFeed::Lane(_) | PeerFeed::Input(_) | PeerFeed::Reply(_) => None,
         })
     }
 
     fn after_relay(
         &self,
-        lane: &Lane,
+        lane: &RelayRoute,
         relay: &Relay<'_>,
-        result: Result<(), NoWay>,
-    ) -> Result<(), Refused> {
+        result: Result<(), RouteError>,
+    ) -> Result<(), FrameRefusal> {
         let Err(no_way) = result else {
             let (from, to) = (&lane.sender.entry, &lane.receiver.entry);
             let taps = self.agora.hub.taps();
-            taps.see_relayed(from, to, relay.kind.name(), || words_of(relay));
+            taps.see_relayed(from, to, relay.kind.name(), || text_of(relay));
             return Ok(());
         };
         Err(match no_way {
-            NoWay::Ended => offline(),
-            NoWay::Overrun => {
+            RouteError::Ended => offline(),
+            RouteError::Overrun => {
                 self.agora.hub.metrics().overrun();
                 Failure::new(Reason::SlowReader, NOT_READ).into()
             }
-            NoWay::Busy => {
+            RouteError::Busy => {
                 let text = "too many open streams to this agent; end some first";
                 Failure::new(Reason::Busy, text).into()
             }
-            NoWay::Late => {
+            RouteError::Late => {
                 self.agora.hub.metrics().late_event();
                 return Ok(());
             }
-            NoWay::AnswersOnly => Refused::field("to", Failure::no_such_agent(&relay.to)),
+            RouteError::AnswersOnly => FrameRefusal::field("to", Failure::no_such_agent(&relay.to)),
         })
     }
 
     /// Removes routes to agents that have left from time to time, so that stale routes do not pile up.
-    fn drop_stale_lanes(&mut self) {
+    fn drop_stale_routes(&mut self) {
         if self.lanes.len() >= MANY_LANES && self.lanes.len().is_power_of_two() {
             self.lanes.retain(|_, lane| {
                 let is_current = lane.is_current();
@@ -242,7 +244,7 @@ impl Session {
     }
 
     /// Handles a frame about a call that the agent works on.
-    fn answer_call(&mut self, relay: &Relay<'_>) -> Result<(), Refused> {
+    fn answer_call(&mut self, relay: &Relay<'_>) -> Result<(), FrameRefusal> {
         let Some((served, key)) = self.served.get_mut(&*relay.to) else {
             // Frames after the end of a call are dropped; the agent may not know about the end yet.
             return match CallId::parse(&relay.to[CALL_PREFIX.len()..]) {
@@ -251,14 +253,14 @@ impl Session {
                     self.agora.hub.metrics().late_event();
                     Ok(())
                 }
-                None => Err(Refused::field(
+                None => Err(FrameRefusal::field(
                     "to",
                     Failure::new(Reason::NotFound, "no such call"),
                 )),
             };
         };
-        let taken = served.take(relay);
-        if let Some(end) = taken.map_err(|(field, failure)| Refused::field(field, failure))? {
+        let taken = served.on_frame(relay);
+        if let Some(end) = taken.map_err(|(field, failure)| FrameRefusal::field(field, failure))? {
             let key = *key;
             self.flows.remove(&key);
             if let Some((served, _)) = self.served.remove(&*relay.to) {
@@ -269,6 +271,6 @@ impl Session {
     }
 }
 
-pub(super) fn offline() -> Refused {
-    Refused::field("to", Failure::agent_offline())
+pub(super) fn offline() -> FrameRefusal {
+    FrameRefusal::field("to", Failure::agent_offline())
 }

@@ -10,10 +10,10 @@ use jackfield_kit::{api::store_failure, mailbox::MAILBOX};
 use jackfield_model::{AgentId, Failure, Reason};
 use jackfield_wire::echo;
 
-use super::{Registered, Session, frames::Refused};
+use super::{AgoraRegistration, AgoraSession, frames::FrameRefusal};
 use crate::{
     link::AgoraLink,
-    wire::{AgentEntry, CALL_PREFIX, ErrorFrame, List, Register, downlink},
+    wire::{AgentListEntry, CALL_PREFIX, ErrorFrame, ListFrame, RegisterFrame, downlink},
 };
 
 /// Longest name, description or endpoint.
@@ -24,10 +24,10 @@ const NEEDS_TOKEN: &str = "a token is needed: put it into register.token, or int
 /// Maximum number of capabilities of an agent.
 const MAX_CAPABILITIES: usize = 256;
 
-impl Session {
+impl AgoraSession {
     /// Registers the connection as an agent, or updates the profile of a registered one.
-    pub(super) async fn on_register(&mut self, register: Register<'_>) {
-        if let Err(Refused { failure, field }) = self.register(&register).await {
+    pub(super) async fn on_register(&mut self, register: RegisterFrame<'_>) {
+        if let Err(FrameRefusal { failure, field }) = self.register(&register).await {
             self.agora.hub.metrics().refused(crate::DOOR);
             let (agent, why) = (echo(&register.id), &*failure.text);
             tracing::info!(agent, why, "agent refused");
@@ -40,8 +40,8 @@ impl Session {
         }
     }
 
-    async fn register(&mut self, register: &Register<'_>) -> Result<(), Refused> {
-        let bad_id = |text: String| Refused::field("id", Failure::new(Reason::Invalid, text));
+    async fn register(&mut self, register: &RegisterFrame<'_>) -> Result<(), FrameRefusal> {
+        let bad_id = |text: String| FrameRefusal::field("id", Failure::new(Reason::Invalid, text));
         let id = AgentId::parse(&register.id).map_err(|error| bad_id(error.to_string()))?;
         if id.as_str().starts_with(CALL_PREFIX) {
             return Err(bad_id(format!("an id may not begin with {CALL_PREFIX:?}")));
@@ -54,7 +54,10 @@ impl Session {
                     "this connection is {} already; open another one for {id}",
                     registered.entry().id
                 );
-                return Err(Refused::field("id", Failure::new(Reason::Conflict, text)));
+                return Err(FrameRefusal::field(
+                    "id",
+                    Failure::new(Reason::Conflict, text),
+                ));
             }
             if let Some(saved) = hub.agents().refresh(&registered.attached, profile) {
                 saved.await.map_err(|error| store_failure(&error))?;
@@ -68,26 +71,26 @@ impl Session {
         let principal = self
             .agora
             .gatekeeper
-            .admit(token, self.line.came())
+            .admit(token, self.line.ingress())
             .map_err(|failure| {
                 let failure = match token {
                     Some(_) => failure,
                     None => Failure::new(Reason::Unauthorized, NEEDS_TOKEN),
                 };
-                Refused::field("token", failure)
+                FrameRefusal::field("token", failure)
             })?;
-        self.line.belongs_to_owner(&principal.owner)?;
+        self.line.count_for_owner(&principal.owner)?;
         let link = AgoraLink::new(
             id.clone(),
-            self.line.rope(MAILBOX),
-            self.line.signs().clone(),
+            self.line.ready_handle(MAILBOX),
+            self.line.liveness().clone(),
         );
         let mut attached = hub
             .agents()
             .attach(&principal, &id, profile, link.clone(), false)
-            .map_err(|failure| Refused::field("id", self.with_token(failure, token)))?;
+            .map_err(|failure| FrameRefusal::field("id", self.with_token(failure, token)))?;
         let saved = attached.saved.take();
-        self.registered = Some(Box::new(Registered {
+        self.registered = Some(Box::new(AgoraRegistration {
             attached,
             link,
             principal: principal.as_agent(id.clone()),
@@ -97,7 +100,7 @@ impl Session {
             && let Err(error) = saved.await
         {
             // Agents that already wrote to this one are notified.
-            self.part();
+            self.leave();
             return Err(store_failure(&error).into());
         }
         let owner = principal.owner.as_str();
@@ -105,7 +108,7 @@ impl Session {
         if self.is_unknown(token) {
             tracing::warn!(agent = %id, owner, "this hub does not know the token that the agent shows");
         }
-        self.line.known(principal.grant.revoked.clone());
+        self.line.set_authenticated(principal.grant.revoked.clone());
         self.queue(&downlink::registered(id.as_str()));
         Ok(())
     }
@@ -121,11 +124,11 @@ impl Session {
     }
 
     fn is_unknown(&self, token: Option<&str>) -> bool {
-        token.is_some_and(|token| !self.agora.gatekeeper.knows(token))
+        token.is_some_and(|token| !self.agora.gatekeeper.has_issued(token))
     }
 
     /// Answers `list` with the agents visible to the sender.
-    pub(super) fn on_list(&mut self, list: &List<'_>) {
+    pub(super) fn on_list(&mut self, list: &ListFrame<'_>) {
         let principal = match self.viewer() {
             Ok(principal) => principal,
             Err(failure) => {
@@ -137,7 +140,7 @@ impl Session {
             }
         };
         // A peer that only lists agents gets more time to register.
-        self.line.more_time();
+        self.line.extend_registration();
         let wanted = Wanted {
             skills: list
                 .capabilities
@@ -163,25 +166,28 @@ impl Session {
         match &self.registered {
             Some(registered) => Ok(registered.principal.clone()),
             None => {
-                let (token, came) = (self.line.token(), self.line.came());
+                let (token, came) = (self.line.token(), self.line.ingress());
                 self.agora.gatekeeper.admit(token, came)
             }
         }
     }
 }
 
-fn profile_from(register: &Register<'_>, id: &AgentId) -> Result<Profile, Refused> {
+fn profile_from(register: &RegisterFrame<'_>, id: &AgentId) -> Result<Profile, FrameRefusal> {
     let words = |field: &'static str, text: Option<&str>| match text {
         Some(text) if text.len() > MAX_WORDS => {
             let text = format!("field {field:?} may have at most {MAX_WORDS} bytes");
-            Err(Refused::field(field, Failure::new(Reason::TooLarge, text)))
+            Err(FrameRefusal::field(
+                field,
+                Failure::new(Reason::TooLarge, text),
+            ))
         }
         text => Ok(text.map(str::to_owned)),
     };
     if register.capabilities.len() > MAX_CAPABILITIES {
         let text = format!("an agent may list at most {MAX_CAPABILITIES} capabilities");
         let failure = Failure::new(Reason::TooLarge, text);
-        return Err(Refused::field("capabilities", failure));
+        return Err(FrameRefusal::field("capabilities", failure));
     }
     let mut skills = Vec::new();
     for capability in &register.capabilities {
@@ -200,8 +206,8 @@ fn profile_from(register: &Register<'_>, id: &AgentId) -> Result<Profile, Refuse
     })
 }
 
-fn entry_from<'a>(view: &'a AgentView, registered_at: &'a str) -> AgentEntry<'a> {
-    AgentEntry {
+fn entry_from<'a>(view: &'a AgentView, registered_at: &'a str) -> AgentListEntry<'a> {
+    AgentListEntry {
         id: view.id.as_str().into(),
         name: Some(view.profile.name.as_str().into()),
         endpoint: view.profile.endpoint.as_deref().map(Into::into),

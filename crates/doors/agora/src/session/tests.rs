@@ -8,12 +8,12 @@ use jackfield_core::{
     store::{Store, memory::MemoryStore},
 };
 use jackfield_kit::{
-    auth::{Came, Gatekeeper},
+    auth::{Gatekeeper, Ingress},
     io::Io,
-    line::LineParts,
-    socket::Socket,
+    socket::TcpConnection,
     tasks::Tasks,
     ws::{Ws, WsConfig},
+    ws_connection::WsConnectionParts,
 };
 use jackfield_store::SqliteStore;
 use serde_json::{Value, json};
@@ -43,25 +43,25 @@ async fn connection_with(
     let address = listener.local_addr().unwrap();
     let client = TcpStream::connect(address).await.unwrap();
     let (tcp, _) = listener.accept().await.unwrap();
-    let ws = Ws::server(Io::Plain(Socket::new(tcp)), WsConfig::default());
-    let parts = LineParts {
+    let ws = Ws::server(Io::Plain(TcpConnection::new(tcp)), WsConfig::default());
+    let parts = WsConnectionParts {
         hub,
         door: DOOR,
         stop: tasks.stop_token().clone(),
         peer: None,
         token: None,
-        came: Came::Directly,
+        came: Ingress::Directly,
     };
-    (agora.run(Line::new(ws, parts)), client)
+    (agora.run(WsConnection::new(ws, parts)), client)
 }
 
 #[tokio::test]
 async fn the_task_of_a_connection_stays_small() {
     let (task, _client) = connection(Arc::new(MemoryStore::default())).await;
-    let (session_size, task_size) = (size_of::<Session>(), size_of_val(&task));
+    let (session_size, task_size) = (size_of::<AgoraSession>(), size_of_val(&task));
     println!(
         "session {session_size} bytes, its task {task_size}, an empty lane {}",
-        size_of::<Lane>()
+        size_of::<RelayRoute>()
     );
     assert!(
         session_size <= 1024 && task_size <= 1280,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use jackfield_core::files::Files;
 use jackfield_model::{File, FileSource};
-use jackfield_wire::json::{Members, elements};
+use jackfield_wire::json::{RawMembers, elements};
 use serde_json::value::RawValue;
 
 use super::raw_from;
@@ -16,7 +16,7 @@ pub(super) fn files_from_raw(raw: &RawValue) -> Vec<File> {
         return Vec::new();
     };
     let file = |raw: &RawValue| {
-        let members = Members::of(raw)?;
+        let members = RawMembers::of(raw)?;
         let text = |names: &[&str]| {
             names
                 .iter()

@@ -7,15 +7,15 @@
 use std::borrow::Cow;
 
 use jackfield_wire::{
-    json::{self, Member, to_json},
-    read::{Misread, Open, lenient, lenient_text, lenient_texts, read, read_part},
+    json::{self, RawMember, to_json},
+    read::{FieldError, OpenObject, lenient, lenient_text, lenient_texts, read, read_part},
 };
 use serde::{Deserialize, Deserializer, Serialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 
-use super::fields::Fields;
-use super::frame::{Frame, OVERHEAD};
-use super::{Chunk, Malformed, Opening, Payload};
+use super::fields::RawFields;
+use super::frame::{OVERHEAD, OutgoingFrame};
+use super::{FrameChunk, FrameError, FramePayload, Opening};
 
 /// An `error` frame; `from` and `to` name the agents concerned.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,7 +84,7 @@ impl<'a> ErrorFrame<'a> {
 
 /// One agent in the answer to `list`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AgentEntry<'a> {
+pub struct AgentListEntry<'a> {
     /// Id of the agent.
     #[serde(borrow)]
     pub id: Cow<'a, str>,
@@ -140,62 +140,62 @@ fn unless_false<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::E
 pub fn registered(id: &str) -> String {
     #[derive(Serialize)]
     #[serde(tag = "type", rename = "registered")]
-    struct Registered<'a> {
+    struct RegisteredFrame<'a> {
         id: &'a str,
     }
-    to_json(&Registered { id }, OVERHEAD)
+    to_json(&RegisteredFrame { id }, OVERHEAD)
 }
 
 /// Writes an `agents` frame.
-pub fn agents(entries: &[AgentEntry<'_>]) -> String {
+pub fn agents(entries: &[AgentListEntry<'_>]) -> String {
     const ENTRY: usize = 192;
     #[derive(Serialize)]
     #[serde(tag = "type", rename = "agents")]
-    struct Agents<'a> {
-        agents: &'a [AgentEntry<'a>],
+    struct AgentsFrame<'a> {
+        agents: &'a [AgentListEntry<'a>],
     }
-    let agents = Agents { agents: entries };
+    let agents = AgentsFrame { agents: entries };
     to_json(&agents, OVERHEAD + entries.len() * ENTRY)
 }
 
 /// Writes a `pong` frame.
 pub fn pong() -> String {
-    Frame::bare("pong")
+    OutgoingFrame::bare("pong")
 }
 
 /// Writes a `message` frame.
 pub fn message(from: &str, opening: &Opening<'_>) -> String {
-    Frame::opening("message", opening).from(from)
+    OutgoingFrame::opening("message", opening).from(from)
 }
 
 /// Writes a `message_chunk` frame.
-pub fn message_chunk<'c>(from: &str, stream_id: &str, chunk: impl Into<Chunk<'c>>) -> String {
-    Frame::chunk("message_chunk", stream_id, chunk.into()).from(from)
+pub fn message_chunk<'c>(from: &str, stream_id: &str, chunk: impl Into<FrameChunk<'c>>) -> String {
+    OutgoingFrame::chunk("message_chunk", stream_id, chunk.into()).from(from)
 }
 
 /// Writes a `message_end` frame.
 pub fn message_end(from: &str, stream_id: &str) -> String {
-    Frame::end("message_end", stream_id, None).from(from)
+    OutgoingFrame::end("message_end", stream_id, None).from(from)
 }
 
 /// Writes a `reply` frame.
 pub fn reply(from: &str, opening: &Opening<'_>) -> String {
-    Frame::opening("reply", opening).from(from)
+    OutgoingFrame::opening("reply", opening).from(from)
 }
 
 /// Writes a `reply_chunk` frame.
-pub fn reply_chunk<'c>(from: &str, stream_id: &str, chunk: impl Into<Chunk<'c>>) -> String {
-    Frame::chunk("reply_chunk", stream_id, chunk.into()).from(from)
+pub fn reply_chunk<'c>(from: &str, stream_id: &str, chunk: impl Into<FrameChunk<'c>>) -> String {
+    OutgoingFrame::chunk("reply_chunk", stream_id, chunk.into()).from(from)
 }
 
 /// Writes a `reply_end` frame.
-pub fn reply_end(from: &str, stream_id: &str, payload: Option<Payload<'_>>) -> String {
-    Frame::end("reply_end", stream_id, payload).from(from)
+pub fn reply_end(from: &str, stream_id: &str, payload: Option<FramePayload<'_>>) -> String {
+    OutgoingFrame::end("reply_end", stream_id, payload).from(from)
 }
 
 /// Writes a `cancel` frame.
 pub fn cancel(from: &str, stream_id: Option<&str>, request_id: Option<&str>) -> String {
-    Frame::cancel(stream_id, request_id).from(from)
+    OutgoingFrame::cancel(stream_id, request_id).from(from)
 }
 
 /// Writes an `error` frame.
@@ -205,13 +205,13 @@ pub fn error(error: &ErrorFrame<'_>) -> String {
 
 /// A frame from the hub.
 #[derive(Debug, Clone)]
-pub enum Downlink<'a> {
+pub enum AgoraDownlink<'a> {
     /// The agent is now registered with this id.
     Registered(Cow<'a, str>),
     /// The answer to `list`.
-    Agents(Vec<AgentEntry<'a>>),
+    Agents(Vec<AgentListEntry<'a>>),
     /// A frame from a different agent.
-    Delivery(Delivery<'a>),
+    Delivery(DeliveredFrame<'a>),
     /// A failure at the hub or at a different agent.
     Error(ErrorFrame<'a>),
     /// The answer to `ping`.
@@ -256,7 +256,7 @@ impl DeliveryKind {
 
 /// A frame from a different agent, as the receiver sees it.
 #[derive(Debug, Clone)]
-pub struct Delivery<'a> {
+pub struct DeliveredFrame<'a> {
     /// Type of the frame.
     pub kind: DeliveryKind,
     /// Sender of the frame, and the address for an answer.
@@ -274,10 +274,10 @@ pub struct Delivery<'a> {
     /// Text of a chunk.
     pub chunk: Option<Cow<'a, str>>,
     /// All other fields, in their order.
-    pub extra: Vec<Member<'a>>,
+    pub extra: Vec<RawMember<'a>>,
 }
 
-impl<'a> Delivery<'a> {
+impl<'a> DeliveredFrame<'a> {
     /// Returns the text of one of the other fields, such as `kind` or `tool_name`.
     pub fn extra_text(&self, name: &str) -> Option<Cow<'a, str>> {
         self.extra
@@ -288,9 +288,9 @@ impl<'a> Delivery<'a> {
 }
 
 /// Reads a frame from the hub; only fields essential for a client are required.
-pub fn parse_downlink(text: &str) -> Result<Downlink<'_>, Malformed> {
+pub fn parse_downlink(text: &str) -> Result<AgoraDownlink<'_>, FrameError> {
     read_downlink(text).map_err(|misread| {
-        let mut fields = Fields::default();
+        let mut fields = RawFields::default();
         match fields.fill(text) {
             Ok(()) => fields.refuse(misread),
             Err(malformed) => malformed,
@@ -298,9 +298,9 @@ pub fn parse_downlink(text: &str) -> Result<Downlink<'_>, Malformed> {
     })
 }
 
-fn read_downlink(text: &str) -> Result<Downlink<'_>, Misread> {
+fn read_downlink(text: &str) -> Result<AgoraDownlink<'_>, FieldError> {
     #[derive(Deserialize)]
-    struct Tag<'a> {
+    struct FrameType<'a> {
         #[serde(borrow)]
         r#type: Cow<'a, str>,
     }
@@ -315,26 +315,26 @@ fn read_downlink(text: &str) -> Result<Downlink<'_>, Misread> {
         agents: Vec<&'a RawValue>,
     }
     // A frame accepted by a hub is not nested too deeply, and no code here recurses into it.
-    let tag: Tag<'_> = read(text, usize::MAX)?;
+    let tag: FrameType<'_> = read(text, usize::MAX)?;
     if let Some(kind) = DeliveryKind::of(&tag.r#type) {
-        return read_delivery(kind, read(text, usize::MAX)?).map(Downlink::Delivery);
+        return read_delivery(kind, read(text, usize::MAX)?).map(AgoraDownlink::Delivery);
     }
     Ok(match &*tag.r#type {
-        "registered" => Downlink::Registered(read::<Registered<'_>>(text, usize::MAX)?.id),
+        "registered" => AgoraDownlink::Registered(read::<Registered<'_>>(text, usize::MAX)?.id),
         "agents" => {
             let entries = read::<Agents<'_>>(text, usize::MAX)?.agents.into_iter();
             // An entry without an id is useless.
-            Downlink::Agents(entries.filter_map(|raw| read_part(raw).ok()).collect())
+            AgoraDownlink::Agents(entries.filter_map(|raw| read_part(raw).ok()).collect())
         }
-        "error" => Downlink::Error(read(text, usize::MAX)?),
-        "pong" => Downlink::Pong,
-        _ => Downlink::Unknown(tag.r#type),
+        "error" => AgoraDownlink::Error(read(text, usize::MAX)?),
+        "pong" => AgoraDownlink::Pong,
+        _ => AgoraDownlink::Unknown(tag.r#type),
     })
 }
 
 /// A delivery for reading. Fields required by some types only are checked afterwards.
 #[derive(Deserialize)]
-struct DeliveryIn<'a> {
+struct DeliveryInput<'a> {
     #[serde(rename = "type")]
     _type: IgnoredAny,
     #[serde(borrow)]
@@ -353,26 +353,26 @@ struct DeliveryIn<'a> {
 
 fn read_delivery<'a>(
     kind: DeliveryKind,
-    delivery: Open<'a, DeliveryIn<'a>>,
-) -> Result<Delivery<'a>, Misread> {
-    let Open { known, rest } = delivery;
+    delivery: OpenObject<'a, DeliveryInput<'a>>,
+) -> Result<DeliveredFrame<'a>, FieldError> {
+    let OpenObject { known, rest } = delivery;
     let (needs_stream_id, needs_chunk) = match kind {
         DeliveryKind::MessageChunk | DeliveryKind::ReplyChunk => (true, true),
         DeliveryKind::MessageEnd | DeliveryKind::ReplyEnd => (true, false),
         DeliveryKind::Message | DeliveryKind::Reply | DeliveryKind::Cancel => (false, false),
     };
     if needs_stream_id && known.stream_id.is_none() {
-        return Err(Misread::missing("stream_id"));
+        return Err(FieldError::missing("stream_id"));
     }
     let chunk = match known.chunk {
         _ if !needs_chunk => None,
-        None => return Err(Misread::missing("chunk")),
+        None => return Err(FieldError::missing("chunk")),
         Some(raw) => {
-            let no_text = || Misread::invalid("chunk", "must be a string");
+            let no_text = || FieldError::invalid("chunk", "must be a string");
             Some(json::str_of(raw).ok_or_else(no_text)?)
         }
     };
-    Ok(Delivery {
+    Ok(DeliveredFrame {
         kind,
         from: known.from,
         caller: known.caller,

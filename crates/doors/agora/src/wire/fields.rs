@@ -9,18 +9,18 @@ use std::fmt;
 
 use jackfield_wire::{
     echo,
-    json::{self, Member, Members},
-    read::{Borrowed, Misread, Mistake, read},
+    json::{self, RawMember, RawMembers},
+    read::{BorrowedText, FieldError, FieldErrorKind, read},
 };
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::{Fault, Limits, Malformed};
+use super::{FrameError, FrameFault, FrameLimits};
 
 /// A known field of relayed frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Slot {
+pub(super) enum FieldSlot {
     Type,
     To,
     From,
@@ -49,21 +49,21 @@ const NAMES: [&str; 11] = [
     "message",
 ];
 
-impl Slot {
+impl FieldSlot {
     #[inline]
     fn of(name: &str) -> Option<Self> {
         Some(match name {
-            "type" => Slot::Type,
-            "to" => Slot::To,
-            "from" => Slot::From,
-            "caller" => Slot::Caller,
-            "stream_id" => Slot::StreamId,
-            "stream" => Slot::Stream,
-            "request_id" => Slot::RequestId,
-            "payload" => Slot::Payload,
-            "chunk" => Slot::Chunk,
-            "code" => Slot::Code,
-            "message" => Slot::Message,
+            "type" => FieldSlot::Type,
+            "to" => FieldSlot::To,
+            "from" => FieldSlot::From,
+            "caller" => FieldSlot::Caller,
+            "stream_id" => FieldSlot::StreamId,
+            "stream" => FieldSlot::Stream,
+            "request_id" => FieldSlot::RequestId,
+            "payload" => FieldSlot::Payload,
+            "chunk" => FieldSlot::Chunk,
+            "code" => FieldSlot::Code,
+            "message" => FieldSlot::Message,
             _ => return None,
         })
     }
@@ -75,46 +75,46 @@ impl Slot {
 
 /// All fields of one frame.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Fields<'a> {
+pub(super) struct RawFields<'a> {
     slots: [Option<&'a RawValue>; NAMES.len()],
     /// Fields without a slot, in their order.
-    pub(super) extra: Vec<Member<'a>>,
+    pub(super) extra: Vec<RawMember<'a>>,
     /// Slot given more than once; the first value is kept.
-    duplicate: Option<Slot>,
+    duplicate: Option<FieldSlot>,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> RawFields<'a> {
     /// Adds the fields of a frame. Works in place, because returning them through serde costs as much as
     /// reading them.
-    pub(super) fn fill(&mut self, text: &'a str) -> Result<(), Malformed> {
+    pub(super) fn fill(&mut self, text: &'a str) -> Result<(), FrameError> {
         let mut deserializer = serde_json::Deserializer::from_str(text);
         deserializer
             .deserialize_map(FieldsVisitor(self))
             .and_then(|()| deserializer.end())
-            .map_err(|error| Fields::default().refuse(Misread::no_object(&error)))
+            .map_err(|error| RawFields::default().refuse(FieldError::not_an_object(&error)))
     }
 
     /// Returns the value as written, `null` included, without any check.
     #[inline]
-    pub(super) fn raw(&self, slot: Slot) -> Option<&'a RawValue> {
+    pub(super) fn raw(&self, slot: FieldSlot) -> Option<&'a RawValue> {
         self.slots[slot as usize]
     }
 
     /// Returns the value, with `null` counted as absent, without any check.
     #[inline]
-    pub(super) fn get(&self, slot: Slot) -> Option<&'a RawValue> {
+    pub(super) fn get(&self, slot: FieldSlot) -> Option<&'a RawValue> {
         self.raw(slot).filter(|raw| !json::is_null(raw))
     }
 
     /// Returns the text of a field, if the value is a string.
     #[inline]
-    pub(super) fn lenient_text(&self, slot: Slot) -> Option<Cow<'a, str>> {
+    pub(super) fn lenient_text(&self, slot: FieldSlot) -> Option<Cow<'a, str>> {
         self.raw(slot).and_then(json::str_of)
     }
 
     /// Returns the text of an optional field, which must be a string if present.
     #[inline]
-    pub(super) fn text(&self, slot: Slot) -> Result<Option<Cow<'a, str>>, Malformed> {
+    pub(super) fn text(&self, slot: FieldSlot) -> Result<Option<Cow<'a, str>>, FrameError> {
         match self.get(slot) {
             None => Ok(None),
             Some(raw) => match json::str_of(raw) {
@@ -126,13 +126,13 @@ impl<'a> Fields<'a> {
 
     /// Returns the text of a required field.
     #[inline]
-    pub(super) fn required_text(&self, slot: Slot) -> Result<Cow<'a, str>, Malformed> {
+    pub(super) fn required_text(&self, slot: FieldSlot) -> Result<Cow<'a, str>, FrameError> {
         self.text(slot)?.ok_or_else(|| self.missing(slot))
     }
 
     /// Returns an optional boolean; absent means `false`.
     #[inline]
-    pub(super) fn flag(&self, slot: Slot) -> Result<bool, Malformed> {
+    pub(super) fn flag(&self, slot: FieldSlot) -> Result<bool, FrameError> {
         match self.get(slot).map(RawValue::get) {
             None | Some("false") => Ok(false),
             Some("true") => Ok(true),
@@ -141,9 +141,9 @@ impl<'a> Fields<'a> {
     }
 
     /// Refuses slots given twice and values nested too deeply.
-    pub(super) fn check(&self, limits: &Limits) -> Result<(), Malformed> {
+    pub(super) fn check(&self, limits: &FrameLimits) -> Result<(), FrameError> {
         if let Some(slot) = self.duplicate {
-            return Err(self.refuse(Misread::twice(slot.name())));
+            return Err(self.refuse(FieldError::duplicate(slot.name())));
         }
         // Slots mostly hold strings, which cost two comparisons each.
         let is_deep = |raw: &RawValue| json::depth_exceeds(raw.get(), limits.max_depth);
@@ -151,53 +151,53 @@ impl<'a> Fields<'a> {
         let slot = slots.find(|(_, value)| value.is_some_and(is_deep));
         let extra = || self.extra.iter().find(|member| is_deep(member.value));
         match slot.map(|(name, _)| name).or_else(|| Some(&*extra()?.name)) {
-            Some(name) => Err(self.refuse(Misread::too_deep(name, limits.max_depth))),
+            Some(name) => Err(self.refuse(FieldError::too_deep(name, limits.max_depth))),
             None => Ok(()),
         }
     }
 
     /// Reads the same text again, as a frame for the hub itself.
-    pub(super) fn frame<T: Deserialize<'a>>(&self, text: &'a str) -> Result<T, Malformed> {
+    pub(super) fn frame<T: Deserialize<'a>>(&self, text: &'a str) -> Result<T, FrameError> {
         // The nesting depth was checked field by field.
         read(text, usize::MAX).map_err(|misread| self.refuse(misread))
     }
 
     #[cold]
-    pub(super) fn missing(&self, slot: Slot) -> Malformed {
-        self.refuse(Misread::missing(slot.name()))
+    pub(super) fn missing(&self, slot: FieldSlot) -> FrameError {
+        self.refuse(FieldError::missing(slot.name()))
     }
 
     #[cold]
-    pub(super) fn invalid(&self, slot: Slot, problem: &'static str) -> Malformed {
-        self.refuse(Misread::invalid(slot.name(), problem))
+    pub(super) fn invalid(&self, slot: FieldSlot, problem: &'static str) -> FrameError {
+        self.refuse(FieldError::invalid(slot.name(), problem))
     }
 
     /// Returns the error for a frame, or for one of its fields.
     #[cold]
-    pub(super) fn refuse(&self, misread: Misread) -> Malformed {
-        let is_no_object = misread.mistake == Mistake::Syntax || misread.field().is_none();
-        let echoed = |slot: Slot| self.lenient_text(slot).map(|text| echo(&text).into());
+    pub(super) fn refuse(&self, misread: FieldError) -> FrameError {
+        let is_no_object = misread.mistake == FieldErrorKind::Syntax || misread.field().is_none();
+        let echoed = |slot: FieldSlot| self.lenient_text(slot).map(|text| echo(&text).into());
         let in_payload = || {
-            let payload = self.get(Slot::Payload).and_then(Members::of)?;
+            let payload = self.get(FieldSlot::Payload).and_then(RawMembers::of)?;
             payload.text("request_id").map(|text| echo(&text).into())
         };
-        Malformed {
+        FrameError {
             fault: match is_no_object {
-                true => Fault::Syntax,
-                false => Fault::Invalid,
+                true => FrameFault::Syntax,
+                false => FrameFault::Invalid,
             },
             misread: Box::new(misread),
-            frame_type: echoed(Slot::Type),
-            to: echoed(Slot::To),
-            stream_id: echoed(Slot::StreamId),
-            request_id: echoed(Slot::RequestId).or_else(in_payload),
+            frame_type: echoed(FieldSlot::Type),
+            to: echoed(FieldSlot::To),
+            stream_id: echoed(FieldSlot::StreamId),
+            request_id: echoed(FieldSlot::RequestId).or_else(in_payload),
         }
     }
 
     #[inline]
     fn put(&mut self, name: Cow<'a, str>, value: &'a RawValue) {
-        match Slot::of(&name) {
-            None => self.extra.push(Member { name, value }),
+        match FieldSlot::of(&name) {
+            None => self.extra.push(RawMember { name, value }),
             Some(slot) => match &mut self.slots[slot as usize] {
                 Some(_) => self.duplicate = self.duplicate.or(Some(slot)),
                 empty => *empty = Some(value),
@@ -206,7 +206,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-struct FieldsVisitor<'f, 'a>(&'f mut Fields<'a>);
+struct FieldsVisitor<'f, 'a>(&'f mut RawFields<'a>);
 
 impl<'de> Visitor<'de> for FieldsVisitor<'_, 'de> {
     type Value = ();
@@ -216,7 +216,7 @@ impl<'de> Visitor<'de> for FieldsVisitor<'_, 'de> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some((Borrowed(name), value)) = map.next_entry()? {
+        while let Some((BorrowedText(name), value)) = map.next_entry()? {
             self.0.put(name, value);
         }
         Ok(())

@@ -6,11 +6,11 @@
 
 use std::ops::Not;
 
-use jackfield_wire::json::{Text, to_json};
+use jackfield_wire::json::{JsonText, to_json};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::Payload;
+use super::FramePayload;
 
 /// The optional fields of a `send`, `message` or `reply` frame, besides type and peer.
 #[derive(Debug, Clone, Copy, Default)]
@@ -22,7 +22,7 @@ pub struct Opening<'a> {
     /// Request id at the top level, beside the one in the payload.
     pub request_id: Option<&'a str>,
     /// Query or answer.
-    pub payload: Option<Payload<'a>>,
+    pub payload: Option<FramePayload<'a>>,
     /// Stable id of the caller; only the hub's value counts.
     pub caller: Option<&'a str>,
     /// Metadata of the caller's protocol.
@@ -31,9 +31,9 @@ pub struct Opening<'a> {
 
 /// One chunk of a stream: a text, and for replies its kind.
 #[derive(Debug, Clone, Copy)]
-pub struct Chunk<'a> {
+pub struct FrameChunk<'a> {
     /// Text of the chunk.
-    pub text: Text<'a>,
+    pub text: JsonText<'a>,
     /// Kind of a chunk other than plain text: `thinking`, `tool_start`, `tool_input`, `tool_result`,
     /// `status`.
     pub kind: Option<&'a str>,
@@ -43,10 +43,10 @@ pub struct Chunk<'a> {
     pub tool_call_id: Option<&'a str>,
 }
 
-impl<'a, T: Into<Text<'a>>> From<T> for Chunk<'a> {
+impl<'a, T: Into<JsonText<'a>>> From<T> for FrameChunk<'a> {
     /// Creates a chunk of plain text.
     fn from(text: T) -> Self {
-        Chunk {
+        FrameChunk {
             text: text.into(),
             kind: None,
             tool_name: None,
@@ -60,7 +60,7 @@ pub(super) const OVERHEAD: usize = 192;
 
 /// A frame for writing; absent fields are omitted.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
-pub(super) struct Frame<'a> {
+pub(super) struct OutgoingFrame<'a> {
     pub(super) r#type: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     to: Option<&'a str>,
@@ -73,9 +73,9 @@ pub(super) struct Frame<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     request_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    payload: Option<Payload<'a>>,
+    payload: Option<FramePayload<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    chunk: Option<Text<'a>>,
+    chunk: Option<JsonText<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     kind: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -88,13 +88,13 @@ pub(super) struct Frame<'a> {
     metadata: Option<&'a RawValue>,
 }
 
-impl<'a> Frame<'a> {
+impl<'a> OutgoingFrame<'a> {
     /// Writes a frame with a type and no other field.
     pub(super) fn bare(frame_type: &'static str) -> String {
         to_json(
-            &Frame {
+            &OutgoingFrame {
                 r#type: frame_type,
-                ..Frame::default()
+                ..OutgoingFrame::default()
             },
             OVERHEAD,
         )
@@ -102,7 +102,7 @@ impl<'a> Frame<'a> {
 
     /// Creates a `send`, `message` or `reply`.
     pub(super) fn opening(frame_type: &'static str, opening: &Opening<'a>) -> Self {
-        Frame {
+        OutgoingFrame {
             r#type: frame_type,
             stream_id: opening.stream_id,
             stream: opening.stream,
@@ -110,20 +110,24 @@ impl<'a> Frame<'a> {
             payload: opening.payload,
             caller: opening.caller,
             metadata: opening.metadata,
-            ..Frame::default()
+            ..OutgoingFrame::default()
         }
     }
 
     /// Creates a `send_chunk`, `message_chunk` or `reply_chunk`.
-    pub(super) fn chunk(frame_type: &'static str, stream_id: &'a str, chunk: Chunk<'a>) -> Self {
-        Frame {
+    pub(super) fn chunk(
+        frame_type: &'static str,
+        stream_id: &'a str,
+        chunk: FrameChunk<'a>,
+    ) -> Self {
+        OutgoingFrame {
             r#type: frame_type,
             stream_id: Some(stream_id),
             chunk: Some(chunk.text),
             kind: chunk.kind,
             tool_name: chunk.tool_name,
             tool_call_id: chunk.tool_call_id,
-            ..Frame::default()
+            ..OutgoingFrame::default()
         }
     }
 
@@ -131,29 +135,29 @@ impl<'a> Frame<'a> {
     pub(super) fn end(
         frame_type: &'static str,
         stream_id: &'a str,
-        payload: Option<Payload<'a>>,
+        payload: Option<FramePayload<'a>>,
     ) -> Self {
-        Frame {
+        OutgoingFrame {
             r#type: frame_type,
             stream_id: Some(stream_id),
             payload,
-            ..Frame::default()
+            ..OutgoingFrame::default()
         }
     }
 
     /// Creates a `cancel`.
     pub(super) fn cancel(stream_id: Option<&'a str>, request_id: Option<&'a str>) -> Self {
-        Frame {
+        OutgoingFrame {
             r#type: "cancel",
             stream_id,
             request_id,
-            ..Frame::default()
+            ..OutgoingFrame::default()
         }
     }
 
     /// Writes the frame in the form of a client.
     pub(super) fn to(self, to: &'a str) -> String {
-        Frame {
+        OutgoingFrame {
             to: Some(to),
             ..self
         }
@@ -162,7 +166,7 @@ impl<'a> Frame<'a> {
 
     /// Writes the frame in the form of the hub.
     pub(super) fn from(self, from: &'a str) -> String {
-        Frame {
+        OutgoingFrame {
             from: Some(from),
             ..self
         }

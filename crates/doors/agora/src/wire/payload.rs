@@ -4,14 +4,14 @@
 //! that agents are known to use, and a payload of unknown form is passed on as JSON text rather than lost.
 //! Between two Agora agents this module is not used; it serves calls that cross to a different protocol.
 
-use jackfield_wire::json::{self, Member, Members, Text};
+use jackfield_wire::json::{self, JsonText, RawMember, RawMembers};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 /// The payload of a frame for writing.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(untagged)]
-pub enum Payload<'a> {
+pub enum FramePayload<'a> {
     /// Ready-made JSON.
     Raw(&'a RawValue),
     /// Only the ids that match a streamed answer to its request.
@@ -29,14 +29,14 @@ pub enum Payload<'a> {
     Answer(&'a AnswerPayload<'a>),
 }
 
-impl Payload<'_> {
+impl FramePayload<'_> {
     pub(super) fn size_hint(&self) -> usize {
         const META: usize = 192;
         let text = match self {
-            Payload::Raw(raw) => return raw.get().len(),
-            Payload::Ids { .. } => None,
-            Payload::Query(query) => Some(query.body.question),
-            Payload::Answer(answer) => answer.body.and_then(|body| body.answer),
+            FramePayload::Raw(raw) => return raw.get().len(),
+            FramePayload::Ids { .. } => None,
+            FramePayload::Query(query) => Some(query.body.question),
+            FramePayload::Answer(answer) => answer.body.and_then(|body| body.answer),
         };
         META + text.map_or(0, |text| text.size_hint())
     }
@@ -47,7 +47,7 @@ impl Payload<'_> {
 #[serde(tag = "action", rename = "query")]
 pub struct QueryPayload<'a> {
     /// Content of the query.
-    pub body: QueryBody<'a>,
+    pub body: QueryContent<'a>,
     /// Id that the answer must name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<&'a str>,
@@ -58,9 +58,9 @@ pub struct QueryPayload<'a> {
 
 /// The content of a query.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
-pub struct QueryBody<'a> {
+pub struct QueryContent<'a> {
     /// Text of the question.
-    pub question: Text<'a>,
+    pub question: JsonText<'a>,
     /// Parts of a message with more than text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parts: Option<&'a RawValue>,
@@ -75,7 +75,7 @@ pub struct QueryBody<'a> {
 pub struct AnswerPayload<'a> {
     /// Content of the answer, unless streamed before.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub body: Option<AnswerBody<'a>>,
+    pub body: Option<AnswerContent<'a>>,
     /// Id of the answered request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<&'a str>,
@@ -107,10 +107,10 @@ pub struct AnswerPayload<'a> {
 
 /// Text and parts of an answer.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
-pub struct AnswerBody<'a> {
+pub struct AnswerContent<'a> {
     /// Full text.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub answer: Option<Text<'a>>,
+    pub answer: Option<JsonText<'a>>,
     /// Parts of an answer with more than text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parts: Option<&'a RawValue>,
@@ -141,7 +141,7 @@ impl InputRequired {
         if raw.get() == "false" {
             return None;
         }
-        let Some(members) = Members::of(raw) else {
+        let Some(members) = RawMembers::of(raw) else {
             return Some(InputRequired {
                 text: json::str_of(raw).unwrap_or_default().into_owned(),
                 ..InputRequired::default()
@@ -161,7 +161,7 @@ impl InputRequired {
 
 /// An answer, read from a payload of any form.
 #[derive(Debug, Clone, Default)]
-pub struct Answer {
+pub struct ParsedAnswer {
     /// Text, if there is any; JSON for a payload of unknown form.
     pub text: Option<String>,
     /// Parts of the answer.
@@ -184,9 +184,9 @@ pub struct Answer {
     pub request_id: Option<String>,
 }
 
-impl Answer {
+impl ParsedAnswer {
     /// Returns whether the answer contains more than ids.
-    pub fn says_something(&self) -> bool {
+    pub fn carries_content(&self) -> bool {
         let raw = [
             &self.parts,
             &self.attachments,
@@ -223,11 +223,11 @@ const ANSWER_META: [&str; 13] = [
     "metadata",
 ];
 
-/// Reads an [`Answer`] from a payload of any form.
-pub fn answer_of(payload: &RawValue) -> Answer {
+/// Reads an [`ParsedAnswer`] from a payload of any form.
+pub fn answer_of(payload: &RawValue) -> ParsedAnswer {
     let mut answer = answer_under(&ANSWER_KEYS, payload);
     if answer.text.is_none() {
-        answer.text = match Members::of(payload) {
+        answer.text = match RawMembers::of(payload) {
             Some(outer) => {
                 let is_known = |name: &str| name == "result" || ANSWER_META.contains(&name);
                 has_content(&outer, is_known).then(|| json::compact(payload))
@@ -240,7 +240,7 @@ pub fn answer_of(payload: &RawValue) -> Answer {
 
 /// Reads the text in the opening of a streamed answer. Further fields of the opening describe the stream and
 /// are no text.
-pub fn opening_of(payload: &RawValue) -> Answer {
+pub fn opening_of(payload: &RawValue) -> ParsedAnswer {
     let opening = answer_under(&OPENING_KEYS, payload);
     match opening.input_required {
         // In an opening, `question` is a question of the agent.
@@ -250,15 +250,15 @@ pub fn opening_of(payload: &RawValue) -> Answer {
 }
 
 /// Reads an answer whose text is a string: the payload itself, or one of the given fields.
-fn answer_under(keys: &[&'static str], payload: &RawValue) -> Answer {
-    let Some(outer) = Members::of(payload) else {
-        return Answer {
+fn answer_under(keys: &[&'static str], payload: &RawValue) -> ParsedAnswer {
+    let Some(outer) = RawMembers::of(payload) else {
+        return ParsedAnswer {
             text: json::str_of(payload).map(String::from),
-            ..Answer::default()
+            ..ParsedAnswer::default()
         };
     };
     let body = outer.get("body");
-    let inner = body.and_then(Members::of).unwrap_or_default();
+    let inner = body.and_then(RawMembers::of).unwrap_or_default();
     let found = first_text(&outer, keys)
         .or_else(|| first_text(&inner, keys))
         .or_else(|| Some(("body", body.and_then(json::str_of)?.into_owned())));
@@ -267,7 +267,7 @@ fn answer_under(keys: &[&'static str], payload: &RawValue) -> Answer {
     let raw = |name| outer.get(name).or_else(|| inner.get(name));
     let owned = |name| raw(name).map(ToOwned::to_owned);
     let string = |name| raw(name).and_then(json::str_of).map(String::from);
-    Answer {
+    ParsedAnswer {
         text,
         parts: owned("parts"),
         attachments: owned("attachments"),
@@ -283,7 +283,7 @@ fn answer_under(keys: &[&'static str], payload: &RawValue) -> Answer {
 
 /// A query, read from a payload of any form.
 #[derive(Debug, Clone, Default)]
-pub struct Query {
+pub struct ParsedQuery {
     /// Text of the query; JSON for a payload of unknown form, empty if there is none.
     pub text: String,
     /// Parts of the message.
@@ -316,19 +316,19 @@ const QUERY_META: [&str; 7] = [
     "metadata",
 ];
 
-/// Reads a [`Query`] from a payload of any form; ids alone are no query.
-pub fn query_of(payload: Option<&RawValue>) -> Query {
+/// Reads a [`ParsedQuery`] from a payload of any form; ids alone are no query.
+pub fn query_of(payload: Option<&RawValue>) -> ParsedQuery {
     let Some(payload) = payload else {
-        return Query::default();
+        return ParsedQuery::default();
     };
-    let Some(outer) = Members::of(payload) else {
-        return Query {
+    let Some(outer) = RawMembers::of(payload) else {
+        return ParsedQuery {
             text: plain_text(payload).unwrap_or_default(),
-            ..Query::default()
+            ..ParsedQuery::default()
         };
     };
     let body = outer.get("body");
-    let inner = body.and_then(Members::of).unwrap_or_default();
+    let inner = body.and_then(RawMembers::of).unwrap_or_default();
     let text = body
         .and_then(json::str_of)
         .map(String::from)
@@ -342,7 +342,7 @@ pub fn query_of(payload: Option<&RawValue>) -> Query {
     let string = |name| outer.text(name).map(String::from);
     let raw = |name| inner.get(name).or_else(|| outer.get(name));
     let owned = |name| raw(name).map(ToOwned::to_owned);
-    Query {
+    ParsedQuery {
         text,
         parts: owned("parts"),
         attachments: owned("attachments"),
@@ -364,16 +364,17 @@ fn plain_text(payload: &RawValue) -> Option<String> {
 }
 
 /// Returns the first of the named members that is a string.
-fn first_text<'k>(members: &Members<'_>, names: &[&'k str]) -> Option<(&'k str, String)> {
+fn first_text<'k>(members: &RawMembers<'_>, names: &[&'k str]) -> Option<(&'k str, String)> {
     names
         .iter()
         .find_map(|name| Some((*name, members.text(name)?.into_owned())))
 }
 
 /// Returns whether a payload has content besides the fields accepted by `is_known`, in its body or beside it.
-fn has_content(outer: &Members<'_>, is_known: impl Fn(&str) -> bool) -> bool {
-    let is_unknown = |member: &Member<'_>| !is_known(&member.name) && !json::is_null(member.value);
-    let is_said_in_body = |body: &RawValue| match Members::of(body) {
+fn has_content(outer: &RawMembers<'_>, is_known: impl Fn(&str) -> bool) -> bool {
+    let is_unknown =
+        |member: &RawMember<'_>| !is_known(&member.name) && !json::is_null(member.value);
+    let is_said_in_body = |body: &RawValue| match RawMembers::of(body) {
         Some(inner) => inner.iter().any(is_unknown),
         None => true,
     };

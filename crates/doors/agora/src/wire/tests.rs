@@ -1,7 +1,7 @@
 //! Golden frames: every example of the seed read and forwarded, and every frame the hub or a client writes.
 //! Refusals, payloads and properties stand in files of their own below.
 
-use jackfield_wire::{json::Text, read::Mistake};
+use jackfield_wire::{json::JsonText, read::FieldErrorKind};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -21,14 +21,14 @@ fn raw(text: &str) -> &RawValue {
 
 fn relay(text: &str) -> Relay<'_> {
     match parse(text) {
-        Ok(Uplink::Relay(relay)) => relay,
+        Ok(AgoraUplink::Relay(relay)) => relay,
         other => panic!("{text} is no relayed frame: {other:?}"),
     }
 }
 
-fn delivery(text: &str) -> Delivery<'_> {
+fn delivery(text: &str) -> DeliveredFrame<'_> {
     match parse_downlink(text) {
-        Ok(Downlink::Delivery(delivery)) => delivery,
+        Ok(AgoraDownlink::Delivery(delivery)) => delivery,
         other => panic!("{text} is no delivery: {other:?}"),
     }
 }
@@ -112,7 +112,7 @@ fn every_example_of_the_seed_is_forwarded_as_the_seed_says() {
         assert_eq!(value(&frame), value(received), "{sent}");
         assert!(matches!(
             parse_downlink(received),
-            Ok(Downlink::Delivery(_))
+            Ok(AgoraDownlink::Delivery(_))
         ));
     }
 }
@@ -191,7 +191,7 @@ fn a_field_name_written_with_escapes_is_passed_on_decoded() {
     );
     // The one place where a lone surrogate is refused: a name that is no text cannot be told apart from others.
     let broken = parse(r#"{"type":"send","to":"b","\ud83d":1}"#).unwrap_err();
-    assert_eq!(broken.fault, Fault::Syntax);
+    assert_eq!(broken.fault, FrameFault::Syntax);
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn nobody_can_say_who_they_are() {
     let sent = r#"{"type":"send","to":"b","from":"mallory","caller":{"id":"root"},"fr\u006fm":"x","keep":1}"#;
     let refused = parse(sent).unwrap_err();
     let found = (refused.misread.mistake, refused.field());
-    assert_eq!(found, (Mistake::Twice, Some("from")));
+    assert_eq!(found, (FieldErrorKind::Twice, Some("from")));
 
     let sent =
         r#"{"type":"send","to":"b","fr\u006fm":"mallory","c\u0061ller":{"id":"root"},"keep":1}"#;
@@ -233,17 +233,17 @@ fn a_relayed_frame_tells_what_a_door_asks_of_it() {
 #[test]
 fn registering_and_listing_are_read() {
     let text = r#"{"type":"register","id":"a","name":"Älice","endpoint":null,"capabilities":["x","y"],"token":"t","future":{}}"#;
-    let Ok(Uplink::Register(register)) = parse(text) else {
+    let Ok(AgoraUplink::Register(register)) = parse(text) else {
         panic!("no register");
     };
     assert_eq!(
         register,
-        Register {
+        RegisterFrame {
             id: "a".into(),
             name: Some("Älice".into()),
             token: Some("t".into()),
             capabilities: vec!["x".into(), "y".into()],
-            ..Register::default()
+            ..RegisterFrame::default()
         }
     );
     for (text, expected) in [
@@ -259,18 +259,21 @@ fn registering_and_listing_are_read() {
             &["x"],
         ),
     ] {
-        let Ok(Uplink::List(list)) = parse(text) else {
+        let Ok(AgoraUplink::List(list)) = parse(text) else {
             panic!("{text} is no list");
         };
         assert_eq!(list.capabilities, expected);
     }
-    assert!(matches!(parse(r#" {"type":"ping"} "#), Ok(Uplink::Ping)));
+    assert!(matches!(
+        parse(r#" {"type":"ping"} "#),
+        Ok(AgoraUplink::Ping)
+    ));
 }
 
 #[test]
 fn the_hub_writes_these_frames() {
     let query = QueryPayload {
-        body: QueryBody {
+        body: QueryContent {
             question: "why?".into(),
             parts: Some(raw("[1]")),
             attachments: Some(raw("[2]")),
@@ -279,26 +282,26 @@ fn the_hub_writes_these_frames() {
         session_id: Some("s"),
     };
     let opening = Opening {
-        payload: Some(Payload::Query(&query)),
+        payload: Some(FramePayload::Query(&query)),
         caller: Some("alice"),
         metadata: Some(raw(r#"{"k":1}"#)),
         ..Opening::default()
     };
-    let chunk = Chunk {
-        text: Text::Json(raw(r#""a\u0062""#)),
+    let chunk = FrameChunk {
+        text: JsonText::Json(raw(r#""a\u0062""#)),
         kind: Some("tool_start"),
         tool_name: Some("sh"),
         tool_call_id: Some("c"),
     };
-    let entry = AgentEntry {
+    let entry = AgentListEntry {
         id: "a".into(),
         name: Some("A".into()),
         registered_at: "2026-01-01T00:00:00Z".into(),
         capabilities: vec!["x".into()],
         online: true,
-        ..AgentEntry::default()
+        ..AgentListEntry::default()
     };
-    let ids = Payload::Ids {
+    let ids = FramePayload::Ids {
         request_id: Some("r"),
         session_id: None,
     };
@@ -342,7 +345,7 @@ fn the_hub_writes_these_frames() {
             r#"{"type":"reply_chunk","from":"b","stream_id":"s","chunk":"a\u0062","kind":"tool_start","tool_name":"sh","tool_call_id":"c"}"#,
         ),
         (
-            downlink::reply_end("b", "s", Some(Payload::Raw(raw("{}")))),
+            downlink::reply_end("b", "s", Some(FramePayload::Raw(raw("{}")))),
             r#"{"type":"reply_end","from":"b","stream_id":"s","payload":{}}"#,
         ),
         (
@@ -364,7 +367,7 @@ fn the_hub_writes_these_frames() {
 
 #[test]
 fn a_client_reads_what_the_hub_writes() {
-    let Ok(Downlink::Agents(agents)) = parse_downlink(
+    let Ok(AgoraDownlink::Agents(agents)) = parse_downlink(
         r#"{"type":"agents","agents":[{"id":"a","name":"A","registered_at":"t"},7,{"name":"no id"},{"id":"b","online":false,"capabilities":["x",1],"door":"a2a"}]}"#,
     ) else {
         panic!("no agents");
@@ -386,15 +389,15 @@ fn a_client_reads_what_the_hub_writes() {
 
     assert!(matches!(
         parse_downlink(r#"{"type":"registered","id":"a"}"#),
-        Ok(Downlink::Registered(id)) if id == "a"
+        Ok(AgoraDownlink::Registered(id)) if id == "a"
     ));
     assert!(matches!(
         parse_downlink(r#"{"type":"shiny"}"#),
-        Ok(Downlink::Unknown(kind)) if kind == "shiny"
+        Ok(AgoraDownlink::Unknown(kind)) if kind == "shiny"
     ));
     assert!(matches!(
         parse_downlink(r#"{"type":"pong"}"#),
-        Ok(Downlink::Pong)
+        Ok(AgoraDownlink::Pong)
     ));
     for (text, field) in [
         (r#"{"type":"message"}"#, "from"),

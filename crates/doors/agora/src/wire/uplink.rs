@@ -8,15 +8,15 @@
 use std::borrow::Cow;
 
 use jackfield_wire::{
-    json::{self, Member, Members},
-    read::{Misread, text, texts},
+    json::{self, RawMember, RawMembers},
+    read::{FieldError, text, texts},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::fields::{Fields, Slot};
+use super::fields::{FieldSlot, RawFields};
 use super::payload::ANSWER_KEYS;
-use super::{CALL_PREFIX, Fault, Limits, Malformed};
+use super::{CALL_PREFIX, FrameError, FrameFault, FrameLimits};
 
 mod build;
 
@@ -41,11 +41,11 @@ const TYPES: [&str; 11] = [
 
 /// A frame from a client.
 #[derive(Debug, Clone)]
-pub enum Uplink<'a> {
+pub enum AgoraUplink<'a> {
     /// Registers or updates an agent of the hub.
-    Register(Register<'a>),
+    Register(RegisterFrame<'a>),
     /// Asks for the list of agents.
-    List(List<'a>),
+    List(ListFrame<'a>),
     /// A frame for a different agent.
     Relay(Relay<'a>),
     /// Asks for a `pong`.
@@ -55,7 +55,7 @@ pub enum Uplink<'a> {
 /// The registration of an agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "register")]
-pub struct Register<'a> {
+pub struct RegisterFrame<'a> {
     /// Requested id; its alphabet is not checked here.
     #[serde(borrow)]
     pub id: Cow<'a, str>,
@@ -106,7 +106,7 @@ pub struct Register<'a> {
 /// A query for the agents with all of the given capabilities.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename = "list")]
-pub struct List<'a> {
+pub struct ListFrame<'a> {
     /// Capabilities to filter by, from `capability` and `capabilities` together; empty asks for all agents.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub capabilities: Vec<Cow<'a, str>>,
@@ -212,18 +212,18 @@ pub struct Relay<'a> {
     pub payload: Option<&'a RawValue>,
     /// JSON string of a chunk frame, undecoded; `None` in other frames.
     pub chunk: Option<&'a RawValue>,
-    fields: Fields<'a>,
+    fields: RawFields<'a>,
 }
 
 /// Fields forwarded unchanged, in this order; `from` and `caller` are never forwarded.
-const FORWARDED: [(Slot, &str); 7] = [
-    (Slot::StreamId, ",\"stream_id\":"),
-    (Slot::Stream, ",\"stream\":"),
-    (Slot::RequestId, ",\"request_id\":"),
-    (Slot::Payload, ",\"payload\":"),
-    (Slot::Chunk, ",\"chunk\":"),
-    (Slot::Code, ",\"code\":"),
-    (Slot::Message, ",\"message\":"),
+const FORWARDED: [(FieldSlot, &str); 7] = [
+    (FieldSlot::StreamId, ",\"stream_id\":"),
+    (FieldSlot::Stream, ",\"stream\":"),
+    (FieldSlot::RequestId, ",\"request_id\":"),
+    (FieldSlot::Payload, ",\"payload\":"),
+    (FieldSlot::Chunk, ",\"chunk\":"),
+    (FieldSlot::Code, ",\"code\":"),
+    (FieldSlot::Message, ",\"message\":"),
 ];
 
 impl<'a> Relay<'a> {
@@ -272,7 +272,7 @@ impl<'a> Relay<'a> {
     }
 
     /// Returns the fields unknown to this protocol, in their order.
-    pub fn extra(&self) -> &[Member<'a>] {
+    pub fn extra(&self) -> &[RawMember<'a>] {
         &self.fields.extra
     }
 
@@ -298,18 +298,18 @@ impl<'a> Relay<'a> {
 
     /// Returns the code of an `error`.
     pub fn code(&self) -> Option<Cow<'a, str>> {
-        self.fields.lenient_text(Slot::Code)
+        self.fields.lenient_text(FieldSlot::Code)
     }
 
     /// Returns the message of an `error`.
     pub fn message(&self) -> Option<Cow<'a, str>> {
-        self.fields.lenient_text(Slot::Message)
+        self.fields.lenient_text(FieldSlot::Message)
     }
 
     /// Returns the `request_id` inside the payload, which is parsed on every call.
     pub fn payload_request_id(&self) -> Option<Cow<'a, str>> {
         self.payload
-            .and_then(Members::of)
+            .and_then(RawMembers::of)
             .and_then(|members| members.text("request_id"))
     }
 
@@ -317,7 +317,7 @@ impl<'a> Relay<'a> {
     /// reader looks.
     pub fn answer_beside_payload(&self) -> Option<&'static str> {
         let is_there = |name: &str| match name {
-            "message" => self.fields.get(Slot::Message).is_some(),
+            "message" => self.fields.get(FieldSlot::Message).is_some(),
             _ => {
                 let mut extra = self.fields.extra.iter();
                 extra.any(|member| member.name == name && !json::is_null(member.value))
@@ -344,27 +344,27 @@ impl<'a> Relay<'a> {
     }
 }
 
-/// Reads a frame from a client within the default [`Limits`].
-pub fn parse(text: &str) -> Result<Uplink<'_>, Malformed> {
-    parse_with(text, &Limits::default())
+/// Reads a frame from a client within the default [`FrameLimits`].
+pub fn parse(text: &str) -> Result<AgoraUplink<'_>, FrameError> {
+    parse_with(text, &FrameLimits::default())
 }
 
 /// Reads a frame from a client.
-pub fn parse_with<'a>(text: &'a str, limits: &Limits) -> Result<Uplink<'a>, Malformed> {
-    let mut fields = Fields::default();
+pub fn parse_with<'a>(text: &'a str, limits: &FrameLimits) -> Result<AgoraUplink<'a>, FrameError> {
+    let mut fields = RawFields::default();
     fields.fill(text)?;
     fields.check(limits)?;
-    let frame_type = fields.required_text(Slot::Type)?;
+    let frame_type = fields.required_text(FieldSlot::Type)?;
     if let Some(kind) = RelayKind::of(&frame_type) {
         return read_relay(kind, fields, limits);
     }
     match &*frame_type {
-        "register" => fields.frame(text).map(Uplink::Register),
-        "list" => fields.frame(text).map(list_of).map(Uplink::List),
-        "ping" => Ok(Uplink::Ping),
-        other => Err(Malformed {
-            fault: Fault::Unsupported,
-            ..fields.refuse(Misread::invalid("type", no_frame(other)))
+        "register" => fields.frame(text).map(AgoraUplink::Register),
+        "list" => fields.frame(text).map(list_of).map(AgoraUplink::List),
+        "ping" => Ok(AgoraUplink::Ping),
+        other => Err(FrameError {
+            fault: FrameFault::Unsupported,
+            ..fields.refuse(FieldError::invalid("type", no_frame(other)))
         }),
     }
 }
@@ -388,32 +388,32 @@ fn no_frame(frame_type: &str) -> String {
 
 /// A `list` as clients send it.
 #[derive(Deserialize)]
-struct ListIn<'a> {
+struct ListInput<'a> {
     #[serde(borrow, default, deserialize_with = "text")]
     capability: Option<Cow<'a, str>>,
     #[serde(default, deserialize_with = "texts")]
     capabilities: Vec<Cow<'a, str>>,
 }
 
-fn list_of(list: ListIn<'_>) -> List<'_> {
+fn list_of(list: ListInput<'_>) -> ListFrame<'_> {
     let mut capabilities = list.capabilities;
     if let Some(capability) = list.capability
         && !capabilities.contains(&capability)
     {
         capabilities.push(capability);
     }
-    List { capabilities }
+    ListFrame { capabilities }
 }
 
 fn read_relay<'a>(
     kind: RelayKind,
-    fields: Fields<'a>,
-    limits: &Limits,
-) -> Result<Uplink<'a>, Malformed> {
-    let to = fields.required_text(Slot::To)?;
-    let stream_id = fields.text(Slot::StreamId)?;
-    let stream = fields.flag(Slot::Stream)?;
-    let request_id = fields.text(Slot::RequestId)?;
+    fields: RawFields<'a>,
+    limits: &FrameLimits,
+) -> Result<AgoraUplink<'a>, FrameError> {
+    let to = fields.required_text(FieldSlot::To)?;
+    let stream_id = fields.text(FieldSlot::StreamId)?;
+    let stream = fields.flag(FieldSlot::Stream)?;
+    let request_id = fields.text(FieldSlot::RequestId)?;
     // The address of a call already identifies the call.
     let is_about_call = to.starts_with(CALL_PREFIX);
     let needs_stream_id = match kind {
@@ -427,9 +427,9 @@ fn read_relay<'a>(
     if needs_stream_id && stream_id.is_none() {
         return Err(if kind == RelayKind::Cancel && !stream {
             let problem = "or \"request_id\" is required";
-            fields.invalid(Slot::StreamId, problem)
+            fields.invalid(FieldSlot::StreamId, problem)
         } else {
-            fields.missing(Slot::StreamId)
+            fields.missing(FieldSlot::StreamId)
         });
     }
     let chunk = if kind.is_chunk() {
@@ -438,34 +438,37 @@ fn read_relay<'a>(
         None
     };
     if kind == RelayKind::Error {
-        fields.required_text(Slot::Code)?;
-        fields.required_text(Slot::Message)?;
+        fields.required_text(FieldSlot::Code)?;
+        fields.required_text(FieldSlot::Message)?;
     }
-    Ok(Uplink::Relay(Relay {
+    Ok(AgoraUplink::Relay(Relay {
         kind,
         to,
         stream_id,
         stream,
         request_id,
-        payload: fields.get(Slot::Payload),
+        payload: fields.get(FieldSlot::Payload),
         chunk,
         fields,
     }))
 }
 
 /// Returns the chunk, undecoded: a string of an acceptable size.
-fn read_chunk<'a>(fields: &Fields<'a>, limits: &Limits) -> Result<&'a RawValue, Malformed> {
+fn read_chunk<'a>(
+    fields: &RawFields<'a>,
+    limits: &FrameLimits,
+) -> Result<&'a RawValue, FrameError> {
     let raw = fields
-        .get(Slot::Chunk)
-        .ok_or_else(|| fields.missing(Slot::Chunk))?;
+        .get(FieldSlot::Chunk)
+        .ok_or_else(|| fields.missing(FieldSlot::Chunk))?;
     if !json::is_string(raw) {
-        return Err(fields.invalid(Slot::Chunk, "must be a string"));
+        return Err(fields.invalid(FieldSlot::Chunk, "must be a string"));
     }
     if raw.get().len() - "\"\"".len() > limits.max_chunk {
         let problem = format!("is larger than {} bytes", limits.max_chunk);
-        return Err(Malformed {
-            fault: Fault::TooLarge,
-            ..fields.refuse(Misread::invalid(Slot::Chunk.name(), problem))
+        return Err(FrameError {
+            fault: FrameFault::TooLarge,
+            ..fields.refuse(FieldError::invalid(FieldSlot::Chunk.name(), problem))
         });
     }
     Ok(raw)

@@ -13,8 +13,8 @@ use jackfield_model::{AgentId, Message, Reason, SessionId};
 use uuid::Uuid;
 
 use super::{
-    describe::{CallAnswers, bodies::A2aBody},
-    problem::{Problem, agent_id},
+    describe::{AgentCallResponses, bodies::A2aBody},
+    problem::{RelayApiError, agent_id},
     read_body,
 };
 use crate::{DOOR, bridge::Bridge, relay, wire::body::A2aCall};
@@ -27,12 +27,12 @@ use crate::{DOOR, bridge::Bridge, relay, wire::body::A2aCall};
     security(("platform_secret" = [])),
     params(("Jackfield-Call" = Option<String>, Header, description = "The call for which this one is made", format = "uuid")),
     request_body = A2aBody,
-    responses(CallAnswers),
+    responses(AgentCallResponses),
 )]
 pub(crate) async fn call(
     State(bridge): State<Arc<Bridge>>,
     request: Request,
-) -> Result<Response, Problem> {
+) -> Result<Response, RelayApiError> {
     let headers = request.headers().clone();
     let body = read_body(&bridge, request).await?;
     let body = A2aCall::parse(&body, bridge.max_depth)?;
@@ -46,13 +46,13 @@ pub(crate) async fn call(
     let mut request = hub::Request::new(principal, DOOR, target, message);
     let session = SessionId::parse(&format!("a2a-{}", Uuid::new_v4()));
     request.session = session.ok();
-    trace::follow(&mut request, &headers)?;
+    trace::set_origin(&mut request, &headers)?;
     let asking = bridge
         .hub
         .calls()
         .open(request)
         .map_err(|failure| match failure.reason {
-            Reason::NotFound | Reason::Offline => Problem::offline(away),
+            Reason::NotFound | Reason::Offline => RelayApiError::offline(away),
             _ => failure.into(),
         })?;
     Ok(relay::respond_live(&bridge, asking))

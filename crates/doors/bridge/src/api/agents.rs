@@ -12,24 +12,24 @@ use subtle::ConstantTimeEq as _;
 
 use super::{
     describe::{
-        BodyRefused, Refused,
-        bodies::{DisconnectBody, TokenBody},
+        BodyErrors, QueryErrors,
+        bodies::{DisconnectBody, TokenHashBody},
     },
-    problem::{Problem, agent_id},
+    problem::{RelayApiError, agent_id},
     read_body,
 };
 use crate::{
     DOOR,
-    bridge::{Attachment, Bridge},
-    relay::words::time,
+    bridge::{Bridge, ConnectionRecord},
+    relay::sentences::time,
     wire::{
         body::{AgentsByToken, DisconnectRequest},
-        response::{AgentStatus, Disconnected, TokenAgent, TokenAgents},
+        response::{AgentStatusResponse, DisconnectResponse, TokenAgent, TokenAgents},
     },
 };
 
 /// Returns the id in the path of a request.
-pub(super) fn path_id(path: Result<Path<String>, PathRejection>) -> Result<String, Problem> {
+pub(super) fn path_id(path: Result<Path<String>, PathRejection>) -> Result<String, RelayApiError> {
     // A path that cannot be decoded is no valid id either.
     path.map_or_else(|_| agent_id("").map(|id| id.to_string()), |Path(id)| Ok(id))
 }
@@ -41,26 +41,26 @@ pub(super) fn path_id(path: Result<Path<String>, PathRejection>) -> Result<Strin
     tag = "relay",
     security(("platform_secret" = [])),
     params(("id" = String, Path, description = "The agent", pattern = "^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$")),
-    responses((status = 200, description = "Its status", body = AgentStatus<'static>), Refused),
+    responses((status = 200, description = "Its status", body = AgentStatusResponse<'static>), QueryErrors),
 )]
 pub(crate) async fn status(
     State(bridge): State<Arc<Bridge>>,
     path: Result<Path<String>, PathRejection>,
-) -> Result<Response, Problem> {
+) -> Result<Response, RelayApiError> {
     let id = agent_id(&path_id(path)?)?;
     let Ok(entry) = bridge.hub.agents().find(&bridge.platform, id.as_str()) else {
-        return Ok(Json(AgentStatus::default()).into_response());
+        return Ok(Json(AgentStatusResponse::default()).into_response());
     };
     let view = entry.view();
-    let seen = bridge.attached.lock().get(&id).cloned();
+    let seen = bridge.connections.lock().get(&id).cloned();
     // The last bridge connection is outdated if the agent has connected through a different door since.
     let seen = seen.filter(|_| view.door == DOOR).unwrap_or_else(|| {
         let since = view.online.then_some(view.since);
-        Attachment {
+        ConnectionRecord {
             connected_at: since,
             last_heartbeat: since,
             active_sessions: u64::try_from(view.open_calls).unwrap_or(u64::MAX),
-            ..Attachment::default()
+            ..ConnectionRecord::default()
         }
     });
     let agent_type = match &seen.agent_type {
@@ -76,7 +76,7 @@ pub(crate) async fn status(
     } else {
         seen.capabilities.iter().map(String::as_str).collect()
     };
-    let status = AgentStatus {
+    let status = AgentStatusResponse {
         online: view.online,
         agent_type,
         capabilities,
@@ -95,12 +95,12 @@ pub(crate) async fn status(
     tag = "relay",
     security(("platform_secret" = [])),
     request_body = DisconnectBody,
-    responses((status = 200, description = "It is not connected now", body = Disconnected), BodyRefused),
+    responses((status = 200, description = "It is not connected now", body = DisconnectResponse), BodyErrors),
 )]
 pub(crate) async fn disconnect(
     State(bridge): State<Arc<Bridge>>,
     request: Request,
-) -> Result<Json<Disconnected>, Problem> {
+) -> Result<Json<DisconnectResponse>, RelayApiError> {
     let body = read_body(&bridge, request).await?;
     let body = DisconnectRequest::parse(&body, bridge.max_depth)?;
     let id = agent_id(body.agent_id.required()?)?;
@@ -110,7 +110,7 @@ pub(crate) async fn disconnect(
         tracing::info!(agent = %id, "the platform disconnects an agent");
         link.close(Closing::Revoked);
     }
-    Ok(Json(Disconnected {
+    Ok(Json(DisconnectResponse {
         success: true,
         was_online: link.is_some(),
     }))
@@ -122,22 +122,22 @@ pub(crate) async fn disconnect(
     path = "/api/agents-by-token",
     tag = "relay",
     security(("platform_secret" = [])),
-    request_body = TokenBody,
-    responses((status = 200, description = "The agents", body = TokenAgents<'static>), BodyRefused),
+    request_body = TokenHashBody,
+    responses((status = 200, description = "The agents", body = TokenAgents<'static>), BodyErrors),
 )]
 pub(crate) async fn by_token(
     State(bridge): State<Arc<Bridge>>,
     request: Request,
-) -> Result<Response, Problem> {
+) -> Result<Response, RelayApiError> {
     let body = read_body(&bridge, request).await?;
     let body = AgentsByToken::parse(&body, bridge.max_depth)?;
     let wanted = body.token_hash.required()?.to_ascii_lowercase();
-    let uses_it = |attachment: &Attachment| {
+    let uses_it = |attachment: &ConnectionRecord| {
         let hash = attachment.token_hash.as_deref().unwrap_or_default();
         bool::from(hash.as_bytes().ct_eq(wanted.as_bytes()))
     };
     let mut found: Vec<_> = {
-        let attached = bridge.attached.lock();
+        let attached = bridge.connections.lock();
         let found = attached
             .iter()
             .filter(|(_, attachment)| uses_it(attachment));

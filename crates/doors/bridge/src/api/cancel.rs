@@ -13,15 +13,15 @@ use jackfield_model::{AgentId, RequestId, SessionId};
 use uuid::Uuid;
 
 use super::{
-    describe::{BodyRefused, bodies::CancelBody},
-    problem::{Problem, agent_id, peer_id},
+    describe::{BodyErrors, bodies::CancelBody},
+    problem::{RelayApiError, agent_id, peer_id},
     read_body,
 };
 use crate::{
     bridge::Bridge,
     wire::{
         body::CancelRequest,
-        response::{Cancelled, ErrorBody},
+        response::{CancelResponse, RelayErrorBody},
     },
 };
 
@@ -33,15 +33,15 @@ use crate::{
     security(("platform_secret" = [])),
     request_body = CancelBody,
     responses(
-        (status = 200, description = "It is cancelled", body = Cancelled<'static>),
-        BodyRefused,
-        (status = 404, description = "The agent is not connected: agent_offline", body = ErrorBody<'static>),
+        (status = 200, description = "It is cancelled", body = CancelResponse<'static>),
+        BodyErrors,
+        (status = 404, description = "The agent is not connected: agent_offline", body = RelayErrorBody<'static>),
     ),
 )]
 pub(crate) async fn cancel(
     State(bridge): State<Arc<Bridge>>,
     request: Request,
-) -> Result<Response, Problem> {
+) -> Result<Response, RelayApiError> {
     let body = read_body(&bridge, request).await?;
     let body = CancelRequest::parse(&body, bridge.max_depth)?;
     let agent = agent_id(body.agent_id.required()?)?;
@@ -57,7 +57,7 @@ pub(crate) async fn cancel(
         .find(&bridge.platform, agent.as_str())
         .ok();
     if calls.is_empty() && entry.is_none_or(|entry| entry.link().is_none()) {
-        return Err(Problem::offline("Agent is not connected"));
+        return Err(RelayApiError::offline("Agent is not connected"));
     }
     let (session, request) = wanted?;
     let oldest = calls.first().map(|(request, _)| request.clone());
@@ -70,7 +70,7 @@ pub(crate) async fn cancel(
         Some(request) => request.to_string(),
         None => Uuid::new_v4().to_string(),
     };
-    let answer = Cancelled {
+    let answer = CancelResponse {
         success: true,
         session_id: session.as_str(),
         request_id: &request_id,
@@ -79,7 +79,7 @@ pub(crate) async fn cancel(
 }
 
 /// Returns the target of the cancel: one request, or all of a session.
-fn wanted(body: &CancelRequest<'_>) -> Result<(SessionId, Option<RequestId>), Problem> {
+fn wanted(body: &CancelRequest<'_>) -> Result<(SessionId, Option<RequestId>), RelayApiError> {
     let session = body.session_id.required()?;
     let session = peer_id("session_id", session, SessionId::parse)?;
     let request = body.request_id.optional()?;
@@ -93,7 +93,7 @@ fn find(
     session: &SessionId,
     request: Option<&RequestId>,
 ) -> Vec<(RequestId, Arc<Call>)> {
-    let mut calls = bridge.open.of(agent);
+    let mut calls = bridge.requests.of(agent);
     // Calls resumed after a restart are known by the id that the agent sees.
     if let Some(request) = request
         && calls.iter().all(|(known, _)| known != request)

@@ -4,8 +4,8 @@
 
 use std::borrow::Cow;
 
-use jackfield_kit::api::{self, Responses};
-use jackfield_wire::bridge::{Attachment, ErrorCode};
+use jackfield_kit::api::{self, ResponseMap};
+use jackfield_wire::bridge::{Attachment, BridgeErrorCode};
 use utoipa::{
     IntoResponses, Modify, PartialSchema, ToSchema,
     openapi::{
@@ -15,7 +15,7 @@ use utoipa::{
     },
 };
 
-use crate::wire::response::{Accepted, ErrorBody};
+use crate::wire::response::{RelayAccepted, RelayErrorBody};
 
 pub(crate) mod bodies;
 
@@ -23,14 +23,14 @@ pub(crate) mod bodies;
 #[derive(Debug, utoipa::OpenApi)]
 #[openapi(
     paths(super::health),
-    components(schemas(ErrorBody<'_>, RelayFrame, Accepted<'_>)),
-    modifiers(&PlatformSecret),
+    components(schemas(RelayErrorBody<'_>, RelayFrame, RelayAccepted<'_>)),
+    modifiers(&PlatformSecretScheme),
 )]
-pub(crate) struct Description;
+pub(crate) struct RelayDescription;
 
-struct PlatformSecret;
+struct PlatformSecretScheme;
 
-impl Modify for PlatformSecret {
+impl Modify for PlatformSecretScheme {
     fn modify(&self, api: &mut OpenApi) {
         let about = "The platform's secret; `jackfield token show platform` prints it";
         let key = ApiKeyValue::with_description("X-Platform-Secret", about);
@@ -68,41 +68,41 @@ fn content(name: impl Into<String>) -> Content {
     Content::new(Some(Ref::from_schema_name(name.into())))
 }
 
-fn errors(wanted: &[&str]) -> Responses {
+fn errors(wanted: &[&str]) -> ResponseMap {
     let wanted = ERRORS.iter().filter(|(code, _)| wanted.contains(code));
-    api::errors(&ErrorBody::name(), wanted)
+    api::errors(&RelayErrorBody::name(), wanted)
 }
 
 /// Error responses of every route with a query or a path.
 #[derive(Debug)]
-pub(crate) struct Refused;
+pub(crate) struct QueryErrors;
 
 /// Error responses of every route that reads a body.
 #[derive(Debug)]
-pub(crate) struct BodyRefused;
+pub(crate) struct BodyErrors;
 
 /// Responses of the routes that call an agent: a stream, or an error.
 #[derive(Debug)]
-pub(crate) struct CallAnswers;
+pub(crate) struct AgentCallResponses;
 
 /// Responses of a relay: like other calls, or an acceptance.
 #[derive(Debug)]
-pub(crate) struct RelayAnswers;
+pub(crate) struct RelayResponses;
 
-impl IntoResponses for Refused {
-    fn responses() -> Responses {
+impl IntoResponses for QueryErrors {
+    fn responses() -> ResponseMap {
         errors(&["400", "401"])
     }
 }
 
-impl IntoResponses for BodyRefused {
-    fn responses() -> Responses {
+impl IntoResponses for BodyErrors {
+    fn responses() -> ResponseMap {
         errors(&["400", "401", "413"])
     }
 }
 
-impl IntoResponses for CallAnswers {
-    fn responses() -> Responses {
+impl IntoResponses for AgentCallResponses {
+    fn responses() -> ResponseMap {
         let mut responses = errors(&ERRORS.map(|(code, _)| code));
         let stream = ResponseBuilder::new()
             .description("The answer, as a stream of events")
@@ -112,12 +112,12 @@ impl IntoResponses for CallAnswers {
     }
 }
 
-impl IntoResponses for RelayAnswers {
-    fn responses() -> Responses {
-        let mut responses = CallAnswers::responses();
+impl IntoResponses for RelayResponses {
+    fn responses() -> ResponseMap {
+        let mut responses = AgentCallResponses::responses();
         let accepted = ResponseBuilder::new()
             .description("With `mode: \"async\"`: it is on disk, and the callback will come")
-            .content("application/json", content(Accepted::name()));
+            .content("application/json", content(RelayAccepted::name()));
         responses.insert("202".to_owned(), accepted.build().into());
         responses
     }
@@ -184,7 +184,7 @@ enum RelayEvent {
     /// The end without an answer.
     Error {
         /// Error code, for programs.
-        code: Code,
+        code: RelayErrorCode,
         /// Error text, for people.
         message: String,
     },
@@ -197,20 +197,20 @@ enum RelayEvent {
     },
 }
 
-/// Code of a failed call: an [`ErrorCode`] of the protocol, or the agent's own.
+/// Code of a failed call: an [`BridgeErrorCode`] of the protocol, or the agent's own.
 #[derive(Debug)]
-struct Code;
+struct RelayErrorCode;
 
-impl PartialSchema for Code {
+impl PartialSchema for RelayErrorCode {
     fn schema() -> RefOr<Schema> {
-        let names = ErrorCode::ALL.map(ErrorCode::name).join(", ");
+        let names = BridgeErrorCode::ALL.map(BridgeErrorCode::name).join(", ");
         let text = format!("One of {names}, or the agent's own");
         let code = ObjectBuilder::new().schema_type(Type::String);
         code.description(Some(text)).into()
     }
 }
 
-impl ToSchema for Code {
+impl ToSchema for RelayErrorCode {
     fn name() -> Cow<'static, str> {
         "RelayErrorCode".into()
     }
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn every_refusal_of_a_call_is_in_the_description() {
-        let described = CallAnswers::responses();
+        let described = AgentCallResponses::responses();
         for name in [
             "invalid",
             "unsupported",

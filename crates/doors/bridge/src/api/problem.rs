@@ -7,26 +7,26 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use http::StatusCode;
-use jackfield_model::{AgentId, Failure, Reason, id::BadPeerId};
+use jackfield_model::{AgentId, Failure, Reason, id::InvalidPeerId};
 use jackfield_wire::{
-    bridge::{ErrorCode, FREE_CLIENT_ID},
-    read::Misread,
+    bridge::{BridgeErrorCode, FREE_CLIENT_ID_RULE},
+    read::FieldError,
 };
 
-use crate::{failure, relay::words, wire::response::ErrorBody};
+use crate::{failure, relay::sentences, wire::response::RelayErrorBody};
 
 /// Code for an oversized body, defined only for HTTP.
 const TOO_LARGE: &str = "payload_too_large";
 
 /// An error response.
 #[derive(Debug)]
-pub(crate) struct Problem {
+pub(crate) struct RelayApiError {
     status: StatusCode,
     code: Cow<'static, str>,
     text: Cow<'static, str>,
 }
 
-impl Problem {
+impl RelayApiError {
     pub(crate) fn new(
         status: StatusCode,
         code: impl Into<Cow<'static, str>>,
@@ -41,7 +41,7 @@ impl Problem {
 
     /// Creates the error for an invalid body.
     pub(crate) fn invalid(text: impl Into<Cow<'static, str>>) -> Self {
-        let code = ErrorCode::InvalidMessage.name();
+        let code = BridgeErrorCode::InvalidMessage.name();
         Self::new(StatusCode::BAD_REQUEST, code, text)
     }
 
@@ -57,14 +57,14 @@ impl Problem {
 
     /// Creates the error for an offline agent, with the text of the original hub.
     pub(crate) fn offline(text: impl Into<Cow<'static, str>>) -> Self {
-        let code = ErrorCode::AgentOffline.name();
+        let code = BridgeErrorCode::AgentOffline.name();
         Self::new(StatusCode::NOT_FOUND, code, text)
     }
 
     /// Creates the error for an unsafe client id: agents create a folder with this name, and some names are
     /// reserved for the hub.
     pub(crate) fn unsafe_client_id() -> Self {
-        Self::invalid(format!("field \"client_id\" {FREE_CLIENT_ID}"))
+        Self::invalid(format!("field \"client_id\" {FREE_CLIENT_ID_RULE}"))
     }
 
     /// Adds a prefix to the text, as used by the original hub.
@@ -74,8 +74,8 @@ impl Problem {
     }
 }
 
-impl From<Misread> for Problem {
-    fn from(misread: Misread) -> Self {
+impl From<FieldError> for RelayApiError {
+    fn from(misread: FieldError) -> Self {
         match misread.field() {
             Some(_) => Self::invalid(misread.to_string()),
             None => Self::invalid(format!("the body {}", misread.problem)),
@@ -83,20 +83,20 @@ impl From<Misread> for Problem {
     }
 }
 
-impl From<Failure> for Problem {
+impl From<Failure> for RelayApiError {
     fn from(failure: Failure) -> Self {
         let code = match failure.reason {
             Reason::TooLarge => TOO_LARGE,
             _ => failure::code(&failure.reason),
         };
-        let text = words::refusal(&failure);
+        let text = sentences::refusal(&failure);
         Self::new(failure::status(&failure.reason), code.to_owned(), text)
     }
 }
 
-impl IntoResponse for Problem {
+impl IntoResponse for RelayApiError {
     fn into_response(self) -> Response {
-        let body = ErrorBody {
+        let body = RelayErrorBody {
             error: &self.code,
             message: Some(&self.text),
         };
@@ -105,9 +105,9 @@ impl IntoResponse for Problem {
 }
 
 /// Parses the [`AgentId`] of a field or path.
-pub(crate) fn agent_id(text: &str) -> Result<AgentId, Problem> {
+pub(crate) fn agent_id(text: &str) -> Result<AgentId, RelayApiError> {
     AgentId::parse(text).map_err(|error| {
-        Problem::new(
+        RelayApiError::new(
             StatusCode::BAD_REQUEST,
             "invalid_agent_id",
             error.to_string(),
@@ -119,7 +119,7 @@ pub(crate) fn agent_id(text: &str) -> Result<AgentId, Problem> {
 pub(crate) fn peer_id<T>(
     field: &str,
     text: &str,
-    parse: impl FnOnce(&str) -> Result<T, BadPeerId>,
-) -> Result<T, Problem> {
-    parse(text).map_err(|error| Problem::invalid(format!("field {field:?}: {error}")))
+    parse: impl FnOnce(&str) -> Result<T, InvalidPeerId>,
+) -> Result<T, RelayApiError> {
+    parse(text).map_err(|error| RelayApiError::invalid(format!("field {field:?}: {error}")))
 }

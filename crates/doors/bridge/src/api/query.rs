@@ -5,13 +5,13 @@ use std::convert::Infallible;
 use axum::extract::{FromRequestParts, Query as Parse};
 use http::request::Parts;
 
-use super::Problem;
+use super::RelayApiError;
 
 /// Names and values of a query; empty if the query is unreadable.
 #[derive(Debug)]
-pub(crate) struct Query(Vec<(String, String)>);
+pub(crate) struct RelayQuery(Vec<(String, String)>);
 
-impl<S: Send + Sync> FromRequestParts<S> for Query {
+impl<S: Send + Sync> FromRequestParts<S> for RelayQuery {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
@@ -20,16 +20,16 @@ impl<S: Send + Sync> FromRequestParts<S> for Query {
     }
 }
 
-impl Query {
+impl RelayQuery {
     /// Returns a required parameter.
-    pub(crate) fn required(&self, name: &str) -> Result<&str, Problem> {
+    pub(crate) fn required(&self, name: &str) -> Result<&str, RelayApiError> {
         let found = self
             .0
             .iter()
             .find(|(key, value)| key == name && !value.is_empty());
         match found {
             Some((_, value)) => Ok(value),
-            None => Err(Problem::bad_query(format!(
+            None => Err(RelayApiError::bad_query(format!(
                 "query parameter {name} is missing"
             ))),
         }

@@ -10,22 +10,22 @@ use axum::{
 };
 use http::StatusCode;
 use jackfield_model::{Failure, Reason};
-use jackfield_wire::bridge::{ErrorCode, is_free_client_id};
+use jackfield_wire::bridge::{BridgeErrorCode, is_free_client_id};
 use tokio::time::Instant;
 
 use super::{
     agents::path_id,
-    describe::{BodyRefused, bodies::RtcBody},
-    problem::{Problem, agent_id},
+    describe::{BodyErrors, bodies::RtcBody},
+    problem::{RelayApiError, agent_id},
     read_body,
 };
 use crate::{
     bridge::Bridge,
     parties::for_platform,
-    signals::{self, POLL, PREPARE_UPLOAD, Word, announced_offer, check_type},
+    signals::{self, POLL, PREPARE_UPLOAD, SignalToAgent, announced_offer, check_type},
     wire::{
         body::RtcSignalRequest,
-        response::{ErrorBody, Signal, Signals},
+        response::{RelayErrorBody, SignalView, SignalsResponse},
     },
 };
 
@@ -38,19 +38,19 @@ use crate::{
     params(("id" = String, Path, description = "The agent", pattern = "^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$")),
     request_body = RtcBody,
     responses(
-        (status = 200, description = "What the agent said", body = Signals<'static>),
-        BodyRefused,
-        (status = 403, description = "Another caller's transfer: auth_failed", body = ErrorBody<'static>),
-        (status = 404, description = "The agent is not connected by this protocol: agent_offline", body = ErrorBody<'static>),
-        (status = 429, description = "The agent does not read what it is sent: agent_busy", body = ErrorBody<'static>),
-        (status = 502, description = "The agent has just left: agent_offline", body = ErrorBody<'static>),
+        (status = 200, description = "What the agent said", body = SignalsResponse<'static>),
+        BodyErrors,
+        (status = 403, description = "Another caller's transfer: auth_failed", body = RelayErrorBody<'static>),
+        (status = 404, description = "The agent is not connected by this protocol: agent_offline", body = RelayErrorBody<'static>),
+        (status = 429, description = "The agent does not read what it is sent: agent_busy", body = RelayErrorBody<'static>),
+        (status = 502, description = "The agent has just left: agent_offline", body = RelayErrorBody<'static>),
     ),
 )]
 pub(crate) async fn exchange(
     State(bridge): State<Arc<Bridge>>,
     path: Result<Path<String>, PathRejection>,
     request: Request,
-) -> Result<Response, Problem> {
+) -> Result<Response, RelayApiError> {
     let id = agent_id(&path_id(path)?)?;
     let body = read_body(&bridge, request).await?;
     let body = RtcSignalRequest::parse(&body, bridge.max_depth)?;
@@ -58,17 +58,17 @@ pub(crate) async fn exchange(
     let signal_type = body.signal_type.required()?.as_ref();
     let now = Instant::now();
     let refused = |failure: Failure| {
-        let code = ErrorCode::AuthFailed.name();
-        Problem::new(StatusCode::FORBIDDEN, code, failure.text)
+        let code = BridgeErrorCode::AuthFailed.name();
+        RelayApiError::new(StatusCode::FORBIDDEN, code, failure.text)
     };
     let id = for_platform(&bridge, id, transfer).map_err(refused)?;
     if signal_type != POLL {
-        check_type(signal_type, true).map_err(Problem::invalid)?;
+        check_type(signal_type, true).map_err(RelayApiError::invalid)?;
         let client_id = body.client_id.optional()?;
         if client_id.is_some_and(|id| !is_free_client_id(id)) {
-            return Err(Problem::unsafe_client_id());
+            return Err(RelayApiError::unsafe_client_id());
         }
-        let word = Word {
+        let word = SignalToAgent {
             signal_type,
             payload: body.payload.optional()?.copied(),
             client_id: client_id.map(AsRef::as_ref),
@@ -81,7 +81,7 @@ pub(crate) async fn exchange(
         let book = bridge.hub.transfers();
         let announced = offer.map(|offer| book.announced(&id, &bridge.platform, offer, now));
         let announced = announced.transpose().map_err(refused)?;
-        if let Err(failure) = signals::say(&bridge, &id, transfer, &word) {
+        if let Err(failure) = signals::send_to_agent(&bridge, &id, transfer, &word) {
             if let Some(announced) = announced {
                 book.withdraw(&announced);
             }
@@ -89,25 +89,25 @@ pub(crate) async fn exchange(
         }
     }
     let taken = bridge.signals.take(&id, transfer, now);
-    let signals = taken.iter().map(|waiting| Signal {
+    let signals = taken.iter().map(|waiting| SignalView {
         signal_type: &waiting.signal_type,
         payload: waiting.payload.as_deref(),
     });
-    let answer = Signals {
+    let answer = SignalsResponse {
         ok: true,
         signals: signals.collect(),
     };
     Ok(Json(answer).into_response())
 }
 
-/// Returns the [`Problem`] for an agent that is offline (404), does not read (429), or left just now (502).
-fn not_sent(failure: &Failure) -> Problem {
+/// Returns the [`RelayApiError`] for an agent that is offline (404), does not read (429), or left just now (502).
+fn not_sent(failure: &Failure) -> RelayApiError {
     if failure.reason == Reason::Busy {
         return failure.clone().into();
     }
     if *failure == Failure::agent_left() {
-        let code = ErrorCode::AgentOffline.name();
-        return Problem::new(StatusCode::BAD_GATEWAY, code, "Agent disconnected");
+        let code = BridgeErrorCode::AgentOffline.name();
+        return RelayApiError::new(StatusCode::BAD_GATEWAY, code, "Agent disconnected");
     }
-    Problem::offline("Agent is not connected")
+    RelayApiError::offline("Agent is not connected")
 }

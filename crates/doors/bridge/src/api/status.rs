@@ -15,14 +15,14 @@ use jackfield_kit::api::store_failure;
 use jackfield_model::RequestId;
 
 use super::{
-    Query,
-    describe::Refused,
-    problem::{Problem, agent_id, peer_id},
+    RelayQuery,
+    describe::QueryErrors,
+    problem::{RelayApiError, agent_id, peer_id},
 };
 use crate::{
     bridge::Bridge,
-    relay::{outcome::Outcome, words::time},
-    wire::response::{ErrorBody, TaskStatus},
+    relay::{outcome::RelayOutcome, sentences::time},
+    wire::response::{RelayErrorBody, TaskStatusResponse},
 };
 
 /// Shows the state of an async or durable request.
@@ -36,25 +36,25 @@ use crate::{
         ("request_id" = String, Query, description = "The request", min_length = 1, max_length = 256, pattern = r"^[^\x00-\x1f\x7f-\x9f]+$"),
     ),
     responses(
-        (status = 200, description = "Where it stands", body = TaskStatus<'static>),
-        Refused,
-        (status = 404, description = "No such request: not_found", body = ErrorBody<'static>),
-        (status = 500, description = "A fault of the hub: internal_error", body = ErrorBody<'static>),
+        (status = 200, description = "Where it stands", body = TaskStatusResponse<'static>),
+        QueryErrors,
+        (status = 404, description = "No such request: not_found", body = RelayErrorBody<'static>),
+        (status = 500, description = "A fault of the hub: internal_error", body = RelayErrorBody<'static>),
     ),
 )]
 pub(crate) async fn show(
     State(bridge): State<Arc<Bridge>>,
-    query: Query,
-) -> Result<Response, Problem> {
+    query: RelayQuery,
+) -> Result<Response, RelayApiError> {
     let agent = query.required("agent_id")?;
     let request = query.required("request_id")?;
     let agent = agent_id(agent)?;
     let request = peer_id("request_id", request, RequestId::parse)?;
-    let task = bridge.open.find(&bridge, &agent, &request).await?;
-    let task = task.ok_or_else(Problem::no_task)?;
+    let task = bridge.requests.find(&bridge, &agent, &request).await?;
+    let task = task.ok_or_else(RelayApiError::no_task)?;
     let record = task.record();
     if is_running(&task, &record) {
-        let status = TaskStatus::Running {
+        let status = TaskStatusResponse::Running {
             request_id: request.as_str(),
             started_at: &time(record.created_at),
         };
@@ -62,11 +62,11 @@ pub(crate) async fn show(
     }
     let turn = LastTurn::read(&task, bridge.hub.limits().message.0).await;
     let turn = turn.map_err(|error| store_failure(&error))?;
-    let outcome = Outcome::of(&record, turn);
+    let outcome = RelayOutcome::of(&record, turn);
     let completed_at = time(record.updated_at);
     let duration_ms = outcome.duration_ms;
     let status = match &outcome.result {
-        Ok(done) => TaskStatus::Completed {
+        Ok(done) => TaskStatusResponse::Completed {
             request_id: request.as_str(),
             result: &done.text,
             attachments: &done.attachments(&bridge.hub.files_of(&record)),
@@ -74,7 +74,7 @@ pub(crate) async fn show(
             duration_ms,
             completed_at: &completed_at,
         },
-        Err((code, text)) => TaskStatus::Failed {
+        Err((code, text)) => TaskStatusResponse::Failed {
             request_id: request.as_str(),
             error_code: code,
             error_message: text,

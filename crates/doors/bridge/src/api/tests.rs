@@ -17,8 +17,8 @@ use tower::ServiceExt as _;
 
 use super::*;
 use crate::{
-    bridge::{Attachment, Platform, token_hash},
-    secret::Secret,
+    bridge::{ConnectionRecord, PlatformSettings, token_hash},
+    secret::SharedSecret,
 };
 
 #[derive(Debug)]
@@ -42,9 +42,9 @@ async fn bridge() -> Arc<Bridge> {
     let store = Arc::new(MemoryStore::default());
     let hub = Hub::open(store, Default::default()).await.unwrap();
     let gatekeeper = Gatekeeper::new(hub.clone(), true);
-    let platform = Platform {
-        secrets: Secret::new("s").into_iter().collect(),
-        ..Platform::default()
+    let platform = PlatformSettings {
+        secrets: SharedSecret::new("s").into_iter().collect(),
+        ..PlatformSettings::default()
     };
     Bridge::with_platform(hub, gatekeeper, Tasks::new(), platform).unwrap()
 }
@@ -63,7 +63,7 @@ fn attach(bridge: &Bridge, id: &str, token: Option<&str>) -> Attached {
             .agents()
             .attach(&Principal::local(), &id, profile, Arc::new(Silent), false);
     let now = "2026-03-04T05:06:07.089Z".parse().ok();
-    let attachment = Attachment {
+    let attachment = ConnectionRecord {
         place: Default::default(),
         token_hash: token.map(token_hash),
         agent_type: "claude".into(),

@@ -3,9 +3,11 @@
 use axum::{Json, extract::State};
 use http::StatusCode;
 use jackfield_core::units::Size;
-use jackfield_kit::api::{Actor, ActsAs, CallRefused, ErrorView, Id, Problem, Unread, invalid};
+use jackfield_kit::api::{
+    Actor, ActsAsHeader, ApiError, ApiErrorBody, CallErrorResponses, PathId, UnreadBody, invalid,
+};
 use jackfield_model::{AgentId, Failure, Offer, Reason};
-use jackfield_wire::bridge::{FREE_CLIENT_ID, is_free_client_id};
+use jackfield_wire::bridge::{FREE_CLIENT_ID_RULE, is_free_client_id};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 use utoipa::ToSchema;
@@ -13,7 +15,7 @@ use utoipa::ToSchema;
 use super::{FilesApi, forbidden, payload_from, rules::IceServer};
 use crate::{
     client,
-    signals::{self, PREPARE_UPLOAD, Word},
+    signals::{self, PREPARE_UPLOAD, SignalToAgent},
 };
 
 /// An archive that the caller will send.
@@ -62,20 +64,20 @@ pub(crate) struct TransferAnnounced {
     post,
     path = "/v1/agents/{id}/transfers",
     tag = "files",
-    params(("id" = String, Path, description = "The agent"), ActsAs),
+    params(("id" = String, Path, description = "The agent"), ActsAsHeader),
     request_body = NewTransfer,
     responses(
         (status = 201, description = "The agent was told", body = TransferAnnounced),
-        CallRefused,
-        (status = 403, description = "The id is another transfer's: unauthorized", body = ErrorView),
+        CallErrorResponses,
+        (status = 403, description = "The id is another transfer's: unauthorized", body = ApiErrorBody),
     ),
 )]
 pub(crate) async fn announce(
     State(api): State<FilesApi>,
     Actor(principal): Actor,
-    Id(id): Id,
-    body: Unread,
-) -> Result<(StatusCode, Json<TransferAnnounced>), Problem> {
+    PathId(id): PathId,
+    body: UnreadBody,
+) -> Result<(StatusCode, Json<TransferAnnounced>), ApiError> {
     let bridge = &api.0;
     // As everywhere, a UUID matches in either case.
     let agent = AgentId::parse(&id).map_err(|_| Failure::no_such_agent(&id))?;
@@ -96,7 +98,7 @@ pub(crate) async fn announce(
         .as_deref()
         .is_some_and(|id| !is_free_client_id(id))
     {
-        return Err(invalid(format!("field \"client_id\" {FREE_CLIENT_ID}")).into());
+        return Err(invalid(format!("field \"client_id\" {FREE_CLIENT_ID_RULE}")).into());
     }
     let client_id = client_id.or_else(|| client::of_caller(&principal));
     let offer = Offer {
@@ -114,13 +116,13 @@ pub(crate) async fn announce(
     bridge.signals.forget(&agent, &transfer.offer.transfer_id);
     let payload = payload_from(&transfer.offer);
     let servers = bridge.files.raw_servers();
-    let word = Word {
+    let word = SignalToAgent {
         signal_type: PREPARE_UPLOAD,
         payload: payload.as_deref(),
         client_id: client_id.as_deref(),
         ice_servers: servers.as_deref(),
     };
-    if let Err(failure) = signals::tell(bridge, &transfer, &word) {
+    if let Err(failure) = signals::send_to_transfer(bridge, &transfer, &word) {
         book.withdraw(&transfer);
         return Err(failure.into());
     }

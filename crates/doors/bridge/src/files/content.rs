@@ -15,9 +15,12 @@ use jackfield_core::{
     transfers::{Toward, Transfer},
 };
 use jackfield_kit::{
-    api::{Actor, ActsAs, CallRefused, ErrorView, Ids, Params, Problem, invalid, leash::Leash},
+    api::{
+        Actor, ActsAsHeader, ApiError, ApiErrorBody, ApiQuery, CallErrorResponses, PathIds,
+        invalid, lifetime::RequestLifetime,
+    },
     body::discard,
-    server::Passing,
+    server::PassThrough,
 };
 use jackfield_model::{Failure, Reason};
 use serde::Serialize;
@@ -27,13 +30,13 @@ use super::{
     announce::check_size,
     payload_from,
     pipe::pipe,
-    relays::{Half, Meeting},
+    relays::{AgentSide, TicketWait},
 };
-use crate::signals::{self, RELAY, Word};
+use crate::signals::{self, RELAY, SignalToAgent};
 
 /// The payload of the signal `relay`.
 #[derive(Debug, Serialize)]
-struct Ticket<'a> {
+struct TicketPayload<'a> {
     ticket: &'a str,
     offset: u64,
     /// `send` or `receive`.
@@ -49,36 +52,36 @@ struct Ticket<'a> {
         ("id" = String, Path, description = "The agent"),
         ("transfer" = String, Path, description = "The transfer"),
         ("Range" = Option<String>, Header, description = "From where on, as `bytes=N-`; any other range is not looked at"),
-        ActsAs,
+        ActsAsHeader,
     ),
     responses(
         (status = 200, description = "The archive", body = String, content_type = "application/zip"),
         (status = 206, description = "The archive from there on", body = String, content_type = "application/zip"),
-        CallRefused,
-        (status = 403, description = "No transfer of yours, or none that the hub knows: unauthorized", body = ErrorView),
-        (status = 416, description = "The archive ends before that: invalid", body = ErrorView),
+        CallErrorResponses,
+        (status = 403, description = "No transfer of yours, or none that the hub knows: unauthorized", body = ApiErrorBody),
+        (status = 416, description = "The archive ends before that: invalid", body = ApiErrorBody),
     ),
 )]
 pub(crate) async fn download(
     State(api): State<FilesApi>,
     Actor(principal): Actor,
-    Ids(id, transfer): Ids,
-    params: Params,
+    PathIds(id, transfer): PathIds,
+    params: ApiQuery,
     method: Method,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     params.finish()?;
     let transfer = api.transfer(&principal, &id, &transfer)?;
     let range = range(&headers, &transfer).map_err(past_the_end)?;
-    Ok(fetched(&api, &principal, &transfer, range, &method).await?)
+    Ok(relayed_archive(&api, &principal, &transfer, range, &method).await?)
 }
 
-fn past_the_end(failure: Failure) -> Problem {
-    Problem::from(failure).with_status(StatusCode::RANGE_NOT_SATISFIABLE)
+fn past_the_end(failure: Failure) -> ApiError {
+    ApiError::from(failure).with_status(StatusCode::RANGE_NOT_SATISFIABLE)
 }
 
 /// Returns the archive of a caller's [`Transfer`], from the start of `range` on.
-pub(super) async fn fetched(
+pub(super) async fn relayed_archive(
     api: &FilesApi,
     principal: &Principal,
     transfer: &Arc<Transfer>,
@@ -91,10 +94,10 @@ pub(super) async fn fetched(
     }
     let offset = range.unwrap_or(0);
     let (inlet, outlet) = pipe(transfer.offer.zip_size - offset, api.0.relays.permit()?);
-    let leash = Leash::until_stop(principal, api.0.tasks.stop_token());
-    let half = Half::Send(inlet, leash, transfer.clone());
-    let meeting = invite(api, transfer, half, offset, "send")?;
-    met(api, principal, meeting).await?;
+    let leash = RequestLifetime::until_stop(principal, api.0.tasks.stop_token());
+    let half = AgentSide::Send(inlet, leash, transfer.clone());
+    let meeting = issue_ticket(api, transfer, half, offset, "send")?;
+    wait_for_agent(api, principal, meeting).await?;
     Ok(response(transfer, range, Body::from_stream(outlet)))
 }
 
@@ -107,23 +110,23 @@ pub(super) async fn fetched(
         ("id" = String, Path, description = "The agent"),
         ("transfer" = String, Path, description = "The transfer"),
         ("offset" = Option<u64>, Query, description = "How many bytes the agent has already"),
-        ActsAs,
+        ActsAsHeader,
     ),
     request_body(content = String, content_type = "application/octet-stream", description = "The rest of the archive"),
     responses(
         (status = 204, description = "The agent took all of it"),
-        CallRefused,
-        (status = 403, description = "No transfer of yours, or none that the hub knows: unauthorized", body = ErrorView),
+        CallErrorResponses,
+        (status = 403, description = "No transfer of yours, or none that the hub knows: unauthorized", body = ApiErrorBody),
     ),
 )]
 pub(crate) async fn upload(
     State(api): State<FilesApi>,
     Actor(principal): Actor,
-    Ids(id, transfer): Ids,
-    params: Params,
+    PathIds(id, transfer): PathIds,
+    params: ApiQuery,
     request: Request,
-) -> Result<StatusCode, Problem> {
-    Passing::say(&request);
+) -> Result<StatusCode, ApiError> {
+    PassThrough::mark(&request);
     let body = request.into_body();
     let (inlet, meeting) = match begin_upload(&api, &principal, &id, &transfer, params) {
         Ok(begun) => begun,
@@ -132,12 +135,12 @@ pub(crate) async fn upload(
             return Err(problem);
         }
     };
-    if let Err(failure) = met(&api, &principal, meeting).await {
+    if let Err(failure) = wait_for_agent(&api, &principal, meeting).await {
         discard(body).await;
         return Err(failure.into());
     }
-    let leash = Leash::until_stop(&principal, api.0.tasks.stop_token());
-    match inlet.carry(body.into_data_stream(), leash).await {
+    let leash = RequestLifetime::until_stop(&principal, api.0.tasks.stop_token());
+    match inlet.copy_body(body.into_data_stream(), leash).await {
         Ok(()) => Ok(StatusCode::NO_CONTENT),
         Err(failure) if failure.reason == Reason::Cancelled => Err(Failure::agent_left().into()),
         Err(failure) => Err(failure.into()),
@@ -149,8 +152,8 @@ fn begin_upload(
     principal: &Principal,
     id: &str,
     transfer: &str,
-    mut params: Params,
-) -> Result<(super::pipe::Inlet, Meeting), Problem> {
+    mut params: ApiQuery,
+) -> Result<(super::pipe::ArchiveSender, TicketWait), ApiError> {
     let offset = params.one::<u64>("offset")?.unwrap_or(0);
     params.finish()?;
     let transfer = api.transfer(principal, id, transfer)?;
@@ -161,7 +164,13 @@ fn begin_upload(
         return Err(invalid(text).into());
     };
     let (inlet, outlet) = pipe(rest, api.0.relays.permit()?);
-    let meeting = invite(api, &transfer, Half::Receive(outlet), offset, "receive")?;
+    let meeting = issue_ticket(
+        api,
+        &transfer,
+        AgentSide::Receive(outlet),
+        offset,
+        "receive",
+    )?;
     Ok((inlet, meeting))
 }
 
@@ -178,35 +187,39 @@ fn check(api: &FilesApi, transfer: &Transfer, toward: Toward) -> Result<(), Fail
 }
 
 /// Issues a ticket, and sends it to the agent.
-fn invite(
+fn issue_ticket(
     api: &FilesApi,
     transfer: &Arc<Transfer>,
-    half: Half,
+    half: AgentSide,
     offset: u64,
     direction: &'static str,
-) -> Result<Meeting, Failure> {
+) -> Result<TicketWait, Failure> {
     let (ticket, meeting) = api.0.relays.issue(half)?;
-    let ticket = Ticket {
+    let ticket = TicketPayload {
         ticket: &ticket,
         offset,
         direction,
     };
     let payload = payload_from(&ticket);
-    let word = Word {
+    let word = SignalToAgent {
         signal_type: RELAY,
         payload: payload.as_deref(),
-        ..Word::default()
+        ..SignalToAgent::default()
     };
-    signals::tell(&api.0, transfer, &word)?;
+    signals::send_to_transfer(&api.0, transfer, &word)?;
     Ok(meeting)
 }
 
-/// Waits for the agent to connect ([`Meeting`]).
-async fn met(api: &FilesApi, principal: &Principal, meeting: Meeting) -> Result<(), Failure> {
-    let leash = Leash::until_stop(principal, api.0.tasks.stop_token());
+/// Waits for the agent to connect ([`TicketWait`]).
+async fn wait_for_agent(
+    api: &FilesApi,
+    principal: &Principal,
+    meeting: TicketWait,
+) -> Result<(), Failure> {
+    let leash = RequestLifetime::until_stop(principal, api.0.tasks.stop_token());
     tokio::select! {
-        met = meeting.met() => met,
-        failure = leash.broken() => Err(failure),
+        met = meeting.wait() => met,
+        failure = leash.ended() => Err(failure),
     }
 }
 

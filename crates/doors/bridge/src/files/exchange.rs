@@ -6,7 +6,8 @@ use std::time::Duration;
 use axum::{Json, extract::State};
 use jackfield_core::units::Span;
 use jackfield_kit::api::{
-    Actor, ActsAs, CallRefused, ErrorView, Ids, Params, Problem, Unread, invalid, leash::Leash,
+    Actor, ActsAsHeader, ApiError, ApiErrorBody, ApiQuery, CallErrorResponses, PathIds, UnreadBody,
+    invalid, lifetime::RequestLifetime,
 };
 use jackfield_model as event;
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,7 @@ use tokio::time::Instant;
 use utoipa::ToSchema;
 
 use super::{FilesApi, rules::IceServer};
-use crate::signals::{self, OFFER, POLL, Waiting, Word, check_type};
+use crate::signals::{self, OFFER, POLL, PendingSignal, SignalToAgent, check_type};
 
 /// Maximum wait for signals: less than the time for which signals are stored.
 const LONGEST: Duration = Duration::from_secs(30);
@@ -54,8 +55,8 @@ struct TransferSignal {
     payload: Option<event::Json>,
 }
 
-impl From<Waiting> for TransferSignal {
-    fn from(waiting: Waiting) -> Self {
+impl From<PendingSignal> for TransferSignal {
+    fn from(waiting: PendingSignal) -> Self {
         Self {
             signal_type: waiting.signal_type,
             payload: waiting.payload.map(Into::into),
@@ -74,22 +75,22 @@ impl From<Waiting> for TransferSignal {
         ("id" = String, Path, description = "The agent"),
         ("transfer" = String, Path, description = "The transfer"),
         ("wait" = Option<String>, Query, description = "How long to wait if the agent has said nothing, at most 30s", pattern = "^[0-9]{1,2}s$", example = "0s"),
-        ActsAs,
+        ActsAsHeader,
     ),
     request_body = NewSignal,
     responses(
         (status = 200, description = "What the agent said", body = TransferSignals),
-        CallRefused,
-        (status = 403, description = "No transfer of yours, or none that the hub knows: unauthorized", body = ErrorView),
+        CallErrorResponses,
+        (status = 403, description = "No transfer of yours, or none that the hub knows: unauthorized", body = ApiErrorBody),
     ),
 )]
 pub(crate) async fn exchange(
     State(api): State<FilesApi>,
     Actor(principal): Actor,
-    Ids(id, transfer): Ids,
-    mut params: Params,
-    body: Unread,
-) -> Result<Json<TransferSignals>, Problem> {
+    PathIds(id, transfer): PathIds,
+    mut params: ApiQuery,
+    body: UnreadBody,
+) -> Result<Json<TransferSignals>, ApiError> {
     let wait = params
         .one::<Span>("wait")?
         .map_or(Duration::ZERO, |span| span.0);
@@ -103,20 +104,20 @@ pub(crate) async fn exchange(
         let payload = payload.map_err(|_| invalid("field \"payload\" must be a text"))?;
         let servers = (body.signal_type == OFFER).then(|| bridge.files.raw_servers());
         let servers = servers.flatten();
-        let word = Word {
+        let word = SignalToAgent {
             signal_type: &body.signal_type,
             payload: payload.as_ref().map(event::Json::raw),
             client_id: None,
             ice_servers: servers.as_deref(),
         };
-        signals::tell(bridge, &transfer, &word)?;
+        signals::send_to_transfer(bridge, &transfer, &word)?;
     }
     let until = Instant::now() + wait.min(LONGEST);
     let id = &transfer.offer.transfer_id;
-    let leash = Leash::until_stop(&principal, bridge.tasks.stop_token());
+    let leash = RequestLifetime::until_stop(&principal, bridge.tasks.stop_token());
     let said = tokio::select! {
         said = bridge.signals.wait(&transfer.agent, id, until) => said,
-        failure = leash.broken() => return Err(failure.into()),
+        failure = leash.ended() => return Err(failure.into()),
     };
     Ok(Json(TransferSignals {
         signals: said.into_iter().map(Into::into).collect(),

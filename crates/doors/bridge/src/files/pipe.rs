@@ -12,7 +12,7 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _};
-use jackfield_kit::api::{invalid, leash::Leash};
+use jackfield_kit::api::{invalid, lifetime::RequestLifetime};
 use jackfield_model::{Failure, Reason};
 use tokio::{
     sync::{OwnedSemaphorePermit, mpsc, oneshot},
@@ -26,7 +26,7 @@ pub(crate) const IDLE: Duration = Duration::from_secs(30);
 
 /// The sender's end of the pipe.
 #[derive(Debug)]
-pub(crate) struct Inlet {
+pub(crate) struct ArchiveSender {
     pieces: mpsc::Sender<Bytes>,
     /// Remaining bytes of the archive.
     left: u64,
@@ -37,23 +37,23 @@ pub(crate) struct Inlet {
 
 /// The receiver's end of the pipe, used as the response body.
 #[derive(Debug)]
-pub(crate) struct Outlet {
+pub(crate) struct ArchiveReceiver {
     pieces: mpsc::Receiver<Bytes>,
     left: u64,
     taken: Option<oneshot::Sender<()>>,
 }
 
-/// Creates an [`Inlet`] and an [`Outlet`] for `len` bytes. The permit is held while data comes in.
-pub(crate) fn pipe(len: u64, permit: OwnedSemaphorePermit) -> (Inlet, Outlet) {
+/// Creates an [`ArchiveSender`] and an [`ArchiveReceiver`] for `len` bytes. The permit is held while data comes in.
+pub(crate) fn pipe(len: u64, permit: OwnedSemaphorePermit) -> (ArchiveSender, ArchiveReceiver) {
     let (sender, receiver) = mpsc::channel(PIECES);
     let (took, taken) = oneshot::channel();
-    let inlet = Inlet {
+    let inlet = ArchiveSender {
         pieces: sender,
         left: len,
         taken,
         _permit: permit,
     };
-    let outlet = Outlet {
+    let outlet = ArchiveReceiver {
         pieces: receiver,
         left: len,
         taken: Some(took),
@@ -61,12 +61,12 @@ pub(crate) fn pipe(len: u64, permit: OwnedSemaphorePermit) -> (Inlet, Outlet) {
     (inlet, outlet)
 }
 
-impl Inlet {
-    /// Copies a body up to the last byte of the archive, no more and no less, while the [`Leash`] holds.
-    pub(crate) async fn carry<E: Display>(
+impl ArchiveSender {
+    /// Copies a body up to the last byte of the archive, no more and no less, while the [`RequestLifetime`] holds.
+    pub(crate) async fn copy_body<E: Display>(
         mut self,
         body: impl Stream<Item = Result<Bytes, E>>,
-        leash: Leash,
+        leash: RequestLifetime,
     ) -> Result<(), Failure> {
         let carrying = async {
             tokio::pin!(body);
@@ -74,10 +74,10 @@ impl Inlet {
                 let next = tokio::select! {
                     next = timeout(IDLE, body.next()) => next.map_err(|_| idle("came"))?,
                     // A receiver with all data may leave; then only the end of the body is awaited.
-                    () = self.pieces.closed(), if self.left > 0 => return Err(left()),
+                    () = self.pieces.closed(), if self.left > 0 => return Err(receiver_left()),
                 };
                 match next {
-                    Some(Ok(piece)) => self.pass(piece).await?,
+                    Some(Ok(piece)) => self.send_piece(piece).await?,
                     Some(Err(error)) => {
                         return Err(invalid(format!("the body broke off: {error}")));
                     }
@@ -87,18 +87,18 @@ impl Inlet {
         };
         tokio::select! {
             carried = carrying => carried,
-            failure = leash.broken() => Err(failure),
+            failure = leash.ended() => Err(failure),
         }
     }
 
-    async fn pass(&mut self, piece: Bytes) -> Result<(), Failure> {
+    async fn send_piece(&mut self, piece: Bytes) -> Result<(), Failure> {
         let Some(left) = self.left.checked_sub(piece.len() as u64) else {
             let text = "the body has more bytes than the offer said; it was cut there";
             return Err(Failure::new(Reason::TooLarge, text));
         };
         self.left = left;
         match timeout(IDLE, self.pieces.send(piece)).await {
-            Ok(sent) => sent.map_err(|_| self::left()),
+            Ok(sent) => sent.map_err(|_| self::receiver_left()),
             Err(_) => Err(idle("was taken")),
         }
     }
@@ -109,20 +109,20 @@ impl Inlet {
             return Err(invalid(text));
         }
         match timeout(IDLE, self.taken).await {
-            Ok(taken) => taken.map_err(|_| left()),
+            Ok(taken) => taken.map_err(|_| receiver_left()),
             Err(_) => Err(idle("was taken")),
         }
     }
 }
 
-impl Outlet {
+impl ArchiveReceiver {
     /// Returns the number of remaining bytes.
     pub(crate) fn len(&self) -> u64 {
         self.left
     }
 }
 
-impl Stream for Outlet {
+impl Stream for ArchiveReceiver {
     type Item = io::Result<Bytes>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -150,7 +150,7 @@ fn idle(what: &str) -> Failure {
 }
 
 /// Returns the failure for a receiver that left.
-fn left() -> Failure {
+fn receiver_left() -> Failure {
     Failure::new(Reason::Cancelled, "the other party has left")
 }
 

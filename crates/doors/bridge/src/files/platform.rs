@@ -9,20 +9,20 @@ use axum::{
 };
 use http::{HeaderMap, Method, StatusCode};
 use jackfield_model::Failure;
-use jackfield_wire::bridge::ErrorCode;
+use jackfield_wire::bridge::BridgeErrorCode;
 use tokio::time::Instant;
 
 use super::{
     FilesApi,
-    content::{fetched, range},
+    content::{range, relayed_archive},
 };
 use crate::{
     api::{
-        describe::Refused,
-        problem::{Problem, agent_id},
+        describe::QueryErrors,
+        problem::{RelayApiError, agent_id},
     },
     bridge::Bridge,
-    wire::response::ErrorBody,
+    wire::response::RelayErrorBody,
 };
 
 /// Fetches the archive that the agent offered to the platform, through the hub.
@@ -41,12 +41,12 @@ use crate::{
     responses(
         (status = 200, description = "The archive", body = String, content_type = "application/zip"),
         (status = 206, description = "The archive from there on", body = String, content_type = "application/zip"),
-        Refused,
-        (status = 403, description = "No transfer of the platform's, or none that the hub knows: auth_failed", body = ErrorBody<'static>),
-        (status = 404, description = "The agent is not connected by this protocol: agent_offline", body = ErrorBody<'static>),
-        (status = 416, description = "The archive ends before that: invalid_message", body = ErrorBody<'static>),
-        (status = 429, description = "As many archives as are allowed go through the hub: agent_busy", body = ErrorBody<'static>),
-        (status = 504, description = "The agent did not come: timeout", body = ErrorBody<'static>),
+        QueryErrors,
+        (status = 403, description = "No transfer of the platform's, or none that the hub knows: auth_failed", body = RelayErrorBody<'static>),
+        (status = 404, description = "The agent is not connected by this protocol: agent_offline", body = RelayErrorBody<'static>),
+        (status = 416, description = "The archive ends before that: invalid_message", body = RelayErrorBody<'static>),
+        (status = 429, description = "As many archives as are allowed go through the hub: agent_busy", body = RelayErrorBody<'static>),
+        (status = 504, description = "The agent did not come: timeout", body = RelayErrorBody<'static>),
     ),
 )]
 pub(crate) async fn download(
@@ -54,18 +54,21 @@ pub(crate) async fn download(
     path: Result<Path<(String, String)>, PathRejection>,
     method: Method,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
+) -> Result<Response, RelayApiError> {
     // A path that cannot be decoded is no valid id either.
     let (id, transfer) = path.map_or_else(|_| Default::default(), |Path(ids)| ids);
     let (id, book) = (agent_id(&id)?, bridge.hub.transfers());
     let found = book.of_caller(&bridge.platform, &id, &transfer, Instant::now());
-    let transfer = found.map_err(as_(StatusCode::FORBIDDEN, ErrorCode::AuthFailed))?;
-    let past_the_end = as_(StatusCode::RANGE_NOT_SATISFIABLE, ErrorCode::InvalidMessage);
+    let transfer = found.map_err(as_(StatusCode::FORBIDDEN, BridgeErrorCode::AuthFailed))?;
+    let past_the_end = as_(
+        StatusCode::RANGE_NOT_SATISFIABLE,
+        BridgeErrorCode::InvalidMessage,
+    );
     let range = range(&headers, &transfer).map_err(past_the_end)?;
     let api = FilesApi(bridge.clone());
-    Ok(fetched(&api, &bridge.platform, &transfer, range, &method).await?)
+    Ok(relayed_archive(&api, &bridge.platform, &transfer, range, &method).await?)
 }
 
-fn as_(status: StatusCode, code: ErrorCode) -> impl FnOnce(Failure) -> Problem {
-    move |failure| Problem::new(status, code.name(), failure.text)
+fn as_(status: StatusCode, code: BridgeErrorCode) -> impl FnOnce(Failure) -> RelayApiError {
+    move |failure| RelayApiError::new(status, code.name(), failure.text)
 }

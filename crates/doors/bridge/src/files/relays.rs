@@ -4,7 +4,7 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use jackfield_core::transfers::Transfer;
-use jackfield_kit::api::leash::Leash;
+use jackfield_kit::api::lifetime::RequestLifetime;
 use jackfield_model::{Failure, Reason};
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
@@ -13,38 +13,38 @@ use tokio::{
     time::timeout,
 };
 
-use super::pipe::{Inlet, Outlet};
+use super::pipe::{ArchiveReceiver, ArchiveSender};
 
 /// Time for an agent to connect with its ticket.
 pub(crate) const MEET_WITHIN: Duration = Duration::from_secs(30);
 
 /// The agent's side of a relayed archive.
 #[derive(Debug)]
-pub(crate) enum Half {
-    /// The agent sends into the [`Inlet`], as long as the caller's [`Leash`] holds. The [`Transfer`] names
+pub(crate) enum AgentSide {
+    /// The agent sends into the [`ArchiveSender`], as long as the caller's [`RequestLifetime`] holds. The [`Transfer`] names
     /// the parties.
-    Send(Inlet, Leash, Arc<Transfer>),
-    /// The agent receives from the [`Outlet`].
-    Receive(Outlet),
+    Send(ArchiveSender, RequestLifetime, Arc<Transfer>),
+    /// The agent receives from the [`ArchiveReceiver`].
+    Receive(ArchiveReceiver),
 }
 
 #[derive(Debug)]
-struct Waiting {
-    half: Half,
+struct IssuedTicket {
+    half: AgentSide,
     met: oneshot::Sender<()>,
 }
 
-type Hash = [u8; 32];
+type TicketHash = [u8; 32];
 
 /// Issued tickets, as hashes, and the limit on relayed archives.
 #[derive(Debug)]
-pub(crate) struct Relays {
-    waiting: Mutex<HashMap<Hash, Waiting>>,
+pub(crate) struct ArchiveRelays {
+    waiting: Mutex<HashMap<TicketHash, IssuedTicket>>,
     free: Arc<Semaphore>,
     max: usize,
 }
 
-impl Relays {
+impl ArchiveRelays {
     pub(crate) fn new(max: usize) -> Self {
         Self {
             waiting: Mutex::default(),
@@ -64,9 +64,12 @@ impl Relays {
         })
     }
 
-    /// Issues a ticket for the agent's side. Returns the ticket, and the [`Meeting`] that waits for the
+    /// Issues a ticket for the agent's side. Returns the ticket, and the [`TicketWait`] that waits for the
     /// agent.
-    pub(crate) fn issue(self: &Arc<Self>, half: Half) -> Result<(String, Meeting), Failure> {
+    pub(crate) fn issue(
+        self: &Arc<Self>,
+        half: AgentSide,
+    ) -> Result<(String, TicketWait), Failure> {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes).map_err(|error| {
             tracing::error!(%error, "no random numbers");
@@ -75,8 +78,8 @@ impl Relays {
         let ticket: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         let (met, comes) = oneshot::channel();
         let hash = hash(&ticket);
-        self.waiting.lock().insert(hash, Waiting { half, met });
-        let meeting = Meeting {
+        self.waiting.lock().insert(hash, IssuedTicket { half, met });
+        let meeting = TicketWait {
             relays: self.clone(),
             hash,
             comes,
@@ -88,18 +91,18 @@ impl Relays {
     pub(crate) fn take_inlet(
         &self,
         ticket: &str,
-    ) -> Result<(Inlet, Leash, Arc<Transfer>), Failure> {
+    ) -> Result<(ArchiveSender, RequestLifetime, Arc<Transfer>), Failure> {
         self.take(ticket, |half| match half {
-            Half::Send(inlet, leash, transfer) => Ok((inlet, leash, transfer)),
-            Half::Receive(_) => Err(half),
+            AgentSide::Send(inlet, leash, transfer) => Ok((inlet, leash, transfer)),
+            AgentSide::Receive(_) => Err(half),
         })
     }
 
     /// Redeems the ticket of a receiving agent.
-    pub(crate) fn take_outlet(&self, ticket: &str) -> Result<Outlet, Failure> {
+    pub(crate) fn take_outlet(&self, ticket: &str) -> Result<ArchiveReceiver, Failure> {
         self.take(ticket, |half| match half {
-            Half::Receive(outlet) => Ok(outlet),
-            Half::Send(..) => Err(half),
+            AgentSide::Receive(outlet) => Ok(outlet),
+            AgentSide::Send(..) => Err(half),
         })
     }
 
@@ -107,11 +110,11 @@ impl Relays {
     fn take<T>(
         &self,
         ticket: &str,
-        pick: impl FnOnce(Half) -> Result<T, Half>,
+        pick: impl FnOnce(AgentSide) -> Result<T, AgentSide>,
     ) -> Result<T, Failure> {
         let hash = hash(ticket);
         let mut waiting = self.waiting.lock();
-        let Waiting { half, met } = waiting.remove(&hash).ok_or_else(no_ticket)?;
+        let IssuedTicket { half, met } = waiting.remove(&hash).ok_or_else(no_ticket)?;
         match pick(half) {
             Ok(picked) => {
                 // The waiting caller may have left just now; the pipe then reports it.
@@ -119,14 +122,14 @@ impl Relays {
                 Ok(picked)
             }
             Err(half) => {
-                waiting.insert(hash, Waiting { half, met });
+                waiting.insert(hash, IssuedTicket { half, met });
                 Err(no_ticket())
             }
         }
     }
 }
 
-fn hash(ticket: &str) -> Hash {
+fn hash(ticket: &str) -> TicketHash {
     Sha256::digest(ticket.as_bytes()).into()
 }
 
@@ -138,17 +141,17 @@ fn no_ticket() -> Failure {
     Failure::new(Reason::NotFound, text)
 }
 
-/// The wait for an agent with its ticket, see [`Relays::issue`]. Dropping the meeting revokes the ticket.
+/// The wait for an agent with its ticket, see [`ArchiveRelays::issue`]. Dropping the meeting revokes the ticket.
 #[derive(Debug)]
-pub(crate) struct Meeting {
-    relays: Arc<Relays>,
-    hash: Hash,
+pub(crate) struct TicketWait {
+    relays: Arc<ArchiveRelays>,
+    hash: TicketHash,
     comes: oneshot::Receiver<()>,
 }
 
-impl Meeting {
+impl TicketWait {
     /// Waits until the agent connects.
-    pub(crate) async fn met(mut self) -> Result<(), Failure> {
+    pub(crate) async fn wait(mut self) -> Result<(), Failure> {
         match timeout(MEET_WITHIN, &mut self.comes).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) | Err(_) => Err(Failure::new(
@@ -162,7 +165,7 @@ impl Meeting {
     }
 }
 
-impl Drop for Meeting {
+impl Drop for TicketWait {
     fn drop(&mut self) {
         self.relays.waiting.lock().remove(&self.hash);
     }

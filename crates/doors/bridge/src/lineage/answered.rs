@@ -11,7 +11,7 @@ const REMEMBERED: usize = 64;
 
 /// A request that the agent ended.
 #[derive(Debug, Clone)]
-pub(crate) struct Answered {
+pub(crate) struct AnsweredRequest {
     pub(crate) request: RequestId,
     /// Number of the frame that ended the request.
     pub(crate) seq: u64,
@@ -19,7 +19,7 @@ pub(crate) struct Answered {
     pub(crate) call: Weak<Call>,
 }
 
-impl Answered {
+impl AnsweredRequest {
     /// Returns whether the end need not be sent again: it was received, and stored if the call is durable.
     pub(crate) fn is_kept(&self) -> bool {
         self.call
@@ -28,12 +28,12 @@ impl Answered {
     }
 }
 
-/// The last [`Answered`] requests.
+/// The last [`AnsweredRequest`] requests.
 #[derive(Debug, Default)]
-pub(super) struct Ring(VecDeque<Answered>);
+pub(super) struct AnsweredHistory(VecDeque<AnsweredRequest>);
 
-impl Ring {
-    pub(super) fn push(&mut self, answered: Answered) {
+impl AnsweredHistory {
+    pub(super) fn push(&mut self, answered: AnsweredRequest) {
         self.0.retain(|known| known.request != answered.request);
         if self.0.len() >= REMEMBERED {
             self.0.pop_front();
@@ -41,7 +41,7 @@ impl Ring {
         self.0.push_back(answered);
     }
 
-    pub(super) fn find(&self, request: &str) -> Option<&Answered> {
+    pub(super) fn find(&self, request: &str) -> Option<&AnsweredRequest> {
         self.0
             .iter()
             .find(|known| known.request.as_str() == request)

@@ -15,7 +15,7 @@ const MAX_AGE: Duration = Duration::from_secs(60);
 const OVERHEAD: usize = 64;
 
 #[derive(Debug)]
-struct Written {
+struct SentFrame {
     call_id: Arc<str>,
     /// Number of the frame within its call, from 1.
     number: u64,
@@ -23,7 +23,7 @@ struct Written {
     at: Instant,
 }
 
-impl Written {
+impl SentFrame {
     fn weight(&self) -> usize {
         OVERHEAD + self.frame.len()
     }
@@ -31,14 +31,14 @@ impl Written {
 
 /// The last frames, in the order of writing.
 #[derive(Debug, Default)]
-pub(super) struct Tail {
-    written: VecDeque<Written>,
+pub(super) struct ReplyTail {
+    written: VecDeque<SentFrame>,
     bytes: usize,
 }
 
-impl Tail {
+impl ReplyTail {
     pub(super) fn push(&mut self, call_id: &Arc<str>, number: u64, frame: String, now: Instant) {
-        let written = Written {
+        let written = SentFrame {
             call_id: call_id.clone(),
             number,
             frame,
@@ -53,7 +53,7 @@ impl Tail {
 
     /// Drops old frames.
     pub(super) fn trim(&mut self, now: Instant) {
-        let is_old = |first: &Written| now.saturating_duration_since(first.at) > MAX_AGE;
+        let is_old = |first: &SentFrame| now.saturating_duration_since(first.at) > MAX_AGE;
         while self.written.front().is_some_and(is_old) {
             self.drop_first();
         }
@@ -76,7 +76,7 @@ impl Tail {
     pub(super) fn retain(&mut self, mut stays: impl FnMut(&str, u64) -> bool) {
         self.written
             .retain(|written| stays(&written.call_id, written.number));
-        self.bytes = self.written.iter().map(Written::weight).sum();
+        self.bytes = self.written.iter().map(SentFrame::weight).sum();
     }
 
     /// Returns the number of the last stored frame of a call.
@@ -104,8 +104,8 @@ impl Tail {
 mod tests {
     use super::*;
 
-    fn tail(frames: &[(&str, u64, usize)]) -> Tail {
-        let mut tail = Tail::default();
+    fn tail(frames: &[(&str, u64, usize)]) -> ReplyTail {
+        let mut tail = ReplyTail::default();
         for (call_id, number, size) in frames {
             tail.push(
                 &Arc::from(*call_id),

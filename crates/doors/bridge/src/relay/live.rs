@@ -13,7 +13,7 @@ use jackfield_core::{
 use jackfield_kit::sse::{SseBody, SseFrame};
 use jackfield_model::{End, Event};
 
-use super::{silence::Silence, teller::Teller};
+use super::{keepalive::KeepaliveTimer, renderer::EventRenderer};
 use crate::{DOOR, bridge::Bridge, wire::sse};
 
 /// Bytes taken from the pipe at once.
@@ -27,7 +27,7 @@ pub(super) const NO_COMMENTS: Duration = Duration::from_secs(365 * 86_400);
 pub(crate) fn respond(bridge: &Bridge, asking: Asking) -> Response {
     let call = asking.call();
     tracing::debug!(call = %call.id, from = call.principal.label(), to = %call.target, "relay");
-    let live = Live::new(bridge, asking);
+    let live = LiveStream::new(bridge, asking);
     let frames = stream::unfold(live, |mut live| async move {
         live.next().await.map(|frame| (frame, live))
     });
@@ -36,11 +36,11 @@ pub(crate) fn respond(bridge: &Bridge, asking: Asking) -> Response {
         .into_response()
 }
 
-struct Live {
+struct LiveStream {
     asking: Asking,
     bell: Arc<Bell>,
-    teller: Teller,
-    silence: Silence,
+    teller: EventRenderer,
+    silence: KeepaliveTimer,
     ready: std::vec::IntoIter<Event>,
     end: Option<End>,
     /// Number of the agent's heartbeats passed on.
@@ -53,15 +53,15 @@ struct Live {
     _counted: Connected,
 }
 
-impl Live {
+impl LiveStream {
     fn new(bridge: &Bridge, asking: Asking) -> Self {
         let bell = Bell::new();
         asking.listen(bell.rope(0));
         Self {
-            teller: Teller::new(Life::Live, asking.call().files().clone()),
+            teller: EventRenderer::new(Life::Live, asking.call().files().clone()),
             asking,
             bell,
-            silence: Silence::new(bridge.hub.limits().keepalive.0),
+            silence: KeepaliveTimer::new(bridge.hub.limits().keepalive.0),
             ready: Vec::new().into_iter(),
             end: None,
             pulses: 0,

@@ -5,21 +5,21 @@ use std::time::Duration;
 
 use jackfield_core::{hub::Request, units::Span};
 use jackfield_model::{AgentId, Json, Message, Part, RequestId, SessionId};
-use jackfield_wire::{bridge::is_free_client_id, read::Misread};
+use jackfield_wire::{bridge::is_free_client_id, read::FieldError};
 use serde::Serialize;
 
 use crate::{
     DOOR,
-    api::problem::{Problem, agent_id, peer_id},
+    api::problem::{RelayApiError, agent_id, peer_id},
     attachment::file_from_attachment,
     bridge::Bridge,
-    callbacks::Repeated,
+    callbacks::RepeatedFields,
     wire::body::RelayRequest,
 };
 
 /// How the platform receives its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(super) enum RelayMode {
     /// A stream that ends with its reader.
     Live,
     /// A stream that can be resumed.
@@ -30,14 +30,14 @@ pub(super) enum Mode {
 
 /// A relay requested by the platform.
 #[derive(Debug)]
-pub(super) struct Order {
+pub(super) struct RelayOrder {
     pub(super) request: Request,
-    pub(super) mode: Mode,
+    pub(super) mode: RelayMode,
 }
 
 /// Metadata of the message, with the field names of the bridge.
 #[derive(Debug, Serialize)]
-struct Metadata<'a> {
+struct RelayMetadata<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     client_id: Option<&'a str>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -48,9 +48,9 @@ struct Metadata<'a> {
     user_message: Option<&'a str>,
 }
 
-impl Order {
+impl RelayOrder {
     /// Reads and checks the body of a relay.
-    pub(super) fn read(bridge: &Bridge, body: &RelayRequest<'_>) -> Result<Self, Problem> {
+    pub(super) fn read(bridge: &Bridge, body: &RelayRequest<'_>) -> Result<Self, RelayApiError> {
         let agent = agent_id(body.agent_id.required()?)?;
         let order = Self::of_agent(bridge, body, &agent);
         // A platform that waits for the agent accepts that the agent is offline now.
@@ -61,7 +61,9 @@ impl Order {
         let is_away =
             entry.is_err() || (order.is_err() && entry.is_ok_and(|it| it.link().is_none()));
         if is_away && !waits {
-            return Err(Problem::offline(format!("Agent is not connected: {agent}")));
+            return Err(RelayApiError::offline(format!(
+                "Agent is not connected: {agent}"
+            )));
         }
         order
     }
@@ -70,9 +72,9 @@ impl Order {
         bridge: &Bridge,
         body: &RelayRequest<'_>,
         agent: &AgentId,
-    ) -> Result<Self, Problem> {
-        let missing = |misread: Misread| {
-            let problem = Problem::from(misread);
+    ) -> Result<Self, RelayApiError> {
+        let missing = |misread: FieldError| {
+            let problem = RelayApiError::from(misread);
             problem.prefixed("Missing required fields")
         };
         let session = body.session_id.required().map_err(missing)?;
@@ -85,15 +87,15 @@ impl Order {
         let mode = body.mode.optional()?.map(AsRef::as_ref);
         if !matches!(mode, None | Some("stream" | "async")) {
             let text = "field \"mode\" must be \"stream\" or \"async\"";
-            return Err(Problem::invalid(text));
+            return Err(RelayApiError::invalid(text));
         }
         body.callback_url.optional()?;
         let mode = if body.is_async() {
-            Mode::Async
+            RelayMode::Async
         } else if wait_online.is_some() || body.keep.optional()?.is_some_and(|keep| *keep) {
-            Mode::Kept
+            RelayMode::Kept
         } else {
-            Mode::Live
+            RelayMode::Live
         };
         let message = message_from(body)?;
         let mut request = Request::new(bridge.platform.clone(), DOOR, agent.clone(), message);
@@ -101,10 +103,10 @@ impl Order {
         request.request = Some(request_id);
         request.wait_online = wait_online;
         match mode {
-            Mode::Live => {}
-            Mode::Kept => request.unread = Some(bridge.hub.limits().unread.0),
-            Mode::Async => {
-                let repeated = Repeated {
+            RelayMode::Live => {}
+            RelayMode::Kept => request.unread = Some(bridge.hub.limits().unread.0),
+            RelayMode::Async => {
+                let repeated = RepeatedFields {
                     request_id: body.request_id.required()?,
                     session_title: body.session_title.optional()?.map(AsRef::as_ref),
                     user_message: body.user_message.optional()?.map(AsRef::as_ref),
@@ -118,16 +120,16 @@ impl Order {
 }
 
 /// Builds the [`Message`] for the agent.
-fn message_from(body: &RelayRequest<'_>) -> Result<Message, Problem> {
+fn message_from(body: &RelayRequest<'_>) -> Result<Message, RelayApiError> {
     let client_id = body.client_id.optional()?.map(AsRef::as_ref);
     if client_id.is_some_and(|id| !is_free_client_id(id)) {
-        return Err(Problem::unsafe_client_id());
+        return Err(RelayApiError::unsafe_client_id());
     }
     let mut parts = vec![Part::Text(body.content.required()?.to_string())];
     let attachments = body.attachments.optional()?;
     let files = attachments.into_iter().flatten().map(file_from_attachment);
     parts.extend(files.map(Part::File));
-    let metadata = Metadata {
+    let metadata = RelayMetadata {
         client_id,
         with_files: body
             .with_files
@@ -146,7 +148,7 @@ fn message_from(body: &RelayRequest<'_>) -> Result<Message, Problem> {
 }
 
 /// Returns how long the request may wait for its agent: given as seconds, or as a text such as `8h`.
-fn wait_online(body: &RelayRequest<'_>) -> Result<Option<Duration>, Problem> {
+fn wait_online(body: &RelayRequest<'_>) -> Result<Option<Duration>, RelayApiError> {
     let Some(raw) = body.wait_online.optional()? else {
         return Ok(None);
     };
@@ -160,7 +162,7 @@ fn wait_online(body: &RelayRequest<'_>) -> Result<Option<Duration>, Problem> {
     };
     match span {
         Some(span) => Ok(Some(span)),
-        None => Err(Problem::invalid(
+        None => Err(RelayApiError::invalid(
             "field \"wait_online\" must be a number of seconds or a text such as \"8h\"",
         )),
     }

@@ -7,41 +7,42 @@ use jackfield_core::{
     task::LastTurn,
 };
 use jackfield_model::{Done, DoneState, End, File, Transcript};
-use jackfield_wire::bridge::{Attachment, ErrorCode};
+use jackfield_wire::bridge::{Attachment, BridgeErrorCode};
 use serde_json::value::RawValue;
 
 use super::{
-    teller::{offer, rejected, unfold},
-    told, words,
+    code_and_text,
+    renderer::{offer, rejected, split_parts},
+    sentences,
 };
 use crate::attachment::attachment_from_file;
 
 /// The result of a durable relay.
 #[derive(Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct RelayOutcome {
     /// Duration in milliseconds.
     pub(crate) duration_ms: u64,
     /// Answer, or the code and the text of the error.
-    pub(crate) result: Result<Answered, (String, String)>,
+    pub(crate) result: Result<CompleteAnswer, (String, String)>,
 }
 
 /// A complete answer.
 #[derive(Debug, Default)]
-pub(crate) struct Answered {
+pub(crate) struct CompleteAnswer {
     /// Text of the answer.
     pub(crate) text: String,
     files: Vec<File>,
     done: Done,
 }
 
-impl From<Transcript> for Answered {
+impl From<Transcript> for CompleteAnswer {
     /// Converts a [`Transcript`]. The bridge has no artifacts: their text is appended to the answer, and
     /// their files become attachments.
     fn from(transcript: Transcript) -> Self {
         let (mut text, artifacts, done) = transcript.into_inner();
         let mut files = Vec::new();
         for artifact in artifacts {
-            let (more, of_artifact) = unfold(artifact.parts);
+            let (more, of_artifact) = split_parts(artifact.parts);
             // Some agents repeat the text of their artifact at the end.
             if !text.contains(&more) {
                 text.push_str(&more);
@@ -52,7 +53,7 @@ impl From<Transcript> for Answered {
     }
 }
 
-impl Answered {
+impl CompleteAnswer {
     /// Returns the files of the answer; `links` provides URLs for files given as bytes.
     pub(crate) fn attachments(&self, links: &Files) -> Vec<Attachment<'_>> {
         let files = self.done.attachments.iter().chain(&self.files);
@@ -67,7 +68,7 @@ impl Answered {
     }
 }
 
-impl Outcome {
+impl RelayOutcome {
     /// Reads the result of a finished task from its [`TaskRecord`] and the available part of its log.
     pub(crate) fn of(record: &TaskRecord, turn: LastTurn) -> Self {
         let took = record
@@ -81,14 +82,19 @@ impl Outcome {
     }
 }
 
-fn result_of(record: &TaskRecord, turn: LastTurn) -> Result<Answered, (String, String)> {
+fn result_of(record: &TaskRecord, turn: LastTurn) -> Result<CompleteAnswer, (String, String)> {
     let failed = |failure| {
-        let (code, text) = told(failure, Life::Kept);
+        let (code, text) = code_and_text(failure, Life::Kept);
         Err((code.to_owned(), text))
     };
-    let ours = |code: ErrorCode, text: String| Err((code.name().to_owned(), text));
-    let cancelled = || ours(ErrorCode::SessionNotFound, words::CANCELLED.to_owned());
-    let refused = |text| ours(ErrorCode::InternalError, text);
+    let ours = |code: BridgeErrorCode, text: String| Err((code.name().to_owned(), text));
+    let cancelled = || {
+        ours(
+            BridgeErrorCode::SessionNotFound,
+            sentences::CANCELLED.to_owned(),
+        )
+    };
+    let refused = |text| ours(BridgeErrorCode::InternalError, text);
     if let Some(failure) = &record.failure {
         return failed(failure);
     }
@@ -99,7 +105,7 @@ fn result_of(record: &TaskRecord, turn: LastTurn) -> Result<Answered, (String, S
             refused(rejected(turn.transcript.text()))
         }
         Some(End::Done(done)) => {
-            let mut answered = Answered::from(turn.transcript);
+            let mut answered = CompleteAnswer::from(turn.transcript);
             // By the protocol, an agent's result is the full text of its answer.
             if let Some(result) = done.result.filter(|result| !result.is_empty()) {
                 answered.text = result;
@@ -109,12 +115,12 @@ fn result_of(record: &TaskRecord, turn: LastTurn) -> Result<Answered, (String, S
         // Only the final state was stored.
         None => match record.state {
             TaskState::Cancelled => cancelled(),
-            TaskState::Rejected => refused(words::REJECTED.to_owned()),
+            TaskState::Rejected => refused(sentences::REJECTED.to_owned()),
             TaskState::Failed
             | TaskState::Submitted
             | TaskState::Working
             | TaskState::InputRequired
-            | TaskState::Completed => Ok(Answered::default()),
+            | TaskState::Completed => Ok(CompleteAnswer::default()),
         },
     }
 }

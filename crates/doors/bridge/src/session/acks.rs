@@ -15,13 +15,13 @@ const MAX_BYTES: usize = 64 << 10;
 
 /// Pending acknowledgements of one connection.
 #[derive(Debug, Default)]
-pub(super) struct Acks {
+pub(super) struct PendingAcks {
     waiting: HashMap<RequestId, u64>,
     bytes: usize,
     due: Option<Instant>,
 }
 
-impl Acks {
+impl PendingAcks {
     /// Acknowledges the frames of a [`RequestId`] up to `seq`; `bytes` counts towards an immediate
     /// acknowledgement.
     pub(super) fn add(&mut self, request: &RequestId, seq: u64, bytes: usize) {
@@ -60,7 +60,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn many_frames_are_acknowledged_by_one_with_the_highest_number() {
-        let (mut acks, r) = (Acks::default(), RequestId::parse("r").unwrap());
+        let (mut acks, r) = (PendingAcks::default(), RequestId::parse("r").unwrap());
         let start = Instant::now();
         for seq in [1, 2, 4, 3] {
             acks.add(&r, seq, 10);

@@ -9,34 +9,34 @@ use jackfield_core::hub::{Parent, Request, Wanted};
 use jackfield_model::{AgentId, CallId, End, Failure, Json, Message, Reason, RequestId, SessionId};
 use jackfield_wire::{
     bridge::{
-        ErrorCode, Malformed, Uplink,
+        BridgeErrorCode, MalformedFrame, Uplink,
         downlink::{self, HubError},
         parse,
         uplink::{CallAgent, DiscoverAgents, Heartbeat, RtcSignal, TYPES},
     },
     echo,
-    read::Misread,
+    read::FieldError,
 };
 
 use super::{
-    Flow, Session,
-    pauses::{Pauses, doubtful},
+    AgentFeed, BridgeAgentSession,
+    pauses::{SessionPauses, ambiguous_end},
     unreadable,
 };
 use crate::{
     DOOR,
-    calling::error_frame,
+    agent_call::error_frame,
     failure::{code, failure_of_agent},
-    lineage::Answered,
-    parties::{self, Refused},
-    served::{BadNumber, Ended, Served},
-    translate::{end_from_done, entry_from_view, event_from_artifact, is_wordless},
+    lineage::AnsweredRequest,
+    parties::{self, SignalRefusal},
+    served_request::{EndResult, SequenceError, ServedRequest},
+    translate::{end_from_done, entry_from_view, event_from_artifact, is_empty_end},
 };
 
 /// Default and maximum number of agents in the answer to `discover_agents`.
 const DISCOVERED: (usize, usize) = (20, 200);
 
-impl Session {
+impl BridgeAgentSession {
     pub(super) fn on_frame(&mut self, text: &str) {
         match parse(text, self.bridge.max_depth) {
             Ok(uplink) => self.on_uplink(uplink, text.len()),
@@ -47,35 +47,35 @@ impl Session {
     fn on_uplink(&mut self, uplink: Uplink<'_>, size: usize) {
         match uplink {
             Uplink::Chunk(chunk) => {
-                let piece = Piece::new("chunk", &chunk.request_id, chunk.seq, size);
+                let piece = RequestFrame::new("chunk", &chunk.request_id, chunk.seq, size);
                 let max = self.bridge.max_chunk;
                 self.on_piece(piece, |served| served.chunk(&chunk, max));
             }
             Uplink::Artifact(artifact) => {
-                let piece = Piece::new("artifact", &artifact.request_id, artifact.seq, size);
+                let piece = RequestFrame::new("artifact", &artifact.request_id, artifact.seq, size);
                 match event_from_artifact(&artifact) {
                     Ok(event) => self.on_piece(piece, |served| served.event(event, artifact.seq)),
                     Err(wrong) => self.on_malformed(
-                        &piece.malformed(Misread::invalid(&wrong.field, wrong.problem)),
+                        &piece.malformed(FieldError::invalid(&wrong.field, wrong.problem)),
                     ),
                 }
             }
             Uplink::Ask(ask) => {
-                let piece = Piece::new("ask", &ask.request_id, ask.seq, size);
+                let piece = RequestFrame::new("ask", &ask.request_id, ask.seq, size);
                 self.on_piece(piece, |served| served.ask(&ask));
             }
             Uplink::Done(done) => {
-                let piece = Piece::new("done", &done.request_id, done.seq, size);
+                let piece = RequestFrame::new("done", &done.request_id, done.seq, size);
                 let max = self.line.limits().message.0;
                 self.on_end(piece, |served, pauses| {
-                    if is_wordless(&done) && pauses.is_doubtful(served.call()) {
-                        return End::Failed(doubtful());
+                    if is_empty_end(&done) && pauses.is_ambiguous_end(served.call()) {
+                        return End::Failed(ambiguous_end());
                     }
-                    end_from_done(&done, (served.said() > 0).then_some(max))
+                    end_from_done(&done, (served.streamed_bytes() > 0).then_some(max))
                 });
             }
             Uplink::Error(error) => {
-                let piece = Piece::new("error", &error.request_id, error.seq, size);
+                let piece = RequestFrame::new("error", &error.request_id, error.seq, size);
                 let failure = || failure_of_agent(&error.code, &error.message);
                 self.on_end(piece, |_, _| End::Failed(failure()));
             }
@@ -85,21 +85,21 @@ impl Session {
             Uplink::RtcSignal(signal) => self.on_signal(&signal),
             Uplink::Register(_) => {
                 let text = "register: this connection has registered already";
-                self.on_no_frame("register", text.to_owned());
+                self.on_unknown_type("register", text.to_owned());
             }
             Uplink::Unknown(kind) => {
                 let text = format!("unknown type; agents send {}", TYPES.join(", "));
-                self.on_no_frame(&kind, text);
+                self.on_unknown_type(&kind, text);
             }
         }
     }
 
     /// Handles an unknown frame type. The original hub ignores such a frame. This hub ignores it too, but
     /// answers with an error: after a typo the agent would wait for ever.
-    fn on_no_frame(&mut self, frame_type: &str, text: String) {
+    fn on_unknown_type(&mut self, frame_type: &str, text: String) {
         self.bridge.hub.metrics().refused(DOOR);
         self.queue(&downlink::error(&HubError {
-            code: ErrorCode::InvalidMessage.name().into(),
+            code: BridgeErrorCode::InvalidMessage.name().into(),
             message: text.into(),
             field: Some("type".into()),
             frame_type: Some(echo(frame_type).into()),
@@ -110,10 +110,10 @@ impl Session {
     /// Assigns a frame to its request. A frame without a request id belongs to the only open request. Not
     /// after a cancel, because the frame could be about the cancelled request: text for one caller must not
     /// reach a different caller.
-    fn placed<'a>(&mut self, mut piece: Piece<'a>) -> Option<Piece<'a>> {
+    fn with_request<'a>(&mut self, mut piece: RequestFrame<'a>) -> Option<RequestFrame<'a>> {
         if piece.request.is_empty() {
             let Some(only) = self.only_request().filter(|_| !self.has_stopped) else {
-                self.on_malformed(&piece.malformed(Misread::missing("request_id")));
+                self.on_malformed(&piece.malformed(FieldError::missing("request_id")));
                 return None;
             };
             piece.request = Cow::Owned(only);
@@ -130,13 +130,13 @@ impl Session {
             .cloned()
     }
 
-    /// Handles a [`Piece`] of an answer.
+    /// Handles a [`RequestFrame`] of an answer.
     fn on_piece(
         &mut self,
-        piece: Piece<'_>,
-        take: impl FnOnce(&mut Served) -> Result<Option<u64>, BadNumber>,
+        piece: RequestFrame<'_>,
+        take: impl FnOnce(&mut ServedRequest) -> Result<Option<u64>, SequenceError>,
     ) {
-        let Some(piece) = self.placed(piece) else {
+        let Some(piece) = self.with_request(piece) else {
             return;
         };
         let Some(served) = self.served.get_mut(&*piece.request) else {
@@ -151,13 +151,17 @@ impl Session {
                 return;
             }
         }
-        let said = served.said();
-        self.make_room_for_end(said);
+        let said = served.streamed_bytes();
+        self.raise_frame_limit(said);
     }
 
-    /// Handles a [`Piece`] that ends an answer.
-    fn on_end(&mut self, piece: Piece<'_>, end: impl FnOnce(&Served, &Pauses) -> End) {
-        let Some(piece) = self.placed(piece) else {
+    /// Handles a [`RequestFrame`] that ends an answer.
+    fn on_end(
+        &mut self,
+        piece: RequestFrame<'_>,
+        end: impl FnOnce(&ServedRequest, &SessionPauses) -> End,
+    ) {
+        let Some(piece) = self.with_request(piece) else {
             return;
         };
         let Some(served) = self.served.get(&*piece.request) else {
@@ -179,22 +183,22 @@ impl Session {
         let (call, request) = (served.call().clone(), served.request().clone());
         let mut reading = Arc::downgrade(&call);
         match served.end(end, number) {
-            Ended::Over => {}
+            EndResult::Over => {}
             // Counted like all frames after the end. For the agent the request is over as usual, and no
             // caller reads the answer.
-            Ended::Late => {
+            EndResult::Late => {
                 self.bridge.hub.metrics().late_event();
                 reading = Weak::new();
             }
-            Ended::Repeated(served) => {
+            EndResult::Repeated(served) => {
                 self.flows
-                    .insert(served.key, Flow::Input(request.to_string()));
+                    .insert(served.key, AgentFeed::Input(request.to_string()));
                 self.served.insert(request.to_string(), served);
                 return;
             }
         }
         if let Some(seq) = number {
-            let answered = Answered {
+            let answered = AnsweredRequest {
                 request,
                 seq,
                 call: reading,
@@ -207,8 +211,8 @@ impl Session {
         }
     }
 
-    /// Acknowledges an [`Answered`] request, unless the log must store the end first.
-    fn ack_end(&mut self, answered: &Answered) {
+    /// Acknowledges an [`AnsweredRequest`] request, unless the log must store the end first.
+    fn ack_end(&mut self, answered: &AnsweredRequest) {
         if answered.is_kept() {
             self.acks.add(&answered.request, answered.seq, 0);
             self.write_acks();
@@ -218,24 +222,25 @@ impl Session {
     /// Handles a frame about a request that does not (or no longer) belong to the agent: counts and ignores
     /// it, because the protocol has no frame for a reply. A repeated frame of an answered request is
     /// acknowledged again: the agent does not know that the first one arrived.
-    fn on_unknown(&mut self, piece: &Piece<'_>) {
+    fn on_unknown(&mut self, piece: &RequestFrame<'_>) {
         let lineage = self
             .registered
             .as_ref()
             .map(|registered| &registered.lineage);
         let answered = lineage.and_then(|lineage| lineage.answered(&piece.request));
-        let is_before = |answered: &Answered| piece.seq.is_some_and(|seq| seq <= answered.seq);
+        let is_before =
+            |answered: &AnsweredRequest| piece.seq.is_some_and(|seq| seq <= answered.seq);
         match answered.filter(is_before) {
             Some(answered) => self.ack_end(&answered),
             None => self.bridge.hub.metrics().refused(DOOR),
         }
     }
 
-    /// Handles a missing frame or a missing number ([`BadNumber`]). The caller would get an incomplete answer
+    /// Handles a missing frame or a missing number ([`SequenceError`]). The caller would get an incomplete answer
     /// without noticing. Therefore the call fails, and the agent is told the reason and to stop.
-    fn on_bad_number(&mut self, piece: &Piece<'_>, wrong: &BadNumber) {
+    fn on_bad_number(&mut self, piece: &RequestFrame<'_>, wrong: &SequenceError) {
         self.bridge.hub.metrics().refused(DOOR);
-        let malformed = piece.malformed(Misread::invalid("seq", wrong.to_string()));
+        let malformed = piece.malformed(FieldError::invalid("seq", wrong.to_string()));
         self.queue(&malformed.to_frame());
         if let Some(served) = self.stop(&piece.request) {
             let text = format!("the agent's answer has a gap: {malformed}");
@@ -251,7 +256,7 @@ impl Session {
     ///   lost question the agent would wait for ever for its answer.
     /// - A frame without a readable request id affects the only open request. With several open requests the
     ///   affected one is unknown, and all continue.
-    fn on_malformed(&mut self, malformed: &Malformed) {
+    fn on_malformed(&mut self, malformed: &MalformedFrame) {
         self.bridge.hub.metrics().refused(DOOR);
         let kind = malformed.frame_type.as_deref();
         if let Some(kind @ ("chunk" | "artifact" | "ask" | "done" | "error")) = kind {
@@ -382,7 +387,7 @@ impl Session {
         };
         let (principal, from) = (&registered.principal, &registered.link.id);
         let passed_on = parties::pass_on(&self.bridge, principal, from, signal);
-        if let Err(Refused { failure, field }) = passed_on {
+        if let Err(SignalRefusal { failure, field }) = passed_on {
             let error = downlink::error(&HubError {
                 code: code(&failure.reason).into(),
                 message: failure.text.as_ref().into(),
@@ -396,7 +401,7 @@ impl Session {
 }
 
 /// The metadata of a frame about a request.
-struct Piece<'a> {
+struct RequestFrame<'a> {
     frame_type: &'static str,
     /// Id of the request; empty if missing.
     request: Cow<'a, str>,
@@ -405,10 +410,10 @@ struct Piece<'a> {
     size: usize,
 }
 
-impl<'a> Piece<'a> {
-    /// Returns a [`Malformed`] error about the frame.
-    fn malformed(&self, misread: Misread) -> Malformed {
-        Malformed {
+impl<'a> RequestFrame<'a> {
+    /// Returns a [`MalformedFrame`] error about the frame.
+    fn malformed(&self, misread: FieldError) -> MalformedFrame {
+        MalformedFrame {
             misread,
             frame_type: Some(self.frame_type.into()),
             request_id: Some(&*self.request)

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 /// Sessions whose last request ended just now, and the requests delayed for that reason.
 #[derive(Debug)]
-pub(super) struct Pauses {
+pub(super) struct SessionPauses {
     pause: Duration,
     /// Time of the last end per session. Stored for two pauses: one before the next request, one after it.
     ended: HashMap<SessionId, Instant>,
@@ -25,7 +25,7 @@ pub(super) struct Pauses {
     held: Vec<(Instant, Serving)>,
 }
 
-impl Pauses {
+impl SessionPauses {
     pub(super) fn new(pause: Duration) -> Self {
         Self {
             pause,
@@ -96,7 +96,7 @@ impl Pauses {
 
     /// Returns whether an empty `done` for `call` may belong to the previous request: the call has no reply
     /// yet, and its own pause ended less than a pause ago.
-    pub(super) fn is_doubtful(&self, call: &Call) -> bool {
+    pub(super) fn is_ambiguous_end(&self, call: &Call) -> bool {
         let until = |ended: &Instant| *ended + 2 * self.pause;
         let ended = self.ended.get(&call.agent_session);
         !call.has_reply() && ended.is_some_and(|ended| Instant::now() < until(ended))
@@ -104,7 +104,7 @@ impl Pauses {
 }
 
 /// Returns the [`Failure`] of a call whose end may belong to the previous request.
-pub(super) fn doubtful() -> Failure {
+pub(super) fn ambiguous_end() -> Failure {
     let text = "the agent ended this request without a word, right after the one before it in its session; \
                 it may have meant that one: send this one again";
     Failure::new(Reason::Crashed, text)

@@ -13,7 +13,7 @@ const MAX_LISTED: usize = 256;
 /// Additional profile of agents with the extension `meta`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Besides {
+struct MetaProfile {
     version: Option<String>,
     input_modes: Vec<String>,
     output_modes: Vec<String>,
@@ -32,7 +32,7 @@ pub(super) fn profile_from(
     let besides = match register.profile.filter(|_| with_meta) {
         Some(raw) => serde_json::from_str(raw.get())
             .map_err(|error| format!("field \"profile\" cannot be read: {error}"))?,
-        None => Besides::default(),
+        None => MetaProfile::default(),
     };
     listed("capabilities", register.capabilities.len())?;
     let mut skills = Vec::new();
@@ -63,7 +63,7 @@ pub(super) fn profile_from(
     })
 }
 
-impl Besides {
+impl MetaProfile {
     /// Refuses values that are too long or have no name.
     fn check(&self) -> Result<(), String> {
         for (field, count) in [

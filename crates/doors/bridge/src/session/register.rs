@@ -4,29 +4,29 @@
 use std::{sync::Arc, time::Duration};
 
 use jackfield_core::{agent::Closing, call::Call, entry::Entry, principal::Principal};
-use jackfield_kit::{api::store_failure, line::Leave, mailbox::MAILBOX};
+use jackfield_kit::{api::store_failure, mailbox::MAILBOX, ws_connection::WsConnectionEnd};
 use jackfield_model::{AgentId, Reason};
 use jackfield_wire::bridge::{
     Uplink,
-    downlink::{self, Registered as Accepted, Resumed as Back},
+    downlink::{self, Registered as Accepted, ResumeGrant as Back},
     extension, parse,
     uplink::Register,
 };
 
-use super::{Registered, Session, profile::profile_from, resume::Resumed};
+use super::{BridgeAgentSession, BridgeRegistration, profile::profile_from, resume::ResumedWork};
 use crate::{
-    bridge::{Attachment, token_hash},
-    lineage::Found,
-    link::{BridgeLink, Extensions, Mail},
-    served::cancel_frame,
+    bridge::{ConnectionRecord, token_hash},
+    lineage::Takeover,
+    link::{BridgeLink, BridgeMail, Extensions},
+    served_request::cancel_frame,
 };
 
-impl Session {
+impl BridgeAgentSession {
     /// Handles the first frame, which must be `register`.
-    pub(super) async fn on_first(&mut self, text: &str) -> Option<Leave> {
+    pub(super) async fn on_first(&mut self, text: &str) -> Option<WsConnectionEnd> {
         let register = match parse(text, self.bridge.max_depth) {
             Ok(Uplink::Register(register)) => register,
-            Err(malformed) if malformed.is_no_object() => {
+            Err(malformed) if malformed.is_not_an_object() => {
                 return Some(self.refuse("Invalid JSON", "Invalid JSON"));
             }
             Err(malformed) if malformed.frame_type.as_deref() == Some("register") => {
@@ -49,11 +49,11 @@ impl Session {
     }
 
     /// Registers the agent. The error holds the text for the agent and the reason of the close. A connection
-    /// that is replaced at once returns a regular [`Leave`].
+    /// that is replaced at once returns a regular [`WsConnectionEnd`].
     async fn register(
         &mut self,
         register: &Register<'_>,
-    ) -> Result<Option<Leave>, (String, &'static str)> {
+    ) -> Result<Option<WsConnectionEnd>, (String, &'static str)> {
         let invalid = |text: String| (text, "Invalid register");
         let id = AgentId::parse(&register.agent_id).map_err(|error| invalid(error.to_string()))?;
         // The original hub lets a connection for one id register a different id, and so hijack it.
@@ -68,7 +68,7 @@ impl Session {
         let refused = |_| ("Authentication failed".to_owned(), "Auth failed");
         let token = register.token.as_deref().filter(|token| !token.is_empty());
         let token = token.or(self.line.token());
-        let admitted = self.bridge.gatekeeper.admit(token, self.line.came());
+        let admitted = self.bridge.gatekeeper.admit(token, self.line.ingress());
         let principal = admitted.map_err(refused)?;
         if !principal.may_register(&id) {
             return Err((out_of_scope(&principal), "Auth failed"));
@@ -76,13 +76,13 @@ impl Session {
         // The connection drops its own token once the agent is authenticated.
         let owner_token = token.map(str::to_owned);
         self.line
-            .belongs_to_owner(&principal.owner)
+            .count_for_owner(&principal.owner)
             .map_err(|failure| (failure.text.into_owned(), "Not now"))?;
         let link = BridgeLink::new(
             id.clone(),
             extensions,
-            self.line.rope(MAILBOX),
-            self.line.signs().clone(),
+            self.line.ready_handle(MAILBOX),
+            self.line.liveness().clone(),
         );
         let hub = &self.bridge.hub;
         let back = register.resume.as_ref().filter(|_| extensions.resume);
@@ -110,7 +110,7 @@ impl Session {
         let Some((lineage, found)) = lineages.join(&attached, &link, known_by, calls) else {
             return Ok(Some(Closing::Replaced.into()));
         };
-        self.registered = Some(Box::new(Registered {
+        self.registered = Some(Box::new(BridgeRegistration {
             attached,
             link: link.clone(),
             principal: principal.as_agent(id.clone()),
@@ -125,7 +125,7 @@ impl Session {
         let place = self.registered.as_ref().map(|it| it.entry().clone());
         let attachment = attachment(register, owner_token.as_deref(), place.as_ref());
         self.bridge.note_attached(&id, attachment);
-        self.line.known(principal.grant.revoked.clone());
+        self.line.set_authenticated(principal.grant.revoked.clone());
         let listed = back.map_or(&[][..], |back| &back.open);
         let mut resumed = super::resume::resume(adopted, listed, &lineage);
         let accepted = Accepted {
@@ -140,12 +140,12 @@ impl Session {
         let owner = principal.owner.as_str();
         tracing::info!(agent = %id, owner, "agent registered");
         self.queue(&downlink::registered(&accepted));
-        self.go_on(resumed, found);
+        self.continue_work(resumed, found);
         Ok(None)
     }
 
     /// Continues the open work of the previous connection.
-    fn go_on(&mut self, resumed: Resumed<'_>, found: Found) {
+    fn continue_work(&mut self, resumed: ResumedWork<'_>, found: Takeover) {
         let Some(link) = self.registered.as_ref().map(|it| it.link.clone()) else {
             return;
         };
@@ -163,21 +163,22 @@ impl Session {
         };
         // Calls that were cancelled while the agent was disconnected.
         let cancelled = found.parked.iter().filter(is_gone);
-        let cancels = cancelled.map(|call| Mail::Frame(cancel_frame(call)));
+        let cancels = cancelled.map(|call| BridgeMail::Frame(cancel_frame(call)));
         self.first.extend(cancels);
         for serving in resumed.going_on {
             let call = serving.call().clone();
             let answers = self.serve(serving, &link).repeated_answers();
-            self.first.extend(answers.into_iter().map(Mail::Frame));
+            self.first
+                .extend(answers.into_iter().map(BridgeMail::Frame));
             if call.acked() > 0 {
                 self.acks.add(&call.request, call.acked(), 0);
             }
         }
         self.first
-            .extend(resumed.unseen.into_iter().map(Mail::Call));
+            .extend(resumed.unseen.into_iter().map(BridgeMail::Call));
         if !self.first.is_empty() {
             // These items are handled together with the mail.
-            self.line.rope(MAILBOX).pull();
+            self.line.ready_handle(MAILBOX).pull();
         }
     }
 }
@@ -196,16 +197,16 @@ fn out_of_scope(principal: &Principal) -> String {
     }
 }
 
-/// Builds the [`Attachment`], the connection data visible to the platform.
+/// Builds the [`ConnectionRecord`], the connection data visible to the platform.
 fn attachment(
     register: &Register<'_>,
     token: Option<&str>,
     place: Option<&Arc<Entry>>,
-) -> Attachment {
+) -> ConnectionRecord {
     let now = Some(jiff::Timestamp::now());
     let agent_type = register.agent_type.as_deref().unwrap_or_default();
     let capabilities = register.capabilities.iter().map(ToString::to_string);
-    Attachment {
+    ConnectionRecord {
         place: place.map(Arc::downgrade).unwrap_or_default(),
         token_hash: token.map(token_hash),
         agent_type: agent_type.to_owned(),

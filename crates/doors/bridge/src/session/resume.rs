@@ -5,43 +5,43 @@ use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
 use jackfield_core::call::{Call, Life, Serving};
 use jackfield_model::RequestId;
-use jackfield_wire::bridge::{downlink::Have, uplink::Sent};
+use jackfield_wire::bridge::{downlink::AcknowledgedAnswer, uplink::AnswerProgress};
 
-use crate::lineage::{Answered, Lineage};
+use crate::lineage::{AnsweredRequest, Lineage};
 
 /// The work of a resumed connection.
 #[derive(Debug, Default)]
-pub(super) struct Resumed<'a> {
+pub(super) struct ResumedWork<'a> {
     /// Calls that the agent works on and continues.
     pub(super) going_on: Vec<Serving>,
     /// Calls whose message never arrived.
     pub(super) unseen: Vec<Serving>,
     /// State of the continued requests, for the agent.
-    pub(super) open: Vec<Have<'a>>,
+    pub(super) open: Vec<AcknowledgedAnswer<'a>>,
     /// Requests that are over. The agent should stop any work on them.
     pub(super) gone: Vec<Cow<'a, str>>,
 }
 
-/// Builds [`Resumed`]: compares the open calls of the hub (`adopted`) with the open requests of the agent
+/// Builds [`ResumedWork`]: compares the open calls of the hub (`adopted`) with the open requests of the agent
 /// (`listed`).
 pub(super) fn resume<'a>(
     adopted: Vec<Serving>,
-    listed: &'a [Sent<'_>],
+    listed: &'a [AnswerProgress<'_>],
     lineage: &Lineage,
-) -> Resumed<'a> {
-    let mut resumed = Resumed::default();
+) -> ResumedWork<'a> {
+    let mut resumed = ResumedWork::default();
     let in_order: Vec<_> = adopted.iter().map(|it| it.call().request.clone()).collect();
     let mut adopted: HashMap<RequestId, Serving> = in_order.iter().cloned().zip(adopted).collect();
     let mut seen = std::collections::HashSet::new();
-    for Sent { request_id, sent } in listed {
+    for AnswerProgress { request_id, sent } in listed {
         if !seen.insert(&**request_id) {
             continue;
         }
         let answered = lineage.answered(request_id);
         let serving = adopted.remove(&**request_id);
         let have = match serving {
-            Some(serving) if is_same(serving.call(), *sent, answered.as_ref()) => {
-                let have = safe(serving.call());
+            Some(serving) if is_same_call(serving.call(), *sent, answered.as_ref()) => {
+                let have = stored_seq(serving.call());
                 resumed.going_on.push(serving);
                 Some(have)
             }
@@ -54,7 +54,7 @@ pub(super) fn resume<'a>(
                 .map(|call| call.acked()),
         };
         match have {
-            Some(have) => resumed.open.push(Have {
+            Some(have) => resumed.open.push(AcknowledgedAnswer {
                 request_id: Cow::Borrowed(request_id),
                 have,
             }),
@@ -69,7 +69,7 @@ pub(super) fn resume<'a>(
 
 /// Returns the number of the last frame that the agent need not repeat. For a durable call only logged frames
 /// count: later ones may be lost with this process, and are dropped here if they are repeated.
-fn safe(call: &Call) -> u64 {
+fn stored_seq(call: &Call) -> u64 {
     match call.life {
         Life::Live => call.received(),
         Life::Kept => call.acked(),
@@ -80,7 +80,7 @@ fn safe(call: &Call) -> u64 {
 /// received, the numbers belong to a different agent. The agent may also mean an earlier request with the
 /// same id, whose end was sent but not acknowledged: if the two cannot be distinguished, no answer is better
 /// than the wrong one.
-fn is_same(call: &Arc<Call>, sent: u64, answered: Option<&Answered>) -> bool {
+fn is_same_call(call: &Arc<Call>, sent: u64, answered: Option<&AnsweredRequest>) -> bool {
     let received = call.received();
     let is_earlier = received == 0 && answered.is_some_and(|answered| answered.seq == sent);
     sent >= received && !is_earlier

@@ -20,7 +20,7 @@ fn signal<'a>(transfer: &'a str, payload: &'a RawValue) -> RtcSignal<'a> {
     }
 }
 
-fn payloads(taken: &[Waiting]) -> Vec<&str> {
+fn payloads(taken: &[PendingSignal]) -> Vec<&str> {
     taken
         .iter()
         .map(|waiting| waiting.payload.as_ref().unwrap().get())
@@ -29,7 +29,7 @@ fn payloads(taken: &[Waiting]) -> Vec<&str> {
 
 #[tokio::test(start_paused = true)]
 async fn signals_wait_in_order_until_they_are_taken_once() {
-    let (signals, amy, now) = (Signals::default(), agent("amy"), Instant::now());
+    let (signals, amy, now) = (PendingSignals::default(), agent("amy"), Instant::now());
     let (one, two) = (raw("1"), raw("2"));
     assert!(signals.push(&amy, &signal("t", &one), now));
     assert!(signals.push(&amy, &signal("t", &two), now));
@@ -44,7 +44,7 @@ async fn signals_wait_in_order_until_they_are_taken_once() {
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_has_so_many_transfers_and_each_so_many_signals() {
-    let (signals, amy, now) = (Signals::default(), agent("amy"), Instant::now());
+    let (signals, amy, now) = (PendingSignals::default(), agent("amy"), Instant::now());
     let one = raw("1");
     for _ in 0..MAX_SIGNALS {
         assert!(signals.push(&amy, &signal("0", &one), now));
@@ -73,7 +73,7 @@ async fn an_agent_has_so_many_transfers_and_each_so_many_signals() {
 
 #[tokio::test(start_paused = true)]
 async fn signals_wait_a_minute_from_the_first_exchange_and_no_longer() {
-    let (signals, amy, now) = (Signals::default(), agent("amy"), Instant::now());
+    let (signals, amy, now) = (PendingSignals::default(), agent("amy"), Instant::now());
     let one = raw("1");
     let second = Duration::from_secs(1);
     assert!(
@@ -95,7 +95,7 @@ async fn signals_wait_a_minute_from_the_first_exchange_and_no_longer() {
 
 #[tokio::test(start_paused = true)]
 async fn all_signals_together_have_a_limit_in_bytes_and_give_it_back() {
-    let (signals, now) = (Signals::default(), Instant::now());
+    let (signals, now) = (PendingSignals::default(), Instant::now());
     let large = raw(&format!("\"{}\"", "x".repeat(MAX_SIGNAL - 1024)));
     let too_large = raw(&format!("\"{}\"", "x".repeat(MAX_SIGNAL)));
     assert!(!signals.push(&agent("a"), &signal("t", &too_large), now));
@@ -117,7 +117,7 @@ async fn all_signals_together_have_a_limit_in_bytes_and_give_it_back() {
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_leaves_takes_its_signals_along() {
-    let (signals, amy, now) = (Signals::default(), agent("amy"), Instant::now());
+    let (signals, amy, now) = (PendingSignals::default(), agent("amy"), Instant::now());
     let one = raw("1");
     assert!(signals.push(&amy, &signal("t", &one), now));
     signals.clear(&amy);

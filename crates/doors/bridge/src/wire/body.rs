@@ -1,6 +1,6 @@
 //! The bodies of the relay's HTTP requests, as sent by platforms.
 //!
-//! A body is read whole before any check: each [`Field`] remembers whether its value is present and valid,
+//! A body is read whole before any check: each [`BodyField`] remembers whether its value is present and valid,
 //! and the door asks for the value in turn, so that checks run in the order of the original hub. Unknown
 //! fields are ignored, and an empty text counts as missing. Only fields given twice and values nested too
 //! deeply are refused at once.
@@ -10,84 +10,85 @@ use std::borrow::Cow;
 use jackfield_wire::{
     bridge::Attachment,
     json,
-    read::{Borrowed, Misread, check_fields_depth, read, read_part},
+    read::{BorrowedText, FieldError, check_fields_depth, read, read_part},
 };
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 /// A field of a body: absent, valid or invalid.
 #[derive(Debug, Clone)]
-pub(crate) struct Field<T> {
+pub(crate) struct BodyField<T> {
     name: &'static str,
     /// Value of the field; the path of an error begins inside the field.
-    value: Result<Option<T>, Misread>,
+    value: Result<Option<T>, FieldError>,
 }
 
-impl<T> Default for Field<T> {
+impl<T> Default for BodyField<T> {
     /// Creates an absent field.
     fn default() -> Self {
-        Field {
+        BodyField {
             name: "",
             value: Ok(None),
         }
     }
 }
 
-impl<T> Field<T> {
+impl<T> BodyField<T> {
     /// Returns the value, if present and valid.
     pub(crate) fn get(&self) -> Option<&T> {
         self.value.as_ref().ok().and_then(Option::as_ref)
     }
 
     /// Returns the value, which may be absent but not invalid.
-    pub(crate) fn optional(&self) -> Result<Option<&T>, Misread> {
+    pub(crate) fn optional(&self) -> Result<Option<&T>, FieldError> {
         let value = self.value.as_ref().map(Option::as_ref);
         value.map_err(|misread| misread.clone().within(self.name))
     }
 
     /// Returns the value of a required field.
-    pub(crate) fn required(&self) -> Result<&T, Misread> {
-        self.optional()?.ok_or_else(|| Misread::missing(self.name))
+    pub(crate) fn required(&self) -> Result<&T, FieldError> {
+        self.optional()?
+            .ok_or_else(|| FieldError::missing(self.name))
     }
 
     /// Reads a value; `null` counts as absent.
     fn read<'de, D: Deserializer<'de>>(
         deserializer: D,
-        read: impl FnOnce(&'de RawValue) -> Result<Option<T>, Misread>,
+        read: impl FnOnce(&'de RawValue) -> Result<Option<T>, FieldError>,
     ) -> Result<Self, D::Error> {
         let raw = <&RawValue>::deserialize(deserializer)?;
         let value = match json::is_null(raw) {
             true => Ok(None),
             false => read(raw),
         };
-        Ok(Field { name: "", value })
+        Ok(BodyField { name: "", value })
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Field<Cow<'a, str>> {
+impl<'de: 'a, 'a> Deserialize<'de> for BodyField<Cow<'a, str>> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Field::read(deserializer, |raw| {
-            let Borrowed(text) = read_part(raw)?;
+        BodyField::read(deserializer, |raw| {
+            let BorrowedText(text) = read_part(raw)?;
             Ok(Some(text).filter(|text| !text.is_empty()))
         })
     }
 }
 
-impl<'de> Deserialize<'de> for Field<bool> {
+impl<'de> Deserialize<'de> for BodyField<bool> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Field::read(deserializer, read_part)
+        BodyField::read(deserializer, read_part)
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Field<Vec<Attachment<'a>>> {
+impl<'de: 'a, 'a> Deserialize<'de> for BodyField<Vec<Attachment<'a>>> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Field::read(deserializer, read_part)
+        BodyField::read(deserializer, read_part)
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Field<&'a RawValue> {
+impl<'de: 'a, 'a> Deserialize<'de> for BodyField<&'a RawValue> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Field::read(deserializer, |raw| Ok(Some(raw)))
+        BodyField::read(deserializer, |raw| Ok(Some(raw)))
     }
 }
 
@@ -98,12 +99,12 @@ macro_rules! body {
         #[derive(Debug, Clone, Default, Deserialize)]
         #[serde(default, bound(deserialize = "'de: 'a"))]
         pub(crate) struct $name<'a> {
-            $($(#[$field_doc])* pub(crate) $field: Field<$type>,)*
+            $($(#[$field_doc])* pub(crate) $field: BodyField<$type>,)*
         }
 
         impl<'a> $name<'a> {
             /// Reads a body whose fields may be nested `max_depth` levels deep.
-            pub(crate) fn parse(body: &'a [u8], max_depth: usize) -> Result<Self, Misread> {
+            pub(crate) fn parse(body: &'a [u8], max_depth: usize) -> Result<Self, FieldError> {
                 let text = text_of(body)?;
                 check_fields_depth(text, max_depth)?;
                 let mut body: Self = read(text, usize::MAX)?;
@@ -114,8 +115,8 @@ macro_rules! body {
     };
 }
 
-fn text_of(body: &[u8]) -> Result<&str, Misread> {
-    std::str::from_utf8(body).map_err(|_| Misread::invalid("", "is not valid UTF-8"))
+fn text_of(body: &[u8]) -> Result<&str, FieldError> {
+    std::str::from_utf8(body).map_err(|_| FieldError::invalid("", "is not valid UTF-8"))
 }
 
 body! {

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 /// The body of every error.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[schema(as = RelayError)]
-pub(crate) struct ErrorBody<'a> {
+pub(crate) struct RelayErrorBody<'a> {
     /// Error code, for programs: a code of the protocol, or one specific to HTTP, such as `not_found`.
     pub(crate) error: &'a str,
     /// Error text, for people; missing only in the refusal of a plain request to `/ws`.
@@ -21,7 +21,7 @@ pub(crate) struct ErrorBody<'a> {
 /// The answer to an async relay.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[schema(as = RelayAccepted)]
-pub(crate) struct Accepted<'a> {
+pub(crate) struct RelayAccepted<'a> {
     /// Always `true`.
     pub(crate) accepted: bool,
     /// Request id, for asking for the result.
@@ -32,7 +32,7 @@ pub(crate) struct Accepted<'a> {
 /// that never connected.
 #[derive(Debug, Clone, Default, Serialize, ToSchema)]
 #[schema(as = RelayAgentStatus)]
-pub(crate) struct AgentStatus<'a> {
+pub(crate) struct AgentStatusResponse<'a> {
     /// Whether the agent can be called now.
     pub(crate) online: bool,
     /// Type of the agent.
@@ -53,7 +53,7 @@ pub(crate) struct AgentStatus<'a> {
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[schema(as = RelayTaskStatus)]
 #[serde(tag = "status", rename_all = "snake_case")]
-pub(crate) enum TaskStatus<'a> {
+pub(crate) enum TaskStatusResponse<'a> {
     /// The agent is working.
     Running {
         /// Request id.
@@ -98,7 +98,7 @@ pub(crate) enum TaskStatus<'a> {
 /// The body of a callback for an async relay.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
-pub(crate) enum Callback<'a> {
+pub(crate) enum CallbackBody<'a> {
     /// The answer is complete.
     Completed {
         /// Request id.
@@ -136,7 +136,7 @@ pub(crate) enum Callback<'a> {
 /// The answer of `POST /api/cancel`.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[schema(as = RelayCancelled)]
-pub(crate) struct Cancelled<'a> {
+pub(crate) struct CancelResponse<'a> {
     /// Always `true`.
     pub(crate) success: bool,
     /// Session id.
@@ -148,7 +148,7 @@ pub(crate) struct Cancelled<'a> {
 /// The answer of `POST /api/disconnect`.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[schema(as = RelayDisconnected)]
-pub(crate) struct Disconnected {
+pub(crate) struct DisconnectResponse {
     /// Always `true`.
     pub(crate) success: bool,
     /// Whether the agent was connected.
@@ -176,17 +176,17 @@ pub(crate) struct TokenAgent<'a> {
 /// The answer of `POST /api/rtc-signal/:agentId`.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = RelaySignals)]
-pub(crate) struct Signals<'a> {
+pub(crate) struct SignalsResponse<'a> {
     /// Always `true`.
     pub(crate) ok: bool,
     /// The agent's signals since the last request.
-    pub(crate) signals: Vec<Signal<'a>>,
+    pub(crate) signals: Vec<SignalView<'a>>,
 }
 
 /// One signal of an agent to an HTTP caller.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[schema(as = RelaySignal)]
-pub(crate) struct Signal<'a> {
+pub(crate) struct SignalView<'a> {
     /// Type of the signal.
     pub(crate) signal_type: &'a str,
     /// Content of the signal, as written by the agent.
@@ -198,13 +198,13 @@ pub(crate) struct Signal<'a> {
 /// The answer of `GET /health`.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[schema(as = RelayHealth)]
-pub(crate) struct Health {
+pub(crate) struct HealthResponse {
     /// Always `ok`.
     pub(crate) status: &'static str,
 }
 
-impl Default for Health {
+impl Default for HealthResponse {
     fn default() -> Self {
-        Health { status: "ok" }
+        HealthResponse { status: "ok" }
     }
 }

@@ -3,7 +3,7 @@
 
 use jackfield_wire::{
     bridge::Attachment,
-    json::{Text, to_json},
+    json::{JsonText, to_json},
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -16,7 +16,7 @@ const OVERHEAD: usize = 128;
 #[serde(tag = "type", rename = "chunk")]
 pub(crate) struct ChunkEvent<'a> {
     /// Text of the piece.
-    pub(crate) delta: Text<'a>,
+    pub(crate) delta: JsonText<'a>,
     /// Kind of the piece; absent means `text`.
     #[serde(skip_serializing_if = "is_no_word")]
     pub(crate) kind: Option<&'a str>,
@@ -44,7 +44,7 @@ pub(crate) struct DoneEvent<'a> {
     pub(crate) file_transfer_offer: Option<&'a RawValue>,
     /// Full answer, only for readers of durable requests: a plain stream never repeats it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) result: Option<Text<'a>>,
+    pub(crate) result: Option<JsonText<'a>>,
 }
 
 /// Event that keeps the platform's timeout from expiring.
@@ -58,7 +58,7 @@ pub(crate) fn chunk(chunk: &ChunkEvent<'_>) -> String {
 /// Writes a `done` event.
 pub(crate) fn done(done: &DoneEvent<'_>) -> String {
     let size = Attachment::size_hint(done.attachments)
-        + done.result.as_ref().map_or(0, Text::size_hint)
+        + done.result.as_ref().map_or(0, JsonText::size_hint)
         + done.file_transfer_offer.map_or(0, |raw| raw.get().len());
     let mut event = to_json(done, OVERHEAD + size);
     // JSON of agents may span several lines, but `data: ` is one line. In JSON, line breaks occur only
@@ -75,11 +75,14 @@ const LINE_BREAKS: [char; 2] = ['\n', '\r'];
 pub(crate) fn error(code: &str, message: &str) -> String {
     #[derive(Serialize)]
     #[serde(tag = "type", rename = "error")]
-    struct Failed<'a> {
+    struct StreamErrorEvent<'a> {
         code: &'a str,
         message: &'a str,
     }
-    to_json(&Failed { code, message }, OVERHEAD + 2 * message.len())
+    to_json(
+        &StreamErrorEvent { code, message },
+        OVERHEAD + 2 * message.len(),
+    )
 }
 
 /// Writes a `gap` event: events before `next` are no longer available (an addition of this hub, only for
@@ -87,8 +90,8 @@ pub(crate) fn error(code: &str, message: &str) -> String {
 pub(crate) fn gap(next: &str) -> String {
     #[derive(Serialize)]
     #[serde(tag = "type", rename = "gap")]
-    struct Gap<'a> {
+    struct GapEvent<'a> {
         next: &'a str,
     }
-    to_json(&Gap { next }, OVERHEAD)
+    to_json(&GapEvent { next }, OVERHEAD)
 }

@@ -3,7 +3,7 @@
 use jackfield_wire::{
     bridge::Attachment,
     json::MAX_DEPTH,
-    read::{Misread, Mistake},
+    read::{FieldError, FieldErrorKind},
 };
 use serde::Serialize;
 use serde_json::{Value, value::RawValue};
@@ -12,8 +12,9 @@ use super::body::{
     A2aCall, AgentsByToken, CancelRequest, DisconnectRequest, RelayRequest, RtcSignalRequest,
 };
 use super::response::{
-    Accepted, AgentStatus, Callback, Cancelled, Disconnected, ErrorBody, Health, Signal, Signals,
-    TaskStatus, TokenAgent, TokenAgents,
+    AgentStatusResponse, CallbackBody, CancelResponse, DisconnectResponse, HealthResponse,
+    RelayAccepted, RelayErrorBody, SignalView, SignalsResponse, TaskStatusResponse, TokenAgent,
+    TokenAgents,
 };
 use super::sse::{self, ChunkEvent, DoneEvent};
 
@@ -83,7 +84,7 @@ fn a_wrong_field_is_no_mistake_until_it_is_asked_for() {
     let request = relay(
         r#"{"session_id":5,"request_id":"","content":null,"attachments":[{}],"with_files":"yes","mode":["async"],"client_id":"\ud83d","keep":true,"new":1}"#,
     );
-    use Mistake::{Invalid, Missing};
+    use FieldErrorKind::{Invalid, Missing};
     for (result, mistake, path) in [
         (request.agent_id.required().map(drop), Missing, "agent_id"),
         (
@@ -124,12 +125,12 @@ fn fields_given_twice_or_nested_too_deeply_are_refused_at_once() {
     for (body, mistake, path) in [
         (
             r#"{"keep":true,"keep":true}"#.to_owned(),
-            Mistake::Twice,
+            FieldErrorKind::Twice,
             "keep",
         ),
         (
             format!(r#"{{"wait_online":{deep}}}"#),
-            Mistake::TooDeep,
+            FieldErrorKind::TooDeep,
             "wait_online",
         ),
     ] {
@@ -140,14 +141,20 @@ fn fields_given_twice_or_nested_too_deeply_are_refused_at_once() {
 
 #[test]
 fn a_body_that_is_no_object_is_refused() {
-    let parse = |body: &[u8]| -> Misread { RelayRequest::parse(body, MAX_DEPTH).unwrap_err() };
+    let parse = |body: &[u8]| -> FieldError { RelayRequest::parse(body, MAX_DEPTH).unwrap_err() };
     for body in [&b""[..], b"{", b"hello", b"{} x"] {
         let misread = parse(body);
-        assert_eq!((misread.mistake, misread.field()), (Mistake::Syntax, None));
+        assert_eq!(
+            (misread.mistake, misread.field()),
+            (FieldErrorKind::Syntax, None)
+        );
     }
     for body in [&b"[]"[..], b"null", b"1", b"{\"a\":\"\xff\"}"] {
         let misread = parse(body);
-        assert_eq!((misread.mistake, misread.field()), (Mistake::Invalid, None));
+        assert_eq!(
+            (misread.mistake, misread.field()),
+            (FieldErrorKind::Invalid, None)
+        );
     }
 }
 
@@ -193,32 +200,32 @@ fn answers(answer: &impl Serialize, expected: &str) {
 #[test]
 fn answers_have_exactly_the_fields_of_the_original() {
     answers(
-        &ErrorBody {
+        &RelayErrorBody {
             error: "agent_offline",
             message: Some("Agent is not connected"),
         },
         r#"{"error":"agent_offline","message":"Agent is not connected"}"#,
     );
     answers(
-        &ErrorBody {
+        &RelayErrorBody {
             error: "Expected WebSocket upgrade",
             message: None,
         },
         r#"{"error":"Expected WebSocket upgrade"}"#,
     );
     answers(
-        &Accepted {
+        &RelayAccepted {
             accepted: true,
             request_id: "r",
         },
         r#"{"accepted":true,"request_id":"r"}"#,
     );
     answers(
-        &AgentStatus::default(),
+        &AgentStatusResponse::default(),
         r#"{"online":false,"agent_type":"","capabilities":[],"connected_at":"","last_heartbeat":"","active_sessions":0,"user_id":""}"#,
     );
     answers(
-        &Cancelled {
+        &CancelResponse {
             success: true,
             session_id: "s",
             request_id: "r",
@@ -226,7 +233,7 @@ fn answers_have_exactly_the_fields_of_the_original() {
         r#"{"success":true,"session_id":"s","request_id":"r"}"#,
     );
     answers(
-        &Disconnected {
+        &DisconnectResponse {
             success: true,
             was_online: false,
         },
@@ -242,18 +249,18 @@ fn answers_have_exactly_the_fields_of_the_original() {
         },
         r#"{"agents":[{"agent_id":"a","agent_type":"claude"}]}"#,
     );
-    let signal = Signal {
+    let signal = SignalView {
         signal_type: "answer",
         payload: Some(raw(r#""v=0""#)),
     };
     answers(
-        &Signals {
+        &SignalsResponse {
             ok: true,
             signals: vec![signal],
         },
         r#"{"ok":true,"signals":[{"signal_type":"answer","payload":"v=0"}]}"#,
     );
-    answers(&Health::default(), r#"{"status":"ok"}"#);
+    answers(&HealthResponse::default(), r#"{"status":"ok"}"#);
 }
 
 #[test]
@@ -261,14 +268,14 @@ fn task_statuses_and_callbacks_have_exactly_the_fields_of_the_original() {
     let attachments = [Attachment::new("n", "u", "t")];
     let offer = Some(raw(r#"{"transfer_id":"t"}"#));
     answers(
-        &TaskStatus::Running {
+        &TaskStatusResponse::Running {
             request_id: "r",
             started_at: "2026-03-01T00:00:00.000Z",
         },
         r#"{"request_id":"r","status":"running","started_at":"2026-03-01T00:00:00.000Z"}"#,
     );
     answers(
-        &TaskStatus::Completed {
+        &TaskStatusResponse::Completed {
             request_id: "r",
             result: "",
             attachments: &[],
@@ -279,7 +286,7 @@ fn task_statuses_and_callbacks_have_exactly_the_fields_of_the_original() {
         r#"{"request_id":"r","status":"completed","result":"","duration_ms":5,"completed_at":"t"}"#,
     );
     answers(
-        &TaskStatus::Failed {
+        &TaskStatusResponse::Failed {
             request_id: "r",
             error_code: "timeout",
             error_message: "No activity for 5 minutes",
@@ -289,7 +296,7 @@ fn task_statuses_and_callbacks_have_exactly_the_fields_of_the_original() {
         r#"{"request_id":"r","status":"failed","error_code":"timeout","error_message":"No activity for 5 minutes","duration_ms":5,"completed_at":"t"}"#,
     );
     answers(
-        &Callback::Completed {
+        &CallbackBody::Completed {
             request_id: "r",
             result: "x",
             attachments: &attachments,
@@ -302,7 +309,7 @@ fn task_statuses_and_callbacks_have_exactly_the_fields_of_the_original() {
         r#"{"request_id":"r","status":"completed","result":"x","attachments":[{"name":"n","url":"u","type":"t"}],"file_transfer_offer":{"transfer_id":"t"},"duration_ms":5,"session_key":"s","session_title":"T"}"#,
     );
     answers(
-        &Callback::Failed {
+        &CallbackBody::Failed {
             request_id: "r",
             error_code: "agent_offline",
             error_message: "Agent disconnected",

@@ -7,7 +7,7 @@ use jackfield_core::{hub::Hub, principal::Principal};
 use jackfield_model::{AgentId, Failure, Reason};
 use utoipa::IntoParams;
 
-use super::{Api, Caller, Problem, header, invalid};
+use super::{ApiError, ApiState, AuthenticatedCaller, header, invalid};
 
 /// Header that names the acting agent.
 pub const ACTS_AS: &str = "Jackfield-Agent";
@@ -20,17 +20,18 @@ pub struct Actor(pub Principal);
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Header)]
 #[allow(dead_code, reason = "describes the header")]
-pub struct ActsAs {
+pub struct ActsAsHeader {
     /// Acts as this agent, which is yours and which your token may register
     #[param(rename = "Jackfield-Agent")]
     agent: Option<String>,
 }
 
-impl<S: Api> FromRequestParts<S> for Actor {
-    type Rejection = Problem;
+impl<S: ApiState> FromRequestParts<S> for Actor {
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let Caller(principal) = Caller::from_request_parts(parts, state).await?;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let AuthenticatedCaller(principal) =
+            AuthenticatedCaller::from_request_parts(parts, state).await?;
         match header(&parts.headers, ACTS_AS)? {
             Some(agent) => Ok(Self(acting_as(state.hub(), &principal, agent)?)),
             None => Ok(Self(principal)),

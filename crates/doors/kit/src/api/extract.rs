@@ -1,5 +1,5 @@
-//! Extractors for the handlers of the API: the caller ([`Caller`]), ids in the path ([`Id`], [`Ids`]), the
-//! query ([`Params`]) and the body ([`Body`], [`Text`]). Each refuses bad input with a clear message. Bodies
+//! Extractors for the handlers of the API: the caller ([`AuthenticatedCaller`]), ids in the path ([`PathId`], [`PathIds`]), the
+//! query ([`ApiQuery`]) and the body ([`JsonBody`], [`TextBody`]). Each refuses bad input with a clear message. Bodies
 //! are counted while reading, and JSON never nests deeper than the limit.
 
 use std::{convert::Infallible, fmt::Display, str::FromStr};
@@ -11,7 +11,7 @@ use jackfield_core::principal::Principal;
 use jackfield_model::Failure;
 use serde::de::DeserializeOwned;
 
-use super::{Api, Problem, invalid};
+use super::{ApiError, ApiState, invalid};
 use crate::{body, json};
 
 /// Default number of items on a page.
@@ -21,24 +21,24 @@ const PAGE_MAX: usize = 200;
 
 /// Extractor for the authenticated caller.
 #[derive(Debug)]
-pub struct Caller(pub Principal);
+pub struct AuthenticatedCaller(pub Principal);
 
-impl<S: Api> FromRequestParts<S> for Caller {
-    type Rejection = Problem;
+impl<S: ApiState> FromRequestParts<S> for AuthenticatedCaller {
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         Ok(Self(state.gatekeeper().admit_request(parts)?))
     }
 }
 
 /// Extractor for the id in the path; any text.
 #[derive(Debug)]
-pub struct Id(pub String);
+pub struct PathId(pub String);
 
-impl<S: Send + Sync> FromRequestParts<S> for Id {
-    type Rejection = Problem;
+impl<S: Send + Sync> FromRequestParts<S> for PathId {
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         match Path::<String>::from_request_parts(parts, state).await {
             Ok(Path(id)) => Ok(Self(id)),
             Err(_) => Err(invalid("the id in the path is not UTF-8").into()),
@@ -48,12 +48,12 @@ impl<S: Send + Sync> FromRequestParts<S> for Id {
 
 /// Extractor for two ids in the path; any texts.
 #[derive(Debug)]
-pub struct Ids(pub String, pub String);
+pub struct PathIds(pub String, pub String);
 
-impl<S: Send + Sync> FromRequestParts<S> for Ids {
-    type Rejection = Problem;
+impl<S: Send + Sync> FromRequestParts<S> for PathIds {
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         match Path::<(String, String)>::from_request_parts(parts, state).await {
             Ok(Path((id, other))) => Ok(Self(id, other)),
             Err(_) => Err(invalid("the path is not UTF-8").into()),
@@ -63,19 +63,19 @@ impl<S: Send + Sync> FromRequestParts<S> for Ids {
 
 /// Extractor for the query. [`finish`](Self::finish) refuses unknown parameters.
 #[derive(Debug)]
-pub struct Params(Vec<(String, String)>);
+pub struct ApiQuery(Vec<(String, String)>);
 
-impl<S: Send + Sync> FromRequestParts<S> for Params {
-    type Rejection = Problem;
+impl<S: Send + Sync> FromRequestParts<S> for ApiQuery {
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let query = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri)
             .map_err(|error| invalid(format!("the query is malformed: {error}")))?;
         Ok(Self(query.0))
     }
 }
 
-impl Params {
+impl ApiQuery {
     /// Removes and returns all values of a parameter that may be repeated.
     pub fn all(&mut self, name: &str) -> Vec<String> {
         let values = self.0.extract_if(.., |(key, _)| key == name);
@@ -134,12 +134,12 @@ pub fn header<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>,
 
 /// Extractor for a JSON body.
 #[derive(Debug)]
-pub struct Body<T>(pub T);
+pub struct JsonBody<T>(pub T);
 
-impl<S: Api, T: DeserializeOwned> FromRequest<S> for Body<T> {
-    type Rejection = Problem;
+impl<S: ApiState, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
+    type Rejection = ApiError;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
         let text = read(request, state).await?;
         Ok(Self(json::parse(&text, state.hub().limits().json_depth)?))
     }
@@ -147,9 +147,9 @@ impl<S: Api, T: DeserializeOwned> FromRequest<S> for Body<T> {
 
 /// Extractor for a body that the handler reads later, after checking the sender's permission.
 #[derive(Debug)]
-pub struct Unread(Request);
+pub struct UnreadBody(Request);
 
-impl<S: Send + Sync> FromRequest<S> for Unread {
+impl<S: Send + Sync> FromRequest<S> for UnreadBody {
     type Rejection = Infallible;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Infallible> {
@@ -157,25 +157,25 @@ impl<S: Send + Sync> FromRequest<S> for Unread {
     }
 }
 
-impl Unread {
+impl UnreadBody {
     /// Reads the body as JSON.
-    pub async fn read<T: DeserializeOwned>(self, state: &impl Api) -> Result<T, Problem> {
-        let body = <Body<T> as FromRequest<_>>::from_request(self.0, state);
+    pub async fn read<T: DeserializeOwned>(self, state: &impl ApiState) -> Result<T, ApiError> {
+        let body = <JsonBody<T> as FromRequest<_>>::from_request(self.0, state);
         Ok(body.await?.0)
     }
 
     /// Reads the body as text.
-    pub async fn read_text(self, state: &impl Api) -> Result<String, Problem> {
-        let Text(text) = Text::from_request(self.0, state).await?;
+    pub async fn read_text(self, state: &impl ApiState) -> Result<String, ApiError> {
+        let TextBody(text) = TextBody::from_request(self.0, state).await?;
         Ok(text)
     }
 }
 
 /// Extractor for an optional JSON body.
-impl<S: Api, T: DeserializeOwned> OptionalFromRequest<S> for Body<T> {
-    type Rejection = Problem;
+impl<S: ApiState, T: DeserializeOwned> OptionalFromRequest<S> for JsonBody<T> {
+    type Rejection = ApiError;
 
-    async fn from_request(request: Request, state: &S) -> Result<Option<Self>, Problem> {
+    async fn from_request(request: Request, state: &S) -> Result<Option<Self>, ApiError> {
         let text = read(request, state).await?;
         if text.is_empty() {
             return Ok(None);
@@ -185,19 +185,19 @@ impl<S: Api, T: DeserializeOwned> OptionalFromRequest<S> for Body<T> {
     }
 }
 
-async fn read(request: Request, state: &impl Api) -> Result<Bytes, Failure> {
+async fn read(request: Request, state: &impl ApiState) -> Result<Bytes, Failure> {
     let limits = state.hub().limits();
     body::read(request.into_body(), limits.message, limits.write_stuck).await
 }
 
 /// Extractor for a text body.
 #[derive(Debug)]
-pub struct Text(pub String);
+pub struct TextBody(pub String);
 
-impl<S: Api> FromRequest<S> for Text {
-    type Rejection = Problem;
+impl<S: ApiState> FromRequest<S> for TextBody {
+    type Rejection = ApiError;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
         let text = read(request, state).await?;
         match String::from_utf8(text.into()) {
             Ok(text) => Ok(Self(text)),
@@ -210,8 +210,8 @@ impl<S: Api> FromRequest<S> for Text {
 mod tests {
     use super::*;
 
-    fn params(query: &str) -> Params {
-        Params(
+    fn params(query: &str) -> ApiQuery {
+        ApiQuery(
             Query::try_from_uri(&format!("/x?{query}").parse().unwrap())
                 .unwrap()
                 .0,

@@ -54,9 +54,9 @@ fn a_hub_on_loopback_answers_to_loopback_names_only() {
         "local\u{1}host",
     ] {
         let refusal = check(Some(host), None, &rules).unwrap_err();
-        assert_eq!(refusal, Refusal::Host(host.to_owned()), "{host}");
+        assert_eq!(refusal, GuardError::Host(host.to_owned()), "{host}");
     }
-    assert_eq!(check(None, None, &rules), Err(Refusal::MissingHost));
+    assert_eq!(check(None, None, &rules), Err(GuardError::MissingHost));
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn an_origin_must_be_the_host_the_public_url_or_listed() {
         let refusal = check(Some(host), Some(origin), &rules).unwrap_err();
         assert_eq!(
             refusal,
-            Refusal::Origin(origin.to_owned()),
+            GuardError::Origin(origin.to_owned()),
             "{host} {origin}"
         );
     }

@@ -29,8 +29,8 @@ impl Scripted {
     }
 }
 
-impl Resolver for Scripted {
-    fn resolve(&self, _: String) -> Lookup {
+impl HostResolver for Scripted {
+    fn resolve(&self, _: String) -> HostLookup {
         self.asked.fetch_add(1, Ordering::Relaxed);
         let mut answers = self.answers.lock();
         let answer = if answers.len() > 1 {
@@ -343,8 +343,8 @@ async fn who_types_another_scheme_than_is_meant_is_told_the_right_one() {
 /// How a look-up goes when there is no network.
 struct Silent(Option<io::ErrorKind>);
 
-impl Resolver for Silent {
-    fn resolve(&self, _: String) -> Lookup {
+impl HostResolver for Silent {
+    fn resolve(&self, _: String) -> HostLookup {
         match self.0 {
             Some(kind) => Box::pin(async move { Err(kind.into()) }),
             None => Box::pin(std::future::pending()),
@@ -377,7 +377,7 @@ async fn a_name_is_looked_up_once_and_what_was_judged_is_connected_to() {
 
 #[tokio::test]
 async fn a_name_that_turns_private_is_refused_when_it_is_looked_up_again() {
-    let judge = Judge {
+    let judge = CheckingResolver {
         resolver: Scripted::new(&[&["1.1.1.1"], &["127.0.0.1"]]),
         judges: true,
     };

@@ -8,13 +8,13 @@ use tokio::task::Id;
 
 /// The destination and lane that one attempt locks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Claim {
+pub(super) struct DeliveryClaim {
     id: CallbackId,
     origin: String,
     lane: Option<String>,
 }
 
-impl Claim {
+impl DeliveryClaim {
     pub(super) fn of(row: &OutboxRow) -> Self {
         Self {
             id: row.id,
@@ -34,21 +34,21 @@ impl Claim {
 
 /// Claims of the attempts in progress. They are few, so a linear search is quick.
 #[derive(Debug, Default)]
-pub(super) struct Claims(HashMap<Id, Claim>);
+pub(super) struct DeliveryClaims(HashMap<Id, DeliveryClaim>);
 
-impl Claims {
+impl DeliveryClaims {
     /// Returns whether no attempt in progress conflicts with `claim`.
-    pub(super) fn allow(&self, claim: &Claim) -> bool {
+    pub(super) fn allow(&self, claim: &DeliveryClaim) -> bool {
         !self.0.values().any(|taken| taken.excludes(claim))
     }
 
     /// Holds the claim until the task ends.
-    pub(super) fn take(&mut self, task: Id, claim: Claim) {
+    pub(super) fn take(&mut self, task: Id, claim: DeliveryClaim) {
         self.0.insert(task, claim);
     }
 
     /// Releases and returns the claim of a finished task.
-    pub(super) fn release(&mut self, task: Id) -> Option<Claim> {
+    pub(super) fn release(&mut self, task: Id) -> Option<DeliveryClaim> {
         self.0.remove(&task)
     }
 }

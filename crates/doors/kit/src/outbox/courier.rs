@@ -12,12 +12,12 @@ use jiff::Timestamp;
 use tokio::task::{Id, JoinError, JoinSet};
 
 use super::{
-    CallbackKey, Composer, Letter, Undelivered,
-    claims::{Claim, Claims},
+    CallbackKey, CallbackPost, ComposeError, Composer,
+    claims::{DeliveryClaim, DeliveryClaims},
     sign,
 };
 use crate::{
-    outbound::{Answer, Outbound, OutboundError},
+    outbound::{Outbound, OutboundError, PostResponse},
     tasks::Tasks,
 };
 
@@ -67,7 +67,7 @@ impl Courier {
         let deliveries = Deliveries {
             courier: Arc::new(self),
             posting: JoinSet::new(),
-            claims: Claims::default(),
+            claims: DeliveryClaims::default(),
         };
         tasks.spawn(async move { stop.run_until_cancelled(deliveries.run()).await });
     }
@@ -98,8 +98,8 @@ impl Courier {
         };
         let letters = match self.compose(row).await {
             Ok(letters) => letters,
-            Err(Undelivered::ForGood(error)) => return Settled::Dead { error },
-            Err(Undelivered::ForNow(why)) => return later(why, None),
+            Err(ComposeError::ForGood(error)) => return Settled::Dead { error },
+            Err(ComposeError::ForNow(why)) => return later(why, None),
         };
         for (place, letter) in letters.into_iter().enumerate() {
             let headers = self.headers(row, place, &letter);
@@ -107,7 +107,7 @@ impl Courier {
             match posted.await {
                 Ok(answer) if answer.status.is_success() => {}
                 Ok(answer) => {
-                    let Answer {
+                    let PostResponse {
                         status,
                         retry_after,
                         ..
@@ -125,12 +125,12 @@ impl Courier {
         Settled::Delivered
     }
 
-    async fn compose(&self, row: &OutboxRow) -> Result<Vec<Letter>, Undelivered> {
+    async fn compose(&self, row: &OutboxRow) -> Result<Vec<CallbackPost>, ComposeError> {
         let kind = row.callback.kind.as_str();
         match self.composers.get(kind) {
             Some(composer) => composer.compose(row).await,
             // A hub with more doors may have queued the callback, and may run again later.
-            None => Err(Undelivered::for_now(format!(
+            None => Err(ComposeError::temporary(format!(
                 "this hub does not know callbacks of the kind {kind:?}"
             ))),
         }
@@ -138,7 +138,7 @@ impl Courier {
 
     /// Builds the headers of a letter. The first letter of a callback carries the callback's id, each further
     /// one appends its index.
-    fn headers(&self, row: &OutboxRow, place: usize, letter: &Letter) -> HeaderMap {
+    fn headers(&self, row: &OutboxRow, place: usize, letter: &CallbackPost) -> HeaderMap {
         let id = match place {
             0 => row.id.to_string(),
             place => format!("{}-{place}", row.id),
@@ -167,7 +167,7 @@ fn dead(error: &OutboundError) -> Settled {
 struct Deliveries {
     courier: Arc<Courier>,
     posting: JoinSet<()>,
-    claims: Claims,
+    claims: DeliveryClaims,
 }
 
 impl Deliveries {
@@ -196,7 +196,7 @@ impl Deliveries {
             if self.posting.len() >= AT_ONCE {
                 return;
             }
-            let claim = Claim::of(&row);
+            let claim = DeliveryClaim::of(&row);
             if self.claims.allow(&claim) {
                 let courier = self.courier.clone();
                 let posting = self

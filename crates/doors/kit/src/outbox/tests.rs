@@ -47,20 +47,20 @@ impl Composer for Plain {
     fn compose<'a>(
         &'a self,
         row: &'a OutboxRow,
-    ) -> BoxFuture<'a, Result<Vec<Letter>, Undelivered>> {
+    ) -> BoxFuture<'a, Result<Vec<CallbackPost>, ComposeError>> {
         self.0.fetch_add(1, Ordering::Relaxed);
         Box::pin(async {
             let data = row.callback.data.as_ref().unwrap();
             let says: String = serde_json::from_str(data.raw().get()).unwrap();
             match says.as_str() {
-                FOR_NOW => return Err(Undelivered::for_now("not yet")),
-                FOR_GOOD => return Err(Undelivered::for_good("never")),
+                FOR_NOW => return Err(ComposeError::temporary("not yet")),
+                FOR_GOOD => return Err(ComposeError::permanent("never")),
                 NOTHING => return Ok(Vec::new()),
                 PANIC => panic!("as the test wants"),
                 _ => {}
             }
             let body = json!({"says": says, "after": row.attempts});
-            let mut letter = Letter::json(body.to_string());
+            let mut letter = CallbackPost::json(body.to_string());
             let forged = HeaderValue::from_static("forged");
             for name in ["x-of-the-door", "idempotency-key", "jackfield-signature"] {
                 letter.headers.insert(name, forged.clone());

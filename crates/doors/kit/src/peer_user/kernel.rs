@@ -20,7 +20,7 @@ use rustix::{
 
 /// The owner of a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct SocketOwner {
     pub(super) uid: u32,
     /// Inode of the socket; 0 once no process holds it.
     pub(super) inode: u64,
@@ -30,7 +30,7 @@ pub(super) struct Found {
 static DIAG_WORKS: AtomicBool = AtomicBool::new(false);
 
 /// Returns the owner of the socket at `local` that is connected to `remote`.
-pub(super) fn find(local: SocketAddr, remote: SocketAddr) -> Option<Found> {
+pub(super) fn find(local: SocketAddr, remote: SocketAddr) -> Option<SocketOwner> {
     let (local, remote) = (canonical(local), canonical(remote));
     match ask(local, remote) {
         Ok(Some(found)) => {
@@ -67,7 +67,7 @@ const ASKED: usize = HEADER + 56;
 const TOLD: usize = HEADER + 72;
 
 /// Asks `sock_diag` for exactly one socket.
-fn ask(local: (IpAddr, u16), remote: (IpAddr, u16)) -> io::Result<Option<Found>> {
+fn ask(local: (IpAddr, u16), remote: (IpAddr, u16)) -> io::Result<Option<SocketOwner>> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(
         AddressFamily::NETLINK,
@@ -121,7 +121,7 @@ fn read_answer(
     bytes: &[u8],
     local: (IpAddr, u16),
     remote: (IpAddr, u16),
-) -> io::Result<Option<Found>> {
+) -> io::Result<Option<SocketOwner>> {
     let malformed = || io::Error::from(io::ErrorKind::InvalidData);
     let take = |at: usize, length: usize| bytes.get(at..at + length).ok_or_else(malformed);
     let word = |at: usize| Ok::<_, io::Error>(u32::from_ne_bytes(array(take(at, 4)?)));
@@ -153,7 +153,7 @@ fn read_answer(
     if (end(ids, ids + 4)?, end(ids + 2, ids + 20)?) != (local, remote) {
         return Ok(None);
     }
-    Ok(Some(Found {
+    Ok(Some(SocketOwner {
         uid: word(ids + 60)?,
         inode: word(ids + 64)?.into(),
     }))
@@ -167,7 +167,7 @@ fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
 }
 
 /// Reads the tables of both families: an IPv6 socket may have an IPv4 connection.
-pub(super) fn read_tables(local: (IpAddr, u16), remote: (IpAddr, u16)) -> Option<Found> {
+pub(super) fn read_tables(local: (IpAddr, u16), remote: (IpAddr, u16)) -> Option<SocketOwner> {
     let tables = ["/proc/net/tcp", "/proc/net/tcp6"];
     tables
         .iter()
@@ -180,16 +180,16 @@ pub(super) fn read_tables(local: (IpAddr, u16), remote: (IpAddr, u16)) -> Option
 }
 
 /// One end of a connection: address and port.
-type End = (IpAddr, u16);
+type SocketEnd = (IpAddr, u16);
 
 /// Parses a line of `/proc/net/tcp`: the two addresses, and the owner of the socket.
-fn read_line(line: &str) -> Option<(End, End, Found)> {
+fn read_line(line: &str) -> Option<(SocketEnd, SocketEnd, SocketOwner)> {
     let mut fields = line.split_ascii_whitespace().skip(1);
     let local = read_end(fields.next()?)?;
     let remote = read_end(fields.next()?)?;
     let uid = fields.nth(4)?.parse().ok()?;
     let inode = fields.nth(1)?.parse().ok()?;
-    Some((local, remote, Found { uid, inode }))
+    Some((local, remote, SocketOwner { uid, inode }))
 }
 
 /// Parses an address such as `0100007F:1CF3`: every word of the IP address in native byte order, then the

@@ -15,7 +15,7 @@ fn user_of(socket: &TcpStream) -> PeerUser {
 }
 
 /// What both ways to ask say, which must be the same.
-fn find(socket: &TcpStream) -> Option<kernel::Found> {
+fn find(socket: &TcpStream) -> Option<kernel::SocketOwner> {
     let peer = socket.peer_addr().expect("it is connected");
     let ours = socket.local_addr().expect("it is connected");
     let end = |addr: SocketAddr| (addr.ip().to_canonical(), addr.port());
@@ -39,7 +39,7 @@ fn a_connection_of_the_same_user_is_found_over_both_families() {
         let port = listener.local_addr().unwrap().port();
         let dialled = TcpStream::connect((dial, port)).unwrap();
         let (accepted, _) = listener.accept().unwrap();
-        assert!(user_of(&accepted).is_own(), "{listen} {dial}");
+        assert!(user_of(&accepted).is_same_user(), "{listen} {dial}");
         assert_ne!(find(&accepted).unwrap().inode, 0);
         drop(dialled);
     }
@@ -51,11 +51,11 @@ fn a_connection_that_its_peer_closed_is_nobodys() {
     let dialled = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let (mut accepted, _) = listener.accept().unwrap();
     let (before, after) = (user_of(&accepted), user_of(&accepted));
-    assert!(before.is_own());
+    assert!(before.is_same_user());
     drop(dialled);
     assert_eq!(accepted.read(&mut [0]).unwrap(), 0);
-    assert!(!after.is_own());
-    assert!(before.is_own(), "what was found out is kept");
+    assert!(!after.is_same_user());
+    assert!(before.is_same_user(), "what was found out is kept");
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn a_listener_on_the_port_of_a_gone_peer_is_not_taken_for_it() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let other = TcpListener::bind("127.0.0.1:0").unwrap();
     let (gone, ours) = (other.local_addr().unwrap(), listener.local_addr().unwrap());
-    assert!(!PeerUser::new(gone, Some(ours)).is_own());
+    assert!(!PeerUser::new(gone, Some(ours)).is_same_user());
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_connection_of_another_user_is_not_ours() {
         accepted.local_addr().unwrap(),
     );
     assert_eq!(super::user_of(peer, ours), Some(65534));
-    assert!(!user_of(&accepted).is_own());
+    assert!(!user_of(&accepted).is_same_user());
     drop(accepted);
     curl.wait().unwrap();
 }

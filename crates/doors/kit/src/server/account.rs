@@ -18,14 +18,14 @@ const PLACES_APPETITE: usize = 2;
 
 /// The holder of a share of a total.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Holder {
+pub enum ShareHolder {
     /// An owner who authenticated with a token.
     Owner(Owner),
     /// All clients of a network address without a token.
     Address(IpAddr),
 }
 
-impl Holder {
+impl ShareHolder {
     /// Returns the holder for a network address. The addresses of an IPv6 /64 network count as one, because a
     /// client with one of them has all of them.
     pub fn at(addr: SocketAddr) -> Self {
@@ -38,18 +38,18 @@ impl Holder {
 
 /// Totals of one server.
 #[derive(Debug)]
-pub(crate) struct Budgets {
+pub(crate) struct ServerBudgets {
     /// Connections.
-    places: Arc<Shares<Holder>>,
+    places: Arc<Shares<ShareHolder>>,
     /// Connections reserved for the operator.
-    operator: Arc<Shares<Holder>>,
+    operator: Arc<Shares<ShareHolder>>,
     /// Bytes of incomplete bodies and frames.
-    input: Arc<Shares<Holder>>,
+    input: Arc<Shares<ShareHolder>>,
     /// Bytes of unsent answers.
-    pub(crate) answers: Arc<Shares<Holder>>,
+    pub(crate) answers: Arc<Shares<ShareHolder>>,
 }
 
-impl Budgets {
+impl ServerBudgets {
     pub(crate) fn new(limits: &ServerLimits) -> Arc<Self> {
         Arc::new(Self {
             places: Shares::with_appetite(limits.max_connections, PLACES_APPETITE),
@@ -60,19 +60,19 @@ impl Budgets {
     }
 
     /// Reserves a slot for a connection from `addr`, or returns `None` if no slot is free.
-    pub(crate) fn admit(self: &Arc<Self>, addr: SocketAddr) -> Option<Admitted> {
-        let holder = Holder::at(addr);
+    pub(crate) fn admit(self: &Arc<Self>, addr: SocketAddr) -> Option<AdmittedConnection> {
+        let holder = ShareHolder::at(addr);
         let (share, is_operators) = match self.places.take(holder.clone(), 1) {
             Some(share) => (share, false),
             None => (self.operator.take(holder.clone(), 1)?, true),
         };
-        let place = Arc::new(Place(Mutex::new(share)));
+        let place = Arc::new(ConnectionSlot(Mutex::new(share)));
         let account = Account {
             holder,
             budgets: self.clone(),
             place: Arc::downgrade(&place),
         };
-        Some(Admitted {
+        Some(AdmittedConnection {
             place,
             account,
             is_operators,
@@ -81,8 +81,8 @@ impl Budgets {
 }
 
 /// A connection with a reserved slot.
-pub(crate) struct Admitted {
-    pub(crate) place: Arc<Place>,
+pub(crate) struct AdmittedConnection {
+    pub(crate) place: Arc<ConnectionSlot>,
     pub(crate) account: Account,
     /// Whether the slot is one of those reserved for the operator.
     pub(crate) is_operators: bool,
@@ -90,25 +90,25 @@ pub(crate) struct Admitted {
 
 /// The slot of one connection, released on drop.
 #[derive(Debug)]
-pub(crate) struct Place(Mutex<Share<Holder>>);
+pub(crate) struct ConnectionSlot(Mutex<Share<ShareHolder>>);
 
 /// The account that a connection or request is counted for.
 #[derive(Debug, Clone)]
 pub struct Account {
-    holder: Holder,
-    budgets: Arc<Budgets>,
+    holder: ShareHolder,
+    budgets: Arc<ServerBudgets>,
     /// Slot of the connection; the connection alone keeps the slot alive.
-    place: Weak<Place>,
+    place: Weak<ConnectionSlot>,
 }
 
 impl Account {
     /// Returns the holder of the account.
-    pub fn holder(&self) -> &Holder {
+    pub fn holder(&self) -> &ShareHolder {
         &self.holder
     }
 
     /// Returns the same account for a different holder.
-    pub(crate) fn of(&self, holder: Holder) -> Self {
+    pub(crate) fn of(&self, holder: ShareHolder) -> Self {
         Self {
             holder,
             ..self.clone()
@@ -118,7 +118,7 @@ impl Account {
     /// Counts the connection for `owner` instead of for its network address. Fails with `busy` if the owner
     /// has more connections than its share.
     pub fn move_to(&mut self, owner: &Owner) -> Result<(), Failure> {
-        let holder = Holder::Owner(owner.clone());
+        let holder = ShareHolder::Owner(owner.clone());
         if let Some(place) = self.place.upgrade() {
             let mut place = place.0.lock();
             if *place.owner() != holder {
@@ -131,14 +131,14 @@ impl Account {
     }
 
     /// Returns the holder that the connection is counted for, or `None` once the connection is gone.
-    pub(crate) fn place_holder(&self) -> Option<Holder> {
+    pub(crate) fn slot_holder(&self) -> Option<ShareHolder> {
         let place = self.place.upgrade()?;
         let holder = place.0.lock().owner().clone();
         Some(holder)
     }
 
     /// Counts the connection for `address` again, if the address has a free slot.
-    pub(crate) fn move_back(&self, address: &Holder) {
+    pub(crate) fn move_back(&self, address: &ShareHolder) {
         if let Some(place) = self.place.upgrade()
             && let Some(share) = self.budgets.places.take(address.clone(), 1)
         {
@@ -147,28 +147,28 @@ impl Account {
     }
 
     /// Counts `bytes` of an incomplete body or frame; returns `None` beyond the holder's share.
-    pub(crate) fn input(&self, bytes: usize) -> Option<Share<Holder>> {
+    pub(crate) fn input(&self, bytes: usize) -> Option<Share<ShareHolder>> {
         self.budgets.input.take(self.holder.clone(), bytes)
     }
 
-    /// Returns the [`Room`] for an answer under construction that may be large. The handler counts the answer
+    /// Returns the [`AnswerReservation`] for an answer under construction that may be large. The handler counts the answer
     /// while collecting its parts.
-    pub fn room(&self) -> Room {
-        Room(Arc::new(Mutex::new(self.answer(0))))
+    pub fn room(&self) -> AnswerReservation {
+        AnswerReservation(Arc::new(Mutex::new(self.answer(0))))
     }
 
     /// Counts `bytes` of an unsent answer; returns `None` beyond the holder's share.
-    pub(crate) fn answer(&self, bytes: usize) -> Option<Share<Holder>> {
+    pub(crate) fn answer(&self, bytes: usize) -> Option<Share<ShareHolder>> {
         self.budgets.answers.take(self.holder.clone(), bytes)
     }
 }
 
-/// Reserved memory for one answer. The handler adds the [`Room`] to the extensions of its response, where the
+/// Reserved memory for one answer. The handler adds the [`AnswerReservation`] to the extensions of its response, where the
 /// server takes it over.
 #[derive(Debug, Clone)]
-pub struct Room(Arc<Mutex<Option<Share<Holder>>>>);
+pub struct AnswerReservation(Arc<Mutex<Option<Share<ShareHolder>>>>);
 
-impl Room {
+impl AnswerReservation {
     /// Reserves `bytes` more. Fails with `busy` beyond the caller's share.
     pub fn grow(&self, bytes: usize) -> Result<(), Failure> {
         let mut share = self.0.lock();
@@ -188,7 +188,7 @@ impl Room {
         }
     }
 
-    pub(crate) fn into_share(self) -> Option<Share<Holder>> {
+    pub(crate) fn into_share(self) -> Option<Share<ShareHolder>> {
         self.0.lock().take()
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use crate::socket::Socket;
+use crate::socket::TcpConnection;
 
 /// Bytes of a request that are read before the connection closes. Unread data would reset the connection, and
 /// the answer might be lost with it.
@@ -20,7 +20,7 @@ pub(super) fn is_http(first: u8) -> bool {
 }
 
 /// Answers the request with an error and closes the connection.
-pub(super) async fn refuse(mut socket: Socket) -> io::Result<()> {
+pub(super) async fn refuse(mut socket: TcpConnection) -> io::Result<()> {
     let length = BODY.len();
     let answer = format!(
         "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{BODY}"

@@ -11,7 +11,7 @@ use std::{
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::boundary::Boundary;
+use super::boundary::FrameBoundary;
 
 /// Bytes that an idle connection reads at once: a burst of some 70 short frames in one system call.
 const CHUNK: usize = 16 * 1024;
@@ -23,15 +23,15 @@ const KEEP: usize = 1024;
 const COMPACT_AT: usize = 64 * 1024;
 
 /// Source and destination of the codec during one call.
-pub(super) struct Adapter<'a, 'c, S> {
+pub(super) struct CodecAdapter<'a, 'c, S> {
     pub(super) io: &'a mut S,
     /// `None` when the codec is called only for writing.
     pub(super) cx: Option<&'a mut Context<'c>>,
-    pub(super) boundary: &'a mut Boundary,
-    pub(super) out: &'a mut Out,
+    pub(super) boundary: &'a mut FrameBoundary,
+    pub(super) out: &'a mut WriteBuffer,
 }
 
-impl<S: AsyncRead + Unpin> Read for Adapter<'_, '_, S> {
+impl<S: AsyncRead + Unpin> Read for CodecAdapter<'_, '_, S> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let Some(cx) = self.cx.as_mut() else {
             return Err(io::ErrorKind::WouldBlock.into());
@@ -48,7 +48,7 @@ impl<S: AsyncRead + Unpin> Read for Adapter<'_, '_, S> {
     }
 }
 
-impl<S> Write for Adapter<'_, '_, S> {
+impl<S> Write for CodecAdapter<'_, '_, S> {
     /// Receives only pongs and close frames; [`Ws`](super::Ws) queues data frames itself.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.out.push(&[bytes]);
@@ -87,7 +87,7 @@ pub(super) fn poll_chunk<S: AsyncRead + Unpin>(
 
 /// Frames waiting to be written.
 #[derive(Debug, Default)]
-pub(super) struct Out {
+pub(super) struct WriteBuffer {
     bytes: Vec<u8>,
     written: usize,
     /// Whether the stream itself may still hold bytes back, as TLS does.
@@ -96,7 +96,7 @@ pub(super) struct Out {
     pub(super) replies: usize,
 }
 
-impl Out {
+impl WriteBuffer {
     /// Returns the number of waiting bytes.
     pub(super) fn len(&self) -> usize {
         self.bytes.len() - self.written

@@ -1,4 +1,4 @@
-//! Tracks the frame boundaries of an incoming byte stream without decoding. [`Boundary::is_clean`] reports
+//! Tracks the frame boundaries of an incoming byte stream without decoding. [`FrameBoundary::is_clean`] reports
 //! when all bytes read belong to delivered messages: then [`Ws`](super::Ws) drops its codec and with it the
 //! read buffer. The codec checks validity; an invalid frame only keeps the connection from ever becoming
 //! clean.
@@ -8,7 +8,7 @@ const HEADER_MAX: usize = 14;
 
 /// Position of the last byte read within the stream of frames.
 #[derive(Debug, Default)]
-pub(super) struct Boundary {
+pub(super) struct FrameBoundary {
     header: [u8; HEADER_MAX],
     header_len: usize,
     payload_left: u64,
@@ -22,7 +22,7 @@ pub(super) struct Boundary {
     unfinished: usize,
 }
 
-impl Boundary {
+impl FrameBoundary {
     /// Processes bytes read from the peer.
     pub(super) fn feed(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
@@ -126,12 +126,12 @@ mod tests {
 
     #[test]
     fn a_new_stream_is_clean() {
-        assert!(Boundary::default().is_clean());
+        assert!(FrameBoundary::default().is_clean());
     }
 
     #[test]
     fn a_control_frame_between_fragments_does_not_end_the_message() {
-        let mut boundary = Boundary::default();
+        let mut boundary = FrameBoundary::default();
         boundary.feed(&bytes_of(3, OpCode::Data(Data::Text), false, true));
         boundary.feed(&bytes_of(0, OpCode::Control(Control::Ping), true, true));
         boundary.take();
@@ -155,7 +155,7 @@ mod tests {
             for length in &lengths {
                 stream.extend(bytes_of(*length, OpCode::Data(Data::Text), true, masked));
             }
-            let mut boundary = Boundary::default();
+            let mut boundary = FrameBoundary::default();
             let pieces = stream.chunks(step).count();
             for (at, piece) in stream.chunks(step).enumerate() {
                 boundary.feed(piece);

@@ -58,11 +58,11 @@ async fn read_frame(stream: &mut DuplexStream) -> (u8, Vec<u8>) {
     (first & 0x0f, payload)
 }
 
-fn text(text: &str) -> Incoming {
-    Incoming::Text(text.into())
+fn text(text: &str) -> WsMessage {
+    WsMessage::Text(text.into())
 }
 
-async fn next<S: AsyncRead + AsyncWrite + Unpin>(ws: &mut Ws<S>) -> Incoming {
+async fn next<S: AsyncRead + AsyncWrite + Unpin>(ws: &mut Ws<S>) -> WsMessage {
     ws.next().await.unwrap().unwrap()
 }
 
@@ -86,7 +86,7 @@ async fn a_frame_that_comes_byte_by_byte_is_read() {
         assert_eq!(next(&mut ws).await, text("hello"));
         assert_eq!(
             next(&mut ws).await,
-            Incoming::Binary(vec![0xff; 300].into())
+            WsMessage::Binary(vec![0xff; 300].into())
         );
     });
     written.unwrap();
@@ -100,7 +100,7 @@ async fn a_batch_is_taken_without_waiting_and_answered_with_one_write() {
     peer.write_all(&frames).await.unwrap();
     let mut frame = Some(Ok(next(&mut ws).await));
     let mut count = 0;
-    while let Some(Ok(Incoming::Text(text))) = frame {
+    while let Some(Ok(WsMessage::Text(text))) = frame {
         ws.queue_text(&text).unwrap();
         count += 1;
         frame = ws.try_next();
@@ -108,7 +108,7 @@ async fn a_batch_is_taken_without_waiting_and_answered_with_one_write() {
     assert_eq!(count, 100);
     assert_eq!(ws.queued_bytes(), 100 * (2 + 7));
     assert!(ws.codec.is_none());
-    assert!(matches!(ws.turn(false).await, Turn::Flushed));
+    assert!(matches!(ws.next_event(false).await, WsEvent::Flushed));
     assert_eq!(ws.queued_bytes(), 0);
     let mut answer = vec![0; 900];
     assert_eq!(peer.read(&mut answer).await.unwrap(), 900);
@@ -134,7 +134,7 @@ async fn fragments_become_one_message_around_a_ping() {
     peer.write_all(&whole(PING, b"mid")).await.unwrap();
     peer.write_all(&raw_frame(0, b"\xa9 au ")).await.unwrap();
     peer.write_all(&raw_frame(0x80, b"lait")).await.unwrap();
-    assert_eq!(next(&mut ws).await, Incoming::Ping(b"mid"[..].into()));
+    assert_eq!(next(&mut ws).await, WsMessage::Ping(b"mid"[..].into()));
     assert!(ws.codec.is_some(), "a message is half read");
     assert_eq!(next(&mut ws).await, text("café au lait"));
     assert!(ws.codec.is_none());
@@ -148,7 +148,7 @@ async fn a_ping_is_answered_while_waiting_for_the_next_message() {
     peer.write_all(&whole(PING, b"are you there"))
         .await
         .unwrap();
-    assert!(matches!(next(&mut ws).await, Incoming::Ping(_)));
+    assert!(matches!(next(&mut ws).await, WsMessage::Ping(_)));
     let waiting = ws.next();
     tokio::select! {
         biased;
@@ -180,12 +180,12 @@ async fn a_peer_that_pings_without_reading_is_not_read_further() {
 async fn the_limit_is_64_kib_first_and_can_be_raised() {
     let (mut ws, mut peer) = pair(1 << 20);
     peer.write_all(&whole(TEXT, &[b'a'; 65536])).await.unwrap();
-    assert!(matches!(next(&mut ws).await, Incoming::Text(text) if text.len() == 65536));
+    assert!(matches!(next(&mut ws).await, WsMessage::Text(text) if text.len() == 65536));
     ws.set_max_message(100_000);
     peer.write_all(&whole(TEXT, &[b'a'; 100_000]))
         .await
         .unwrap();
-    assert!(matches!(next(&mut ws).await, Incoming::Text(text) if text.len() == 100_000));
+    assert!(matches!(next(&mut ws).await, WsMessage::Text(text) if text.len() == 100_000));
     assert!(
         ws.codec.is_none(),
         "a large message does not leave its buffer behind"
@@ -211,7 +211,7 @@ async fn the_limit_can_change_in_the_middle_of_a_batch() {
     peer.write_all(&both).await.unwrap();
     assert_eq!(next(&mut ws).await, text("register"));
     ws.set_max_message(8 << 20);
-    assert!(matches!(next(&mut ws).await, Incoming::Text(text) if text.len() == 70_000));
+    assert!(matches!(next(&mut ws).await, WsMessage::Text(text) if text.len() == 70_000));
 }
 
 #[tokio::test]
@@ -236,9 +236,9 @@ async fn a_cancelled_turn_loses_nothing() {
     let ours = async {
         while taken.len() < 2 || flushed == 0 {
             // Polled once and dropped, as when another arm of the select wins each time.
-            match ws.turn(true).now_or_never() {
-                Some(Turn::Frame(frame)) => taken.push(frame),
-                Some(Turn::Flushed) => flushed += 1,
+            match ws.next_event(true).now_or_never() {
+                Some(WsEvent::Frame(frame)) => taken.push(frame),
+                Some(WsEvent::Flushed) => flushed += 1,
                 Some(other) => panic!("{other:?}"),
                 None => tokio::task::yield_now().await,
             }
@@ -262,10 +262,10 @@ async fn what_a_slow_peer_does_not_take_leaves_later_while_it_is_still_read() {
     let (mut ws, mut peer) = pair(1024);
     ws.queue_text(&"x".repeat(4000)).unwrap();
     let queued = ws.queued_bytes();
-    assert!(ws.turn(false).now_or_never().is_none());
+    assert!(ws.next_event(false).now_or_never().is_none());
     assert_eq!(ws.queued_bytes(), queued - 1024);
     tokio::time::advance(Duration::from_secs(29)).await;
-    assert!(ws.turn(false).now_or_never().is_none());
+    assert!(ws.next_event(false).now_or_never().is_none());
     assert_eq!(ws.blocked_for(), Duration::from_secs(29));
     peer.write_all(&whole(TEXT, b"still talking"))
         .await
@@ -276,8 +276,8 @@ async fn what_a_slow_peer_does_not_take_leaves_later_while_it_is_still_read() {
         assert_eq!(read_frame(&mut peer).await.1.len(), 4000);
         assert_eq!(read_frame(&mut peer).await.1, b"more");
     };
-    let (turn, ()) = tokio::join!(ws.turn(true), read);
-    assert!(matches!(turn, Turn::Flushed));
+    let (turn, ()) = tokio::join!(ws.next_event(true), read);
+    assert!(matches!(turn, WsEvent::Flushed));
     assert_eq!(ws.blocked_for(), Duration::ZERO);
     assert_eq!(ws.out.capacity_for_tests(), 0);
 }
@@ -291,9 +291,9 @@ async fn neither_a_busy_reader_nor_a_busy_writer_starves_the_other() {
     for _ in 0..20 {
         // A session that always has more to say.
         ws.queue_text("out").unwrap();
-        match ws.turn(true).await {
-            Turn::Frame(_) => turns.push('r'),
-            Turn::Flushed => turns.push('w'),
+        match ws.next_event(true).await {
+            WsEvent::Frame(_) => turns.push('r'),
+            WsEvent::Flushed => turns.push('w'),
             other => panic!("{other:?}"),
         }
     }
@@ -304,8 +304,8 @@ async fn neither_a_busy_reader_nor_a_busy_writer_starves_the_other() {
 async fn a_turn_that_may_not_read_leaves_the_peer_alone() {
     let (mut ws, mut peer) = pair(4096);
     peer.write_all(&whole(TEXT, b"wait")).await.unwrap();
-    assert!(ws.turn(false).now_or_never().is_none());
-    assert!(matches!(ws.turn(true).await, Turn::Frame(_)));
+    assert!(ws.next_event(false).now_or_never().is_none());
+    assert!(matches!(ws.next_event(true).await, WsEvent::Frame(_)));
 }
 
 #[tokio::test]
@@ -337,14 +337,14 @@ async fn a_client_and_a_server_of_ours_understand_each_other() {
         );
         let (pong, (first, second)) = sides;
         assert_eq!(first, text(&format!("{{\"d\":\"{body}\"}}")));
-        assert_eq!(second, Incoming::Binary(vec![7; size].into()));
-        assert_eq!(pong, Incoming::Pong(b"now"[..].into()));
+        assert_eq!(second, WsMessage::Binary(vec![7; size].into()));
+        assert_eq!(pong, WsMessage::Pong(b"now"[..].into()));
     }
     client.queue_close(1000, "done");
     tokio::join!(client.finish(Duration::from_secs(5)), async {
         assert!(matches!(
             next(&mut server).await,
-            Incoming::Close { code: 1000, .. }
+            WsMessage::Close { code: 1000, .. }
         ));
         server.finish(Duration::from_secs(5)).await;
         drop(server);

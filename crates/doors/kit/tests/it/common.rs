@@ -12,14 +12,14 @@ use futures_util::stream;
 use http::StatusCode;
 use jackfield_core::units::{Size, Span};
 use jackfield_kit::{
-    api::Problem,
+    api::ApiError,
     body,
-    server::{Peer, Server, ServerLimits},
+    server::{RequestPeer, Server, ServerLimits},
     sse::{self, SseBody, SseFrame},
     tasks::Tasks,
     tls::Tls,
     upgrade::Upgrade,
-    ws::{Incoming, Turn, WsConfig},
+    ws::{WsConfig, WsEvent, WsMessage},
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -89,7 +89,7 @@ impl Running {
 }
 
 fn app(tasks: Tasks, ending: mpsc::Sender<()>) -> Router {
-    let ws = move |Extension(peer): Extension<Peer>, upgrade: Upgrade| async move {
+    let ws = move |Extension(peer): Extension<RequestPeer>, upgrade: Upgrade| async move {
         let stop = tasks.stop_token().clone();
         let upgrade = upgrade.with_protocol("echo");
         upgrade.run(&tasks, WsConfig::default(), |mut ws| async move {
@@ -97,30 +97,30 @@ fn app(tasks: Tasks, ending: mpsc::Sender<()>) -> Router {
             // The shape of every door's session.
             loop {
                 let turn = tokio::select! {
-                    turn = ws.turn(true) => turn,
+                    turn = ws.next_event(true) => turn,
                     () = stop.cancelled(), if !ws.is_closing() => {
                         ws.queue_close(1001, "stopping");
                         break;
                     }
                 };
                 match turn {
-                    Turn::Frame(frame) => {
+                    WsEvent::Frame(frame) => {
                         let mut next = Some(Ok(frame));
                         while let Some(Ok(frame)) = next {
                             match frame {
-                                Incoming::Text(text) if &*text == "grow" => {
+                                WsMessage::Text(text) if &*text == "grow" => {
                                     ws.set_max_message(8 << 20);
                                 }
-                                Incoming::Text(text) => ws.queue_text(&text).unwrap(),
-                                Incoming::Binary(bytes) => ws.queue_binary(&bytes).unwrap(),
+                                WsMessage::Text(text) => ws.queue_text(&text).unwrap(),
+                                WsMessage::Binary(bytes) => ws.queue_binary(&bytes).unwrap(),
                                 _ => {}
                             }
                             next = ws.try_next();
                         }
                     }
-                    Turn::Flushed => {}
-                    Turn::Closed => break,
-                    Turn::Failed(error) => {
+                    WsEvent::Flushed => {}
+                    WsEvent::Closed => break,
+                    WsEvent::Failed(error) => {
                         if let Some(code) = error.close_code() {
                             ws.queue_close(code, &error.to_string());
                         }
@@ -142,7 +142,7 @@ fn app(tasks: Tasks, ending: mpsc::Sender<()>) -> Router {
         .route("/echo", post(|body: String| async { body }))
         .route(
             "/peer",
-            get(|Extension(peer): Extension<Peer>| async move {
+            get(|Extension(peer): Extension<RequestPeer>| async move {
                 format!("{} {}", peer.addr, peer.hangup.is_hung_up())
             }),
         )
@@ -164,7 +164,7 @@ fn app(tasks: Tasks, ending: mpsc::Sender<()>) -> Router {
 }
 
 /// Reads a body as doors do.
-async fn read(body: Body) -> Result<String, Problem> {
+async fn read(body: Body) -> Result<String, ApiError> {
     let text = body::read(body, Size::mib(8), Span::secs(30)).await?;
     Ok(text.len().to_string())
 }

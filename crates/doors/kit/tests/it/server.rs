@@ -10,7 +10,7 @@ use hyper::body::Bytes;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use jackfield_kit::{
     server::ServerLimits,
-    tls::{Tls, TlsError},
+    tls::{ServerCertificateError, Tls},
 };
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustls::{ClientConfig, RootCertStore, crypto::aws_lc_rs, pki_types::CertificateDer};
@@ -245,7 +245,10 @@ async fn a_reloaded_certificate_is_for_new_connections() {
     let mut before = connect_tls(&running, &old, &[]).await.unwrap();
 
     std::fs::write(&cert, "no certificate").unwrap();
-    assert!(matches!(tls.reload(), Err(TlsError::Pem { .. })));
+    assert!(matches!(
+        tls.reload(),
+        Err(ServerCertificateError::Pem { .. })
+    ));
     connect_tls(&running, &old, &[]).await.unwrap();
 
     let new = write_certificate(folder.path());
@@ -270,7 +273,7 @@ fn certificates_that_cannot_be_used_are_refused_by_name() {
     std::fs::write(&key, other_key.signing_key.serialize_pem()).unwrap();
     assert!(matches!(
         Tls::load(&cert, &key),
-        Err(TlsError::Unusable { .. })
+        Err(ServerCertificateError::Unusable { .. })
     ));
 }
 

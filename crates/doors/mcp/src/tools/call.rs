@@ -2,21 +2,21 @@
 //! call continues, and the client has the task id. If the client disconnects before receiving the id, the
 //! call is cancelled soon.
 
-use jackfield_kit::{api::invalid, similar::with_meant};
+use jackfield_kit::{api::invalid, similar::with_suggestions};
 use jackfield_model::{AgentId, Failure, Json, Message, Part, SessionId};
 use rmcp::model::{CallToolResult, JsonObject};
 use serde::Deserialize;
 
-use super::patience;
+use super::wait_time;
 use crate::{
-    asked::{Asked, arguments},
-    outcome::Outcome,
+    outcome::TaskOutcome,
+    tool_request::{ToolRequest, arguments},
     waiting,
 };
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct CallArguments {
     agent: String,
     message: String,
     session: Option<String>,
@@ -25,33 +25,33 @@ struct Arguments {
 }
 
 pub(super) async fn run(
-    asked: &Asked<'_>,
+    asked: &ToolRequest<'_>,
     given: Option<JsonObject>,
 ) -> Result<CallToolResult, Failure> {
-    let mut given: Arguments = arguments(given)?;
+    let mut given: CallArguments = arguments(given)?;
     let message = given.message()?;
-    let named = |failure| with_meant(failure, &given.agent, asked.hub(), asked.principal());
+    let named = |failure| with_suggestions(failure, &given.agent, asked.hub(), asked.principal());
     let agent =
         AgentId::parse(&given.agent).map_err(|_| named(Failure::no_such_agent(&given.agent)))?;
     let mut request = asked.request(agent, message)?;
     request.session = given.session()?;
     request.unread = Some(asked.hub().limits().unread.0);
     let task = asked.hub().tasks().start(request).await.map_err(named)?;
-    asked.is_about(task.id);
+    asked.set_task(task.id);
     let mut progress = asked.progress(task.id);
     progress
-        .tell(format!("{} has it, task {}", given.agent, task.id))
+        .notify(format!("{} has it, task {}", given.agent, task.id))
         .await;
-    let patience = patience(given.wait_seconds);
+    let patience = wait_time(given.wait_seconds);
     let heard = waiting::wait(asked, &task, None, patience, progress).await?;
-    let outcome = Outcome::new(&task.record(), heard);
+    let outcome = TaskOutcome::new(&task.record(), heard);
     if outcome.is_open() {
         task.outlive_readers();
     }
     Ok(outcome.into_result())
 }
 
-impl Arguments {
+impl CallArguments {
     fn message(&mut self) -> Result<Message, Failure> {
         if self.message.trim().is_empty() && self.data.is_none() {
             return Err(invalid("argument \"message\": say something to the agent"));

@@ -5,19 +5,19 @@ use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::asked::{Asked, arguments, no_such_task, task_id};
+use crate::tool_request::{ToolRequest, arguments, no_such_task, task_id};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct CancelArguments {
     task: String,
 }
 
 pub(super) async fn run(
-    asked: &Asked<'_>,
+    asked: &ToolRequest<'_>,
     given: Option<JsonObject>,
 ) -> Result<CallToolResult, Failure> {
-    let given: Arguments = arguments(given)?;
+    let given: CancelArguments = arguments(given)?;
     let id = task_id(&given.task)?;
     let cancelled = asked.hub().tasks().cancel(asked.principal(), id).await;
     cancelled.map_err(|failure| match failure.reason {

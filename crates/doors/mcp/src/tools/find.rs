@@ -6,14 +6,14 @@ use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    asked::{Asked, arguments},
     limits::{DESCRIPTION, LIST, LIST_MAX},
     outcome::cut,
+    tool_request::{ToolRequest, arguments},
 };
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct FindArguments {
     query: Option<String>,
     skill: Option<String>,
     #[serde(default)]
@@ -22,14 +22,14 @@ struct Arguments {
 }
 
 #[derive(Debug, Serialize)]
-struct Found {
-    agents: Vec<Agent>,
+struct AgentListing {
+    agents: Vec<AgentListItem>,
     /// Number of matching agents, including agents not shown.
     total: usize,
 }
 
 #[derive(Debug, Serialize)]
-struct Agent {
+struct AgentListItem {
     id: String,
     name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,8 +39,11 @@ struct Agent {
     door: String,
 }
 
-pub(super) fn run(asked: &Asked<'_>, given: Option<JsonObject>) -> Result<CallToolResult, Failure> {
-    let given: Arguments = arguments(given)?;
+pub(super) fn run(
+    asked: &ToolRequest<'_>,
+    given: Option<JsonObject>,
+) -> Result<CallToolResult, Failure> {
+    let given: FindArguments = arguments(given)?;
     let wanted = Wanted {
         online: given.online,
         ..Wanted::default()
@@ -51,11 +54,11 @@ pub(super) fn run(asked: &Asked<'_>, given: Option<JsonObject>) -> Result<CallTo
     // Online agents first. The sort is stable, so ids stay in order.
     views.sort_by_key(|view| !view.online);
     views.truncate(given.limit.unwrap_or(LIST).min(LIST_MAX));
-    let agents = views.into_iter().map(Agent::from).collect();
-    Ok(Found { agents, total }.into_result())
+    let agents = views.into_iter().map(AgentListItem::from).collect();
+    Ok(AgentListing { agents, total }.into_result())
 }
 
-impl Arguments {
+impl FindArguments {
     fn matches(&self, view: &AgentView) -> bool {
         let has_skill = |wanted: &String| {
             let is_it = |name: &str| name.eq_ignore_ascii_case(wanted.trim());
@@ -96,7 +99,7 @@ fn shortened(mut text: String) -> String {
     text
 }
 
-impl From<AgentView> for Agent {
+impl From<AgentView> for AgentListItem {
     fn from(view: AgentView) -> Self {
         let profile = view.profile;
         let mut skills = profile.skills;
@@ -114,7 +117,7 @@ impl From<AgentView> for Agent {
     }
 }
 
-impl Found {
+impl AgentListing {
     fn into_result(self) -> CallToolResult {
         let mut text = match (self.agents.len(), self.total) {
             (_, 0) => "No agent matches; leave out query and skill to see all of them.".to_owned(),
@@ -130,7 +133,7 @@ impl Found {
     }
 }
 
-impl Agent {
+impl AgentListItem {
     fn line(&self) -> String {
         let mut line = format!("\n- {} ({}, {})", self.id, self.state, self.door);
         if self.name != self.id {

@@ -11,16 +11,16 @@ use jackfield_model::{Answer, Ask, AskKind, Failure, Message, Reason};
 use rmcp::model::{CallToolResult, JsonObject};
 use serde::Deserialize;
 
-use super::patience;
+use super::wait_time;
 use crate::{
-    asked::{Asked, arguments, no_such_task, task_id},
-    outcome::Outcome,
+    outcome::TaskOutcome,
+    tool_request::{ToolRequest, arguments, no_such_task, task_id},
     waiting::{self, open_ask},
 };
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct TaskArguments {
     task: String,
     after: Option<String>,
     answer: Option<String>,
@@ -29,13 +29,13 @@ struct Arguments {
 }
 
 pub(super) async fn run(
-    asked: &Asked<'_>,
+    asked: &ToolRequest<'_>,
     given: Option<JsonObject>,
 ) -> Result<CallToolResult, Failure> {
-    let given: Arguments = arguments(given)?;
+    let given: TaskArguments = arguments(given)?;
     let mut after = given.after()?;
     let mut task = find(asked, &given.task).await?;
-    asked.is_about(task.id);
+    asked.set_task(task.id);
     // A caller that knows the id may return later.
     task.outlive_readers();
     if given.answer.is_some() || given.approve.is_some() {
@@ -46,18 +46,18 @@ pub(super) async fn run(
                 given.answer_ask(asked, &task, &ask)?;
             }
             None => {
-                task = given.say_more(asked, &task).await?;
+                task = given.send_answer(asked, &task).await?;
                 after = None;
             }
         }
     }
-    let patience = patience(given.wait_seconds);
+    let patience = wait_time(given.wait_seconds);
     let progress = asked.progress(task.id);
     let heard = waiting::wait(asked, &task, after, patience, progress).await?;
-    Ok(Outcome::new(&task.record(), heard).into_result())
+    Ok(TaskOutcome::new(&task.record(), heard).into_result())
 }
 
-async fn find(asked: &Asked<'_>, id: &str) -> Result<Arc<Task>, Failure> {
+async fn find(asked: &ToolRequest<'_>, id: &str) -> Result<Arc<Task>, Failure> {
     let found = asked.hub().tasks().find(asked.principal(), task_id(id)?);
     found.await.map_err(|failure| match failure.reason {
         Reason::NotFound => no_such_task(),
@@ -65,7 +65,7 @@ async fn find(asked: &Asked<'_>, id: &str) -> Result<Arc<Task>, Failure> {
     })
 }
 
-impl Arguments {
+impl TaskArguments {
     fn after(&self) -> Result<Option<Cursor>, Failure> {
         let after = self.after.as_deref().filter(|text| !text.is_empty());
         after.map(str::parse).transpose().map_err(|_: Failure| {
@@ -74,7 +74,7 @@ impl Arguments {
     }
 
     /// Answers a question of a working agent.
-    fn answer_ask(&self, asked: &Asked<'_>, task: &Task, ask: &Ask) -> Result<(), Failure> {
+    fn answer_ask(&self, asked: &ToolRequest<'_>, task: &Task, ask: &Ask) -> Result<(), Failure> {
         if ask.kind == AskKind::Approval && self.approve.is_none() {
             let text = "argument \"approve\": the agent asks for leave; say true or false";
             return Err(invalid(text));
@@ -92,7 +92,11 @@ impl Arguments {
     }
 
     /// Sends a message to an agent that ended its turn and waits for input.
-    async fn say_more(&self, asked: &Asked<'_>, task: &Arc<Task>) -> Result<Arc<Task>, Failure> {
+    async fn send_answer(
+        &self,
+        asked: &ToolRequest<'_>,
+        task: &Arc<Task>,
+    ) -> Result<Arc<Task>, Failure> {
         let record = task.record();
         let Some(answer) = &self.answer else {
             let text = "argument \"approve\": the agent does not ask for leave; leave it out";

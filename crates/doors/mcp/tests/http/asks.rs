@@ -88,7 +88,7 @@ async fn an_agent_that_ends_its_turn_with_a_question_gets_the_answer_as_its_next
     let arguments = json!({"task": told["task"], "answer": "then this"});
     let hearing = async {
         let serving = amy.next_call().await;
-        assert_eq!(serving.call().message.words(), "then this");
+        assert_eq!(serving.call().message.joined_text(), "then this");
         assert_eq!(json!(serving.call().session.as_str()), told["session"]);
         serving.push(Event::text("Done."));
         serving.finish(End::done());

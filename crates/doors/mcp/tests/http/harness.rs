@@ -19,7 +19,7 @@ use jackfield_kit::{
     tasks::Tasks,
     testing::{Manner, SOON, SseReader},
 };
-use jackfield_mcp::{Mcp, router};
+use jackfield_mcp::{McpState, router};
 use jackfield_model::{Owner, TaskId};
 use jackfield_own::OwnState;
 use reqwest::{Method, RequestBuilder, Response};
@@ -47,7 +47,7 @@ impl Running {
             .unwrap();
         let tasks = Tasks::new();
         let gatekeeper = Gatekeeper::new(hub.clone(), trusts_everyone);
-        let (app, _) = router(Mcp {
+        let (app, _) = router(McpState {
             hub: hub.clone(),
             gatekeeper: gatekeeper.clone(),
             version: "1.2.3",

@@ -68,7 +68,10 @@ async fn an_answer_is_the_result_and_its_session_goes_on() {
     let answering = async {
         let serving = amy.next_call().await;
         assert_eq!(serving.call().door, "mcp");
-        assert_eq!(serving.call().message.words_and_data(), "hi\n{\"n\":[1,2]}");
+        assert_eq!(
+            serving.call().message.joined_text_and_data(),
+            "hi\n{\"n\":[1,2]}"
+        );
         serving.push(Event::text("Hello, "));
         serving.push(Event::text("wörld"));
         serving.finish(done("Hello, wörld"));

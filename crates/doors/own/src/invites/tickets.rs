@@ -20,7 +20,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 /// Purpose of a ticket.
 #[derive(Clone)]
-pub(crate) struct Ticket {
+pub(crate) struct InviteTicket {
     /// Agent that the token may register.
     pub(crate) agent: AgentId,
     /// Type of the agent.
@@ -31,28 +31,28 @@ pub(crate) struct Ticket {
     pub(crate) by: Arc<Grant>,
 }
 
-/// Open [`Ticket`]s. Cheap to clone.
+/// Open [`InviteTicket`]s. Cheap to clone.
 #[derive(Clone, Default)]
-pub(crate) struct Tickets {
-    out: Arc<Mutex<Out>>,
+pub(crate) struct InviteTickets {
+    out: Arc<Mutex<OpenTickets>>,
 }
 
 #[derive(Default)]
-struct Out {
-    tickets: HashMap<[u8; 32], (Ticket, Instant)>,
+struct OpenTickets {
+    tickets: HashMap<[u8; 32], (InviteTicket, Instant)>,
     /// Start of the current minute, and wrong tickets since.
     misses: Option<(Instant, u32)>,
 }
 
-impl fmt::Debug for Tickets {
+impl fmt::Debug for InviteTickets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tickets").finish_non_exhaustive()
     }
 }
 
-impl Tickets {
-    /// Creates a [`Ticket`]. Only the caller knows the returned secret.
-    pub(crate) fn issue(&self, ticket: Ticket) -> Result<String, Failure> {
+impl InviteTickets {
+    /// Creates a [`InviteTicket`]. Only the caller knows the returned secret.
+    pub(crate) fn issue(&self, ticket: InviteTicket) -> Result<String, Failure> {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes)
             .map_err(|error| Failure::new(Reason::Internal, error.to_string()))?;
@@ -69,8 +69,8 @@ impl Tickets {
         Ok(secret)
     }
 
-    /// Redeems a [`Ticket`]. Works once per ticket.
-    pub(crate) fn take(&self, secret: &str) -> Result<Ticket, Failure> {
+    /// Redeems a [`InviteTicket`]. Works once per ticket.
+    pub(crate) fn take(&self, secret: &str) -> Result<InviteTicket, Failure> {
         let now = Instant::now();
         let mut out = self.out.lock();
         let found = out.tickets.remove(&hash(secret));
@@ -78,12 +78,12 @@ impl Tickets {
             found.filter(|(ticket, until)| *until > now && !ticket.by.revoked.is_cancelled());
         match good {
             Some((ticket, _)) => Ok(ticket),
-            None => Err(out.miss(now)),
+            None => Err(out.count_miss(now)),
         }
     }
 
     /// Restores a ticket after a failed exchange.
-    pub(crate) fn give_back(&self, secret: &str, ticket: Ticket) {
+    pub(crate) fn restore(&self, secret: &str, ticket: InviteTicket) {
         let until = Instant::now() + LIFETIME;
         self.out
             .lock()
@@ -92,9 +92,9 @@ impl Tickets {
     }
 }
 
-impl Out {
+impl OpenTickets {
     /// Counts a wrong ticket. Valid tickets always work, regardless of the count.
-    fn miss(&mut self, now: Instant) -> Failure {
+    fn count_miss(&mut self, now: Instant) -> Failure {
         let (since, count) = self.misses.get_or_insert((now, 0));
         if now - *since >= MINUTE {
             (*since, *count) = (now, 0);
@@ -117,8 +117,8 @@ fn hash(secret: &str) -> [u8; 32] {
 mod tests {
     use super::*;
 
-    fn ticket(owner: &str) -> Ticket {
-        Ticket {
+    fn ticket(owner: &str) -> InviteTicket {
+        InviteTicket {
             agent: AgentId::parse("amy").unwrap(),
             agent_type: "claude".to_owned(),
             owner: Owner::parse(owner).unwrap(),
@@ -126,7 +126,7 @@ mod tests {
         }
     }
 
-    fn reason(result: Result<Ticket, Failure>) -> Reason {
+    fn reason(result: Result<InviteTicket, Failure>) -> Reason {
         match result {
             Ok(_) => panic!("the ticket was good"),
             Err(failure) => failure.reason,
@@ -135,7 +135,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_ticket_works_once_and_within_its_time() {
-        let tickets = Tickets::default();
+        let tickets = InviteTickets::default();
         let [once, late] = [(); 2].map(|()| tickets.issue(ticket("ann")).unwrap());
         assert_eq!(tickets.take(&once).unwrap().agent.as_str(), "amy");
         assert_eq!(reason(tickets.take(&once)), Reason::NotFound);
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_ticket_of_a_revoked_token_is_none() {
-        let tickets = Tickets::default();
+        let tickets = InviteTickets::default();
         let made = ticket("ann");
         let grant = made.by.clone();
         let secret = tickets.issue(made).unwrap();
@@ -155,16 +155,16 @@ mod tests {
 
     #[test]
     fn a_ticket_for_which_nothing_was_given_works_again() {
-        let tickets = Tickets::default();
+        let tickets = InviteTickets::default();
         let secret = tickets.issue(ticket("ann")).unwrap();
         let taken = tickets.take(&secret).unwrap();
-        tickets.give_back(&secret, taken);
+        tickets.restore(&secret, taken);
         tickets.take(&secret).unwrap();
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_owner_has_a_number_of_tickets_that_come_back_with_time() {
-        let tickets = Tickets::default();
+        let tickets = InviteTickets::default();
         for _ in 0..PER_OWNER {
             tickets.issue(ticket("ann")).unwrap();
         }
@@ -177,7 +177,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_guesses_is_slowed_down_and_harms_nobody_with_a_ticket() {
-        let tickets = Tickets::default();
+        let tickets = InviteTickets::default();
         let good = tickets.issue(ticket("ann")).unwrap();
         for _ in 0..MISSES {
             assert_eq!(reason(tickets.take("guess")), Reason::NotFound);

@@ -12,11 +12,11 @@ use jackfield_core::{
     call::Patience,
     units::Span,
 };
-use jackfield_kit::{api::invalid, json::Object};
+use jackfield_kit::{api::invalid, json::StrictObject};
 use jackfield_model::{
     Answer, Failure, File, FileSource, Json, Message, Owner, Part, RequestId, SessionId,
 };
-use jackfield_wire::bridge::{FREE_CLIENT_ID, is_free_client_id};
+use jackfield_wire::bridge::{FREE_CLIENT_ID_RULE, is_free_client_id};
 use serde::{Deserialize, Deserializer};
 use utoipa::ToSchema;
 
@@ -35,7 +35,7 @@ pub enum PartBody {
     /// Text.
     Text(String),
     /// File.
-    File(Object<FileBody>),
+    File(StrictObject<FileBody>),
     /// Structured data.
     Data(Json),
 }
@@ -142,7 +142,9 @@ impl CallBody {
             .as_deref()
             .is_some_and(|id| !is_free_client_id(id))
         {
-            return Err(invalid(format!("field \"client_id\" {FREE_CLIENT_ID}")));
+            return Err(invalid(format!(
+                "field \"client_id\" {FREE_CLIENT_ID_RULE}"
+            )));
         }
         let metadata = self.metadata.take();
         if client_id.is_none() && !self.with_files {
@@ -164,7 +166,7 @@ impl CallBody {
     }
 
     /// Returns whether the call continues when its caller disconnects.
-    pub fn is_kept(&self) -> bool {
+    pub fn is_durable(&self) -> bool {
         self.keep || self.detach || self.wait_online.is_some()
     }
 
@@ -183,7 +185,7 @@ pub fn parts_from_body(parts: Vec<PartBody>) -> Result<Vec<Part>, Failure> {
         Ok(match part {
             PartBody::Text(text) => Part::Text(text),
             PartBody::Data(json) => Part::Data(json),
-            PartBody::File(Object(file)) => Part::File(file_from_body(file, index)?),
+            PartBody::File(StrictObject(file)) => Part::File(file_from_body(file, index)?),
         })
     };
     parts.into_iter().enumerate().map(part).collect()
@@ -215,7 +217,7 @@ fn file_from_body(file: FileBody, index: usize) -> Result<File, Failure> {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Answer)]
-pub struct AnswerBody {
+pub struct AnswerRequest {
     /// Id of the question. Also accepted as `id`, the name used in the question.
     #[serde(alias = "id")]
     pub ask_id: String,
@@ -231,7 +233,7 @@ pub struct AnswerBody {
     pub reason: Option<String>,
 }
 
-impl AnswerBody {
+impl AnswerRequest {
     /// Returns the id of the question and the [`Answer`] for the agent.
     pub fn answer(self) -> Result<(String, Answer), Failure> {
         if self.content.is_none() && self.parts.is_none() && self.approved.is_none() {
@@ -279,7 +281,7 @@ pub struct AgentBody {
     pub share: Option<Share>,
     /// Settings to change. Fields left out stay unchanged.
     #[schema(value_type = Option<SettingsBody>)]
-    pub settings: Option<Object<SettingsBody>>,
+    pub settings: Option<StrictObject<SettingsBody>>,
 }
 
 /// Changes of an agent's settings.
@@ -295,21 +297,23 @@ pub struct SettingsBody {
     /// Whether other agents may call the agent.
     allow_a2a: Option<bool>,
     /// Maximum number of calls from other agents per hour; null removes the limit.
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default, deserialize_with = "present_or_null")]
     #[schema(value_type = Option<u64>, maximum = 4294967295u32)]
     calls_per_hour: Option<Option<u32>>,
     /// Maximum silence of a call to the agent; null restores the hub's default.
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default, deserialize_with = "present_or_null")]
     #[schema(value_type = Option<SpanBody>)]
     idle: Option<Option<SpanBody>>,
     /// Maximum duration of a call to the agent; null restores the hub's default.
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default, deserialize_with = "present_or_null")]
     #[schema(value_type = Option<SpanBody>)]
     absolute: Option<Option<SpanBody>>,
 }
 
 /// Distinguishes null from a missing field.
-fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(d: D) -> Result<Option<T>, D::Error> {
+fn present_or_null<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    d: D,
+) -> Result<Option<T>, D::Error> {
     T::deserialize(d).map(Some)
 }
 
@@ -333,7 +337,7 @@ impl SettingsBody {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = TokenRequest)]
-pub struct TokenBody {
+pub struct NewTokenBody {
     /// Display name.
     #[schema(min_length = 1, max_length = 128)]
     pub name: String,

@@ -1,7 +1,7 @@
 //! JSON of a call's stream: the model's events, without fields specific to the agent's protocol. The module
 //! `frame` converts the events into SSE frames.
 
-use jackfield_kit::api::ErrorView;
+use jackfield_kit::api::ApiErrorBody;
 use jackfield_model::{
     Artifact, Ask, CallId, Chunk, Done, Message, Part, RequestId, SessionId, TaskId,
 };
@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 /// Ids of a call, sent first.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = CallOpened)]
-pub struct OpenedView {
+pub struct CallIds {
     /// Call id.
     #[schema(value_type = String, format = "uuid")]
     pub id: CallId,
@@ -64,7 +64,7 @@ pub struct GapView {
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum CallEvent {
     /// Start of the call, with its ids.
-    Call(OpenedView),
+    Call(CallIds),
     /// Message of the caller that starts a turn of a task.
     Message(Message),
     /// Piece of the reply.
@@ -80,7 +80,7 @@ pub enum CallEvent {
     /// End: the agent is done.
     Done(Done),
     /// End: the call failed. Without an `id:`, only the stream ended; the durable call continues.
-    Failed(ErrorView),
+    Failed(ApiErrorBody),
     /// End: the call was cancelled.
     Cancelled,
 }

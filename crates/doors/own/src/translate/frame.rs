@@ -41,7 +41,7 @@ impl CallEvent {
     }
 
     /// Converts the event into an [`SseFrame`] of a durable call. A reader resumes after `next`.
-    pub fn kept_frame(&self, next: Cursor) -> SseFrame {
+    pub fn durable_frame(&self, next: Cursor) -> SseFrame {
         self.frame().with_id(next.to_string())
     }
 }
@@ -49,11 +49,11 @@ impl CallEvent {
 /// Converts a [`TaskItem`] of a task's log into a frame.
 pub fn frame_from_item(item: TaskItem) -> SseFrame {
     match item {
-        TaskItem::Row { next, item, .. } => CallEvent::from(item).kept_frame(next),
+        TaskItem::Row { next, item, .. } => CallEvent::from(item).durable_frame(next),
         TaskItem::Gap { next } => CallEvent::Gap(GapView {
             next: next.to_string(),
         })
-        .kept_frame(next),
+        .durable_frame(next),
     }
 }
 

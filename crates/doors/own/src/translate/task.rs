@@ -5,7 +5,7 @@ use jackfield_core::{
     principal::Principal,
     store::{TaskRecord, TaskState},
 };
-use jackfield_kit::api::ErrorView;
+use jackfield_kit::api::ApiErrorBody;
 use jackfield_model::{
     AgentId, Answer, Artifact, Ask, CallId, DoneState, File, Json, Message, Part, RequestId,
     SessionId, TaskId, Transcript,
@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::event::OpenedView;
+use super::event::CallIds;
 
 /// State of a call or a task.
 #[derive(Debug, ToSchema)]
@@ -79,7 +79,7 @@ pub struct TaskSummary {
     /// Cause of the failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    failure: Option<ErrorView>,
+    failure: Option<ApiErrorBody>,
     /// Pending approvals.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
@@ -136,7 +136,7 @@ pub struct WaitingView {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = Standing)]
 #[serde(rename_all = "snake_case")]
-pub enum StandingView {
+pub enum CallProgressView {
     /// Waiting for the agent to come online.
     Waiting,
     /// Waiting in the queue: the agent takes a single call of a conversation at a time.
@@ -160,7 +160,7 @@ pub struct OpenCallView {
     #[schema(value_type = String)]
     agent: AgentId,
     /// Progress of the call.
-    state: StandingView,
+    state: CallProgressView,
     /// Name of the caller, as seen by the agent.
     caller: String,
     /// Protocol of the caller.
@@ -177,13 +177,13 @@ impl From<&Call> for OpenCallView {
             task: call.task,
             agent: call.addressed.clone(),
             state: match call.standing() {
-                Standing::Waiting => StandingView::Waiting,
-                Standing::Queued => StandingView::Queued,
-                Standing::Working => StandingView::Working,
+                Standing::Waiting => CallProgressView::Waiting,
+                Standing::Queued => CallProgressView::Queued,
+                Standing::Working => CallProgressView::Working,
             },
             caller: call.principal.label().to_owned(),
             door: call.door,
-            since: call.id.made_at(),
+            since: call.id.created_at(),
         }
     }
 }
@@ -381,7 +381,7 @@ pub struct Detached {
 pub struct CallResult {
     /// Ids of the call.
     #[serde(flatten)]
-    pub(super) opened: OpenedView,
+    pub(super) opened: CallIds,
     /// Final state.
     #[schema(value_type = StateView)]
     pub(super) state: TaskState,
@@ -411,7 +411,7 @@ pub struct CallResult {
 
 impl CallResult {
     /// Creates the answer of a finished call from its [`Transcript`]. `is_cancelled` if the agent did not finish.
-    pub fn new(transcript: Transcript, opened: OpenedView, is_cancelled: bool) -> Self {
+    pub fn new(transcript: Transcript, opened: CallIds, is_cancelled: bool) -> Self {
         let (text, artifacts, done) = transcript.into_inner();
         let state = match done.state {
             _ if is_cancelled => TaskState::Cancelled,
@@ -452,7 +452,7 @@ impl From<TaskRecord> for TaskSummary {
             created_at: record.created_at,
             updated_at: record.updated_at,
             wait_until: record.wait_until,
-            failure: record.failure.as_ref().map(ErrorView::from),
+            failure: record.failure.as_ref().map(ApiErrorBody::from),
             approvals: Vec::new(),
         }
     }
@@ -468,7 +468,7 @@ impl TaskSummary {
     }
 }
 
-impl From<&TaskRecord> for OpenedView {
+impl From<&TaskRecord> for CallIds {
     fn from(record: &TaskRecord) -> Self {
         Self {
             id: record.call,
@@ -479,7 +479,7 @@ impl From<&TaskRecord> for OpenedView {
     }
 }
 
-impl From<&Call> for OpenedView {
+impl From<&Call> for CallIds {
     fn from(call: &Call) -> Self {
         Self {
             id: call.id,

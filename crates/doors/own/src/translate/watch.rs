@@ -1,7 +1,7 @@
 //! JSON and SSE frames of the events for an observer of agents.
 
 use jackfield_core::tap::{Direction, Seen, Sight};
-use jackfield_kit::{api::ErrorView, sse::SseFrame};
+use jackfield_kit::{api::ApiErrorBody, sse::SseFrame};
 use jackfield_model::{AgentId, Artifact, Ask, CallId, Chunk, Event, Failure, Message};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -25,14 +25,14 @@ pub struct WatchEvent {
     call: Option<CallId>,
     /// Content of the event.
     #[serde(flatten)]
-    sight: SightView,
+    sight: WatchContent,
 }
 
 /// Content of an observed event.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[schema(as = Sight)]
-pub enum SightView {
+pub enum WatchContent {
     /// The agent came online.
     Online {
         /// Protocol of the connection.
@@ -83,21 +83,21 @@ pub enum SightView {
         count: u64,
     },
     /// The stream ends with a failure.
-    Failed(ErrorView),
+    Failed(ApiErrorBody),
 }
 
 impl WatchEvent {
     /// Creates the event for `count` lost events.
     pub fn missed(count: u64) -> Self {
-        Self::now(SightView::Missed { count })
+        Self::now(WatchContent::Missed { count })
     }
 
     /// Creates the event for a [`Failure`] that ends the stream early.
     pub fn failed(failure: &Failure) -> Self {
-        Self::now(SightView::Failed(failure.into()))
+        Self::now(WatchContent::Failed(failure.into()))
     }
 
-    fn now(sight: SightView) -> Self {
+    fn now(sight: WatchContent) -> Self {
         Self {
             at: Timestamp::now(),
             agent: None,
@@ -109,17 +109,17 @@ impl WatchEvent {
     /// Converts the event into an [`SseFrame`].
     pub fn frame(&self) -> SseFrame {
         let name = match self.sight {
-            SightView::Online { .. } => "online",
-            SightView::Offline => "offline",
-            SightView::Started { .. } => "started",
-            SightView::Chunk(_) => "chunk",
-            SightView::Artifact(_) => "artifact",
-            SightView::Ask(_) => "ask",
-            SightView::Ended { .. } => "ended",
-            SightView::Relayed { .. } => "relayed",
-            SightView::Frame { .. } => "frame",
-            SightView::Missed { .. } => "missed",
-            SightView::Failed(_) => "failed",
+            WatchContent::Online { .. } => "online",
+            WatchContent::Offline => "offline",
+            WatchContent::Started { .. } => "started",
+            WatchContent::Chunk(_) => "chunk",
+            WatchContent::Artifact(_) => "artifact",
+            WatchContent::Ask(_) => "ask",
+            WatchContent::Ended { .. } => "ended",
+            WatchContent::Relayed { .. } => "relayed",
+            WatchContent::Frame { .. } => "frame",
+            WatchContent::Missed { .. } => "missed",
+            WatchContent::Failed(_) => "failed",
         };
         frame(name, self)
     }
@@ -128,13 +128,13 @@ impl WatchEvent {
 impl From<Seen> for WatchEvent {
     fn from(seen: Seen) -> Self {
         let sight = match seen.sight {
-            Sight::Online(door) => SightView::Online { door },
-            Sight::Offline => SightView::Offline,
+            Sight::Online(door) => WatchContent::Online { door },
+            Sight::Offline => WatchContent::Offline,
             Sight::Started {
                 caller,
                 door,
                 message,
-            } => SightView::Started {
+            } => WatchContent::Started {
                 caller,
                 door,
                 message: Message {
@@ -143,13 +143,13 @@ impl From<Seen> for WatchEvent {
                 },
             },
             Sight::Event(event) => match event.without_extra() {
-                Event::Chunk(chunk) => SightView::Chunk(chunk),
-                Event::Artifact(artifact) => SightView::Artifact(artifact),
-                Event::Ask(ask) => SightView::Ask(ask),
+                Event::Chunk(chunk) => WatchContent::Chunk(chunk),
+                Event::Artifact(artifact) => WatchContent::Artifact(artifact),
+                Event::Ask(ask) => WatchContent::Ask(ask),
             },
-            Sight::Ended(end) => SightView::Ended { end: end.into() },
-            Sight::Relayed { to, kind, text } => SightView::Relayed { to, kind, text },
-            Sight::Frame(direction, text) => SightView::Frame {
+            Sight::Ended(end) => WatchContent::Ended { end: end.into() },
+            Sight::Relayed { to, kind, text } => WatchContent::Relayed { to, kind, text },
+            Sight::Frame(direction, text) => WatchContent::Frame {
                 direction: match direction {
                     Direction::In => "in",
                     Direction::Out => "out",

@@ -41,7 +41,7 @@ async fn a_streamed_call_says_its_names_then_what_the_agent_says_then_how_it_end
         stream.response().headers()["jackfield-call"],
         call.id.to_string()
     );
-    assert_eq!(call.message.words(), "hello");
+    assert_eq!(call.message.joined_text(), "hello");
     assert_eq!(call.message.id.as_deref(), Some("m-1"));
     assert_eq!(
         call.message.parts[1],

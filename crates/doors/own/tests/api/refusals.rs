@@ -150,7 +150,7 @@ async fn bad_calls_are_refused_by_field_and_reach_no_agent() {
     }
     // None of it came through: the next call is the agent's first.
     let _stream = hub.call("amy", json!({"text": "fine"})).await;
-    assert_eq!(amy.next_call().await.call().message.words(), "fine");
+    assert_eq!(amy.next_call().await.call().message.joined_text(), "fine");
     let metrics = hub
         .ask(Method::GET, "/metrics")
         .send()

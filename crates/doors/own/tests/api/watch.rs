@@ -7,7 +7,7 @@ use jackfield_core::{
     units::{Size, Span},
 };
 use jackfield_model::{AgentId, End, Event};
-use jackfield_team::team::{Member, MemberOf, TeamSpec};
+use jackfield_team::team::{MemberKind, MemberSpec, TeamSpec};
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 
@@ -110,11 +110,11 @@ async fn a_silent_stream_is_kept_alive_by_comments() {
 }
 
 /// Makes a team of members, the first of which leads it.
-async fn team(hub: &Running, id: &str, members: &[MemberOf]) {
-    let member = |of: &MemberOf| {
-        let (MemberOf::Agent(id) | MemberOf::Team(id)) = of;
+async fn team(hub: &Running, id: &str, members: &[MemberKind]) {
+    let member = |of: &MemberKind| {
+        let (MemberKind::Agent(id) | MemberKind::Team(id)) = of;
         let (name, of) = (id.as_str().into(), of.clone());
-        Member { name, of }
+        MemberSpec { name, of }
     };
     let members: Vec<_> = members.iter().map(member).collect();
     let spec = TeamSpec {
@@ -132,10 +132,15 @@ async fn team(hub: &Running, id: &str, members: &[MemberOf]) {
 async fn an_observer_of_a_team_sees_its_members_and_those_of_teams_below_it() {
     let hub = Running::start().await;
     let id = |id: &str| AgentId::parse(id).unwrap();
-    let agent = |name: &str| MemberOf::Agent(id(name));
+    let agent = |name: &str| MemberKind::Agent(id(name));
     let (amy, bob, carl) = (hub.attach("amy"), hub.attach("bob"), hub.attach("carl"));
     team(&hub, "inner", &[agent("bob")]).await;
-    team(&hub, "outer", &[agent("amy"), MemberOf::Team(id("inner"))]).await;
+    team(
+        &hub,
+        "outer",
+        &[agent("amy"), MemberKind::Team(id("inner"))],
+    )
+    .await;
     let watch = |query: &str| {
         let path = format!("/v1/events?{query}");
         hub.stream(hub.ask(Method::GET, &path))

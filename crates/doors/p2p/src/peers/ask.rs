@@ -4,7 +4,7 @@ use jackfield_core::files::Files;
 use jackfield_model::{Failure, Json, Message, Part};
 use jackfield_peer::{
     delegate::{choose, to_skill},
-    wire::{Data, HandOff, Method, Param, Skill},
+    wire::{Data, HandOff, Method, PathParam, PeerSkill},
 };
 use serde_json::{Map, Value};
 
@@ -33,7 +33,7 @@ pub(super) fn hand_off(way: &Way, message: &Message, files: &Files) -> Result<Ha
 }
 
 fn by_skill(
-    skill: &Skill,
+    skill: &PeerSkill,
     metadata: Option<&Map<String, Value>>,
     message: &Message,
     input: Data,
@@ -47,18 +47,18 @@ fn by_skill(
         let given = said.and_then(|it| it.get(name));
         given.or_else(|| data.as_ref()?.get(name)).and_then(param)
     };
-    to_skill(skill, given, || message.words(), input, REMEDY)
+    to_skill(skill, given, || message.joined_text(), input, REMEDY)
 }
 
 fn object(json: &Json) -> Option<Map<String, Value>> {
     serde_json::from_str(json.get()).ok()
 }
 
-fn param(value: &Value) -> Option<Param> {
+fn param(value: &Value) -> Option<PathParam> {
     match value {
-        Value::String(text) => Some(Param::Text(text.clone())),
-        Value::Bool(flag) => Some(Param::Flag(*flag)),
-        Value::Number(number) => Some(Param::Number(number.to_string().into())),
+        Value::String(text) => Some(PathParam::Text(text.clone())),
+        Value::Bool(flag) => Some(PathParam::Flag(*flag)),
+        Value::Number(number) => Some(PathParam::Number(number.to_string().into())),
         Value::Null | Value::Array(_) | Value::Object(_) => None,
     }
 }

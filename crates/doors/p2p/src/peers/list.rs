@@ -7,7 +7,7 @@ use jackfield_peer::{
     agent_id::{agent_id, with_suffix},
     inquire,
     node::Node,
-    wire::{Card, Skill},
+    wire::{PeerCard, PeerSkill},
 };
 use serde::Deserialize;
 
@@ -28,7 +28,7 @@ pub(super) struct Listed {
 #[derive(Debug, Clone)]
 pub(super) enum Way {
     /// By one of the skills of its card.
-    Skills(Vec<Skill>),
+    Skills(Vec<PeerSkill>),
     /// At this path of a hub.
     Hub(String),
 }
@@ -55,7 +55,7 @@ struct List {
 
 impl Listed {
     /// A peer that is an agent itself. Nothing if no id can be made of its name, or it can do nothing.
-    pub(super) fn of_card(peer: PeerId, card: Card) -> Option<Self> {
+    pub(super) fn of_card(peer: PeerId, card: PeerCard) -> Option<Self> {
         if card.skills.is_empty() {
             return None;
         }

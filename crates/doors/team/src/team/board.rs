@@ -1,9 +1,9 @@
 //! Task board of a team: tasks, assignees and dependencies. Pure: [`Teams`](crate::Teams) stores the board
 //! and shows its changes.
 
+mod dependencies;
 #[cfg(test)]
 mod tests;
-mod waits;
 
 use std::{collections::HashSet, fmt::Display, sync::Arc};
 
@@ -11,7 +11,7 @@ use jackfield_model::{Failure, Reason, id::MAX_NAME};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use self::waits::{Places, ring};
+use self::dependencies::{BoardTaskIndex, find_cycle};
 
 /// Maximum length of a text of a task, in bytes. People and models read the board; longer texts belong into a
 /// file.
@@ -65,7 +65,7 @@ impl BoardStatus {
 
 /// File produced by a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Deliverable {
+pub struct BoardDeliverable {
     /// Path of the file.
     pub file_path: String,
     /// Description of the file.
@@ -76,7 +76,7 @@ pub struct Deliverable {
     pub timestamp: Timestamp,
 }
 
-impl Deliverable {
+impl BoardDeliverable {
     /// Returns the approximate size in bytes.
     fn weight(&self) -> usize {
         let texts = [&self.file_path, &self.summary, &self.author_agent_name];
@@ -100,7 +100,7 @@ pub struct BoardTask {
     /// Status.
     pub status: BoardStatus,
     /// Produced files.
-    pub deliverables: Vec<Deliverable>,
+    pub deliverables: Vec<BoardDeliverable>,
 }
 
 impl BoardTask {
@@ -110,12 +110,12 @@ impl BoardTask {
         let texts = texts.into_iter().map(String::len);
         let dependencies = self.dependencies.iter();
         let dependencies = dependencies.map(|id| ENTRY_OVERHEAD + id.len());
-        let deliverables = self.deliverables.iter().map(Deliverable::weight);
+        let deliverables = self.deliverables.iter().map(BoardDeliverable::weight);
         ENTRY_OVERHEAD + texts.chain(dependencies).chain(deliverables).sum::<usize>()
     }
 }
 
-/// Task to add to a [`Board`].
+/// Task to add to a [`TaskBoard`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewTask {
     /// Name, unique on the board.
@@ -152,7 +152,7 @@ pub struct NewDeliverable {
     pub summary: String,
 }
 
-/// Change of a [`Board`], as shown to viewers.
+/// Change of a [`TaskBoard`], as shown to viewers.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BoardChange {
     /// Tasks were added, or a task changed in other fields than status and deliverables.
@@ -171,7 +171,7 @@ pub enum BoardChange {
         /// Member that made the change.
         by: String,
         /// Added deliverables.
-        deliverables: Vec<Deliverable>,
+        deliverables: Vec<BoardDeliverable>,
     },
 }
 
@@ -187,7 +187,7 @@ impl BoardChange {
                 deliverables,
                 ..
             } => {
-                let given = deliverables.iter().map(Deliverable::weight);
+                let given = deliverables.iter().map(BoardDeliverable::weight);
                 task.len() + by.len() + given.sum::<usize>()
             }
         }
@@ -196,7 +196,7 @@ impl BoardChange {
 
 /// Task board of a team. A refused change leaves the board as before. Dependencies never form a cycle.
 #[derive(Debug)]
-pub struct Board {
+pub struct TaskBoard {
     tasks: Arc<[BoardTask]>,
     /// Maximum number of tasks.
     max: usize,
@@ -204,7 +204,7 @@ pub struct Board {
     last: u64,
 }
 
-impl Board {
+impl TaskBoard {
     /// Creates a board with stored tasks.
     pub(crate) fn new(tasks: Vec<BoardTask>, max: usize) -> Self {
         let number = |task: &BoardTask| task.id.strip_prefix("task_")?.parse::<u32>().ok();
@@ -248,12 +248,12 @@ impl Board {
         }
 
         let field = |place: usize| format!("tasks[{}].dependencies", place - first);
-        let places = Places::of(&all);
+        let places = BoardTaskIndex::of(&all);
         let mut waits = places.waits(&all);
         for (place, wanted) in (first..).zip(&wanted) {
             waits[place] = resolve(&places, wanted, &field(place))?;
         }
-        refuse_ring(&all, &waits, |place| (place >= first).then(|| field(place)))?;
+        refuse_cycle(&all, &waits, |place| (place >= first).then(|| field(place)))?;
         for place in first..all.len() {
             all[place].dependencies = ids(&all, &waits[place]);
         }
@@ -276,7 +276,7 @@ impl Board {
             let text = format!("the board has no room for more than {} tasks", self.max);
             return Err(Failure::new(Reason::Busy, text));
         }
-        let places = Places::of(&self.tasks);
+        let places = BoardTaskIndex::of(&self.tasks);
         let mut names = HashSet::new();
         for (index, task) in new.iter().enumerate() {
             let field = |name: &str| format!("tasks[{index}].{name}");
@@ -302,7 +302,7 @@ impl Board {
         now: Timestamp,
         members: &dyn Fn(&str) -> bool,
     ) -> Result<(BoardTask, Vec<BoardChange>), Failure> {
-        let places = Places::of(&self.tasks);
+        let places = BoardTaskIndex::of(&self.tasks);
         let Some(place) = places.find(which) else {
             let text = format!("no task {} on the board of this team", shown(which));
             return Err(Failure::new(Reason::NotFound, text));
@@ -321,7 +321,7 @@ impl Board {
             let mut waits = places.waits(&self.tasks);
             waits[place] = resolve(&places, &wanted, "dependencies")?;
             let field = |at| (at == place).then(|| "dependencies".to_owned());
-            refuse_ring(&self.tasks, &waits, field)?;
+            refuse_cycle(&self.tasks, &waits, field)?;
             task.dependencies = ids(&self.tasks, &waits[place]);
         }
         let is_described_anew = task != *old;
@@ -331,12 +331,15 @@ impl Board {
             check_filled(&field("file_path"), &given.file_path)?;
             check_text(&field("summary"), &given.summary)?;
         }
-        let given = change.deliverables.into_iter().map(|given| Deliverable {
-            file_path: given.file_path,
-            summary: given.summary,
-            author_agent_name: by.to_owned(),
-            timestamp: now,
-        });
+        let given = change
+            .deliverables
+            .into_iter()
+            .map(|given| BoardDeliverable {
+                file_path: given.file_path,
+                summary: given.summary,
+                author_agent_name: by.to_owned(),
+                timestamp: now,
+            });
         task.deliverables.extend(given);
         task.status = change.status.unwrap_or(old.status);
         let given = &task.deliverables[old.deliverables.len()..];
@@ -380,7 +383,11 @@ fn weight(tasks: &[BoardTask]) -> usize {
 }
 
 /// Finds the tasks named in `wanted`. Returns an index per name.
-fn resolve(places: &Places<'_>, wanted: &[String], field: &str) -> Result<Vec<usize>, Failure> {
+fn resolve(
+    places: &BoardTaskIndex<'_>,
+    wanted: &[String],
+    field: &str,
+) -> Result<Vec<usize>, Failure> {
     let found = wanted.iter().enumerate().map(|(index, which)| {
         places.find(which).ok_or_else(|| {
             let why = format!("is no task of this board: {}", shown(which));
@@ -399,12 +406,12 @@ fn ids(tasks: &[BoardTask], places: &[usize]) -> Vec<String> {
 
 /// Refuses a cycle of dependencies. `field` returns the request's field with the dependencies of a task, if
 /// the request sets them.
-fn refuse_ring(
+fn refuse_cycle(
     tasks: &[BoardTask],
     waits: &[Vec<usize>],
     field: impl Fn(usize) -> Option<String>,
 ) -> Result<(), Failure> {
-    let ring = ring(waits).unwrap_or_default();
+    let ring = find_cycle(waits).unwrap_or_default();
     let pairs = ring.iter().zip(ring.iter().cycle().skip(1));
     for (&place, &next) in pairs {
         let index = waits[place].iter().position(|on| *on == next);

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use jackfield_core::principal::Principal;
 use jackfield_model::{AgentId, Json};
 
-use super::{board::BoardChange, stage::ViewerId};
+use super::{board::BoardChange, feed::ViewerId};
 pub use crate::wire::{AgentStatus, SegmentKind, TeamStatus};
 
 /// Tool name with the id of a single tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Invocation {
+pub struct ToolInvocation {
     /// Id of the tool call, unique within its call.
     pub id: Arc<str>,
     /// Name of the tool.
@@ -63,7 +63,7 @@ pub enum MemberEvent {
     /// The member requests approval of a tool call, or asks a question.
     ApprovalRequested {
         /// Tool call to approve.
-        of: Invocation,
+        of: ToolInvocation,
         /// Arguments of the tool call; for a question, `{"question": …}`.
         arguments: Json,
         /// Message of the member to the approver. May be empty.
@@ -72,47 +72,47 @@ pub enum MemberEvent {
     /// The tool call was approved, or the question answered.
     Approved {
         /// Approved tool call.
-        of: Invocation,
+        of: ToolInvocation,
         /// Reason given by the approver.
         reason: Option<String>,
     },
     /// The tool call was denied.
     Denied {
         /// Denied tool call.
-        of: Invocation,
+        of: ToolInvocation,
         /// Reason of the denial.
         reason: String,
     },
     /// A tool started to run.
     ToolStarted {
         /// Running tool call.
-        of: Invocation,
+        of: ToolInvocation,
         /// Arguments of the tool call.
         arguments: Option<Json>,
     },
     /// A tool returned a result.
     ToolSucceeded {
         /// Finished tool call.
-        of: Invocation,
+        of: ToolInvocation,
         /// Result of the tool.
         result: Option<Json>,
     },
     /// A tool failed.
     ToolFailed {
         /// Failed tool call.
-        of: Invocation,
+        of: ToolInvocation,
         /// Error message.
         error: String,
     },
     /// Status line.
     Log {
         /// Tool call of the status line. Without a running tool: a placeholder tool named `status`.
-        of: Invocation,
+        of: ToolInvocation,
         /// Text of the status line.
         entry: String,
     },
     /// Message from a fellow member.
-    InterAgent {
+    MemberMessage {
         /// Sending agent.
         sender: AgentId,
         /// Name of the recipient in the team.
@@ -121,7 +121,7 @@ pub enum MemberEvent {
         content: String,
     },
     /// Message from outside the team.
-    Told {
+    OutsideMessage {
         /// Sender: the name of an owner or of a peer.
         sender: String,
         /// Name of the recipient in the team.
@@ -132,7 +132,7 @@ pub enum MemberEvent {
         viewer: Option<ViewerId>,
     },
     /// New artifact, or more content of a known artifact.
-    Artifact(MadeArtifact),
+    Artifact(MemberArtifact),
     /// Failure of the member's call.
     Error {
         /// Label of the failure's reason.
@@ -157,7 +157,7 @@ pub struct StatusChange {
 
 /// Artifact created by a member.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MadeArtifact {
+pub struct MemberArtifact {
     /// Id of the artifact within the task.
     pub id: String,
     /// Name of the artifact.
@@ -172,7 +172,7 @@ pub struct MadeArtifact {
 
 /// Content of an event in the feed of a team.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Body {
+pub enum EventBody {
     /// Status of the team itself.
     Team {
         /// Status after the change.
@@ -199,7 +199,7 @@ pub enum Body {
 
 /// Level of nesting: a team that is a member of its parent team.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Node {
+pub struct SubTeam {
     /// Name of the nested team in its parent.
     pub name: Arc<str>,
     /// Id of the nested team.
@@ -209,9 +209,9 @@ pub struct Node {
 /// Caller at the root of a call chain, identified by [`Principal::key`]. Besides principals that may watch
 /// the whole team, only the caller sees the events of the chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Caller(Arc<str>);
+pub struct CallerKey(Arc<str>);
 
-impl Caller {
+impl CallerKey {
     pub(crate) fn new(principal: &Principal) -> Self {
         Self(principal.key().into())
     }
@@ -231,13 +231,13 @@ impl Caller {
     }
 }
 
-impl Body {
+impl EventBody {
     /// Returns whether `viewer` sent the message in the event. Viewers display their own messages themselves.
     pub(super) fn is_said_by(&self, viewer: ViewerId) -> bool {
         let Self::Member { event, .. } = self else {
             return false;
         };
-        matches!(event, MemberEvent::Told { viewer: Some(by), .. } if *by == viewer)
+        matches!(event, MemberEvent::OutsideMessage { viewer: Some(by), .. } if *by == viewer)
     }
 
     /// Returns the approximate length of all texts in the event, in bytes.
@@ -250,8 +250,8 @@ impl Body {
             Self::Member { event, .. } => match event {
                 MemberEvent::SegmentContent { delta: text, .. }
                 | MemberEvent::Log { entry: text, .. }
-                | MemberEvent::InterAgent { content: text, .. }
-                | MemberEvent::Told { content: text, .. }
+                | MemberEvent::MemberMessage { content: text, .. }
+                | MemberEvent::OutsideMessage { content: text, .. }
                 | MemberEvent::Error { message: text, .. }
                 | MemberEvent::ToolFailed { error: text, .. }
                 | MemberEvent::Denied { reason: text, .. } => text.len(),

@@ -15,7 +15,7 @@ const TASK: &str = "task/";
 
 /// Stored form of a [`TeamRecord`], without id and tasks.
 #[derive(Debug, Serialize, Deserialize)]
-struct Kept {
+struct StoredTeam {
     owner: Owner,
     by_admin: bool,
     spec: TeamSpec,
@@ -29,7 +29,7 @@ pub(crate) async fn load(store: &dyn Store) -> Result<Vec<TeamRecord>, StoreErro
     let mut teams: Vec<TeamRecord> = Vec::new();
     for record in store.load_records(DOOR).await? {
         if record.key == TEAM {
-            let kept: Kept = read(&record)?;
+            let kept: StoredTeam = read(&record)?;
             teams.push(TeamRecord {
                 id: record.agent,
                 owner: kept.owner,
@@ -51,7 +51,7 @@ pub(crate) async fn load(store: &dyn Store) -> Result<Vec<TeamRecord>, StoreErro
 
 /// Stores a new or changed [`TeamRecord`]. Leaves the records of the task board unchanged.
 pub(crate) fn save(store: &dyn Store, team: TeamRecord) -> Receipt {
-    let kept = Kept {
+    let kept = StoredTeam {
         owner: team.owner,
         by_admin: team.by_admin,
         spec: team.spec,

@@ -19,10 +19,10 @@ use parking_lot::{Mutex, RwLock};
 use tokio::time::Instant;
 
 use super::{
-    Member, MemberOf, TeamRecord, TeamSpec,
-    board::Board,
-    stage::{Stage, Theatre},
-    tree::{MAX_DEPTH, Tree},
+    MemberKind, MemberSpec, TeamRecord, TeamSpec,
+    board::TaskBoard,
+    feed::{EventFeed, FeedPool},
+    tree::{MAX_DEPTH, TeamTree},
 };
 
 /// Maximum length of a member name, in characters.
@@ -35,15 +35,15 @@ const REST_EVERY: u64 = 60;
 
 /// Registered team.
 #[derive(Debug)]
-pub(crate) struct Team {
+pub(crate) struct RegisteredTeam {
     pub(crate) id: AgentId,
     /// Record without tasks; the tasks are on the board.
     record: Mutex<TeamRecord>,
-    pub(crate) board: Mutex<Board>,
-    pub(crate) stage: Arc<Stage>,
+    pub(crate) board: Mutex<TaskBoard>,
+    pub(crate) stage: Arc<EventFeed>,
 }
 
-impl Team {
+impl RegisteredTeam {
     /// Returns the record of the team, without tasks.
     pub(crate) fn record(&self) -> TeamRecord {
         self.record.lock().clone()
@@ -55,7 +55,7 @@ impl Team {
 
     pub(crate) fn set(&self, record: TeamRecord) {
         *self.record.lock() = record;
-        self.stage.changed();
+        self.stage.bump_version();
     }
 
     /// Returns the agent of the coordinator.
@@ -66,20 +66,20 @@ impl Team {
 
 /// Returns the agent of the coordinator, unless the coordinator is unknown or a team.
 pub(crate) fn leader(spec: &TeamSpec) -> Option<AgentId> {
-    let leads = |member: &&Member| member.name == spec.coordinator;
+    let leads = |member: &&MemberSpec| member.name == spec.coordinator;
     match spec.members.iter().find(leads)?.of.clone() {
-        MemberOf::Agent(agent) => Some(agent),
-        MemberOf::Team(_) => None,
+        MemberKind::Agent(agent) => Some(agent),
+        MemberKind::Team(_) => None,
     }
 }
 
-/// Registry of the hub's [`Team`]s.
+/// Registry of the hub's [`RegisteredTeam`]s.
 #[derive(Debug)]
-pub(crate) struct Registry {
-    teams: RwLock<HashMap<AgentId, Arc<Team>>>,
+pub(crate) struct TeamRegistry {
+    teams: RwLock<HashMap<AgentId, Arc<RegisteredTeam>>>,
     /// Feeds of single agents with current or recent viewers.
-    solo: RwLock<HashMap<AgentId, Arc<Stage>>>,
-    theatre: Arc<Theatre>,
+    solo: RwLock<HashMap<AgentId, Arc<EventFeed>>>,
+    theatre: Arc<FeedPool>,
     /// Teams declared in the configuration file.
     declared: RwLock<HashSet<AgentId>>,
     /// Number of sweeps of the hub.
@@ -90,7 +90,7 @@ pub(crate) struct Registry {
     rest_after: Duration,
 }
 
-impl Registry {
+impl TeamRegistry {
     pub(crate) fn new(limits: &Limits) -> Self {
         Self {
             teams: RwLock::default(),
@@ -112,7 +112,7 @@ impl Registry {
     }
 
     /// Updates metrics and ends inactive runs. The hub calls the method every second.
-    pub(crate) fn swept(&self, now: Instant) {
+    pub(crate) fn on_sweep(&self, now: Instant) {
         if let Some(level) = self.ring_bytes.get() {
             level.set(self.theatre.held());
         }
@@ -125,24 +125,24 @@ impl Registry {
     /// Ends runs that were inactive for longer than the limit.
     pub(crate) fn rest_at(&self, now: Instant) {
         if let Some(before) = now.checked_sub(self.rest_after) {
-            self.rest(before);
+            self.end_idle_runs(before);
         }
     }
 
-    pub(crate) fn get(&self, id: &str) -> Option<Arc<Team>> {
+    pub(crate) fn get(&self, id: &str) -> Option<Arc<RegisteredTeam>> {
         self.teams.read().get(id).cloned()
     }
 
-    pub(crate) fn all(&self) -> Vec<Arc<Team>> {
+    pub(crate) fn all(&self) -> Vec<Arc<RegisteredTeam>> {
         self.teams.read().values().cloned().collect()
     }
 
-    pub(crate) fn insert(&self, mut record: TeamRecord, limits: &Limits) -> Arc<Team> {
+    pub(crate) fn insert(&self, mut record: TeamRecord, limits: &Limits) -> Arc<RegisteredTeam> {
         let tasks = std::mem::take(&mut record.tasks);
-        let team = Arc::new(Team {
+        let team = Arc::new(RegisteredTeam {
             id: record.id.clone(),
-            board: Mutex::new(Board::new(tasks, limits.board_tasks)),
-            stage: Stage::new(record.id.clone(), self.theatre.clone(), limits),
+            board: Mutex::new(TaskBoard::new(tasks, limits.board_tasks)),
+            stage: EventFeed::new(record.id.clone(), self.theatre.clone(), limits),
             record: Mutex::new(record),
         });
         self.teams.write().insert(team.id.clone(), team.clone());
@@ -166,46 +166,46 @@ impl Registry {
         self.declared.read().contains(id)
     }
 
-    /// Builds the current [`Tree`] of a team.
-    pub(crate) fn tree(&self, id: &AgentId) -> Tree {
+    /// Builds the current [`TeamTree`] of a team.
+    pub(crate) fn tree(&self, id: &AgentId) -> TeamTree {
         let teams = self.teams.read();
-        Tree::grow(id, &|team| teams.get(team).map(|team| team.spec()))
+        TeamTree::build(id, &|team| teams.get(team).map(|team| team.spec()))
     }
 
-    /// Returns the [`Stage`] of a single agent, if the feed exists.
-    pub(crate) fn solo(&self, id: &AgentId) -> Option<Arc<Stage>> {
+    /// Returns the [`EventFeed`] of a single agent, if the feed exists.
+    pub(crate) fn agent_feed(&self, id: &AgentId) -> Option<Arc<EventFeed>> {
         self.solo.read().get(id).cloned()
     }
 
-    /// Returns the [`Stage`] of a single agent. Creates the feed if missing.
-    pub(crate) fn open_solo(&self, id: &AgentId, limits: &Limits) -> Arc<Stage> {
+    /// Returns the [`EventFeed`] of a single agent. Creates the feed if missing.
+    pub(crate) fn open_agent_feed(&self, id: &AgentId, limits: &Limits) -> Arc<EventFeed> {
         let mut solo = self.solo.write();
-        let new = || Stage::new(id.clone(), self.theatre.clone(), limits);
+        let new = || EventFeed::new(id.clone(), self.theatre.clone(), limits);
         solo.entry(id.clone()).or_insert_with(new).clone()
     }
 
     /// Returns the feeds of all teams and of all single agents.
-    pub(crate) fn stages(&self) -> Vec<Arc<Stage>> {
+    pub(crate) fn feeds(&self) -> Vec<Arc<EventFeed>> {
         let teams = self.all();
         let teams = teams.iter().map(|team| team.stage.clone());
         teams.chain(self.solo.read().values().cloned()).collect()
     }
 
     /// Ends runs without activity since `before`.
-    pub(crate) fn rest(&self, before: Instant) {
-        for stage in self.stages() {
-            stage.rest(before);
+    pub(crate) fn end_idle_runs(&self, before: Instant) {
+        for stage in self.feeds() {
+            stage.end_if_idle(before);
         }
         // Keep a feed that a caller holds, for example to start viewing: all callers must share the same
         // feed.
-        let is_held = |stage: &Arc<Stage>| Arc::strong_count(stage) > 1;
+        let is_held = |stage: &Arc<EventFeed>| Arc::strong_count(stage) > 1;
         let mut solo = self.solo.write();
         solo.retain(|_, stage| is_held(stage) || stage.is_active());
     }
 
     /// Returns the teams that contain team `id` as a direct member, with the member's name.
-    pub(crate) fn parents(&self, id: &AgentId) -> Vec<(Arc<Team>, Arc<str>)> {
-        let is_it = |member: &Member| member.of == MemberOf::Team(id.clone());
+    pub(crate) fn parents(&self, id: &AgentId) -> Vec<(Arc<RegisteredTeam>, Arc<str>)> {
+        let is_it = |member: &MemberSpec| member.of == MemberKind::Team(id.clone());
         let mut parents = Vec::new();
         for team in self.all() {
             for member in team.spec().members.iter().filter(|member| is_it(member)) {
@@ -217,7 +217,7 @@ impl Registry {
 
     /// Returns whether an agent is a member of any team.
     pub(crate) fn have_member(&self, id: &AgentId) -> bool {
-        let is_it = |member: &Member| member.of == MemberOf::Agent(id.clone());
+        let is_it = |member: &MemberSpec| member.of == MemberKind::Agent(id.clone());
         let mut teams = self.all().into_iter();
         teams.any(|team| team.spec().members.iter().any(is_it))
     }
@@ -246,7 +246,7 @@ impl Registry {
         }
         for (at, member) in spec.members.iter().enumerate() {
             check_name(at, &member.name)?;
-            let is_same = |other: &Member| other.name == member.name;
+            let is_same = |other: &MemberSpec| other.name == member.name;
             if spec.members[..at].iter().any(is_same) {
                 let name = &member.name;
                 return refused(format!(
@@ -254,10 +254,10 @@ impl Registry {
                 ));
             }
         }
-        let leads = |member: &&Member| member.name == spec.coordinator;
+        let leads = |member: &&MemberSpec| member.name == spec.coordinator;
         match spec.members.iter().find(leads).map(|member| &member.of) {
-            Some(MemberOf::Agent(_)) => {}
-            Some(MemberOf::Team(_)) => {
+            Some(MemberKind::Agent(_)) => {}
+            Some(MemberKind::Team(_)) => {
                 return refused(
                     "field \"coordinator\" must name a member that is an agent, not a team"
                         .to_owned(),
@@ -277,7 +277,7 @@ impl Registry {
 
     fn check_depth(&self, id: &AgentId, spec: &TeamSpec) -> Result<(), Failure> {
         for (at, member) in spec.members.iter().enumerate() {
-            let MemberOf::Team(team) = &member.of else {
+            let MemberKind::Team(team) = &member.of else {
                 continue;
             };
             if team == id || self.contains(team, id) {
@@ -294,7 +294,7 @@ impl Registry {
             }
             teams.get(team).map(|team| team.spec())
         };
-        let below = Tree::grow(id, &spec_of).depth();
+        let below = TeamTree::build(id, &spec_of).depth();
         drop(teams);
         let depth = below + self.height(id, 0);
         if depth >= MAX_DEPTH {
@@ -312,8 +312,8 @@ impl Registry {
         let spec = self.get(team.as_str()).map(|team| team.spec());
         let members = spec.map_or_else(Vec::new, |spec| spec.members);
         members.iter().any(|member| match &member.of {
-            MemberOf::Agent(_) => false,
-            MemberOf::Team(below) => below == wanted || self.contains(below, wanted),
+            MemberKind::Agent(_) => false,
+            MemberKind::Team(below) => below == wanted || self.contains(below, wanted),
         })
     }
 

@@ -1,13 +1,13 @@
 //! Operations on the teams of a hub: creating and changing teams, viewing, steering, and placing calls in
 //! runs.
 
-mod again;
 mod board;
 mod declare;
-mod place;
+mod idempotency;
+mod placement;
 mod publish;
-mod repeated;
 mod resolver;
+mod restore;
 mod roster;
 mod steer;
 mod view;
@@ -26,16 +26,16 @@ use jackfield_model::{AgentId, Failure, Reason};
 use jiff::Timestamp;
 
 pub use self::{
-    publish::{Claim, Publication, Publisher, Said},
-    steer::{Decision, Undecided},
+    publish::{CheckedEnvelope, ClaimedSource, EnvelopeClaim, PublishRight},
+    steer::{DecisionError, ViewerDecision},
     view::{TeamAgent, TeamView},
 };
 use crate::{
     DOOR,
     team::{
-        MemberOf, TeamRecord, TeamSpec, record,
-        registry::{Registry, Team, leader, profile},
-        tree::Place,
+        MemberKind, TeamRecord, TeamSpec, record,
+        registry::{RegisteredTeam, TeamRegistry, leader, profile},
+        tree::TreePosition,
     },
 };
 
@@ -43,14 +43,14 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct Teams {
     hub: Hub,
-    registry: Arc<Registry>,
+    registry: Arc<TeamRegistry>,
     store: Arc<dyn Store>,
 }
 
 impl Teams {
     /// Opens a [`Hub`] on a store, with the stored teams as its resolver. Replaces [`Hub::open`].
     pub async fn open(store: Arc<dyn Store>, limits: Limits) -> Result<Self, StoreError> {
-        let registry = Arc::new(Registry::new(&limits));
+        let registry = Arc::new(TeamRegistry::new(&limits));
         for record in record::load(&*store).await? {
             registry.insert(record, &limits);
         }
@@ -98,7 +98,7 @@ impl Teams {
         principal: &Principal,
         id: &AgentId,
         spec: TeamSpec,
-    ) -> Result<(Arc<Team>, Receipt), Failure> {
+    ) -> Result<(Arc<RegisteredTeam>, Receipt), Failure> {
         let (_, saved) = self
             .hub
             .agents()
@@ -116,7 +116,7 @@ impl Teams {
             tasks: Vec::new(),
         };
         let team = self.registry.insert(record.clone(), self.hub.limits());
-        self.registry.lead(self.hub.agents(), &team);
+        self.registry.follow_coordinator(self.hub.agents(), &team);
         Ok((team, record::save(&*self.store, record)))
     }
 
@@ -147,7 +147,7 @@ impl Teams {
     /// Checks that the team may call its new members.
     fn check_reach(&self, record: &TeamRecord, before: &TeamSpec) -> Result<(), Failure> {
         for (at, member) in record.spec.members.iter().enumerate() {
-            let (MemberOf::Agent(id) | MemberOf::Team(id)) = &member.of;
+            let (MemberKind::Agent(id) | MemberKind::Team(id)) = &member.of;
             let entry = self.hub.agents().get(id.as_str());
             let is_new = before.members.iter().all(|known| known.of != member.of);
             if is_new && entry.is_some_and(|entry| !team_may_call(record, &entry)) {
@@ -161,7 +161,13 @@ impl Teams {
         Ok(())
     }
 
-    fn set_team(&self, team: &Team, entry: &Entry, spec: TeamSpec, by_admin: bool) -> Receipt {
+    fn set_team(
+        &self,
+        team: &RegisteredTeam,
+        entry: &Entry,
+        spec: TeamSpec,
+        by_admin: bool,
+    ) -> Receipt {
         let mut record = team.record();
         record.spec = spec;
         record.by_admin = by_admin;
@@ -174,8 +180,8 @@ impl Teams {
         );
         let before = self.rosters(&team.id);
         team.set(record.clone());
-        self.registry.lead(self.hub.agents(), team);
-        self.tell_rosters(before);
+        self.registry.follow_coordinator(self.hub.agents(), team);
+        self.apply_roster_change(before);
         record::save(&*self.store, record)
     }
 
@@ -193,8 +199,8 @@ impl Teams {
     ) -> Result<(), Failure> {
         for (at, member) in spec.members.iter().enumerate() {
             let (what, agent) = match &member.of {
-                MemberOf::Agent(agent) => ("agent", agent),
-                MemberOf::Team(team) => ("team", team),
+                MemberKind::Agent(agent) => ("agent", agent),
+                MemberKind::Team(team) => ("team", team),
             };
             let refused = |text: String| {
                 let text = format!("field \"members[{at}].{what}\": {text}");
@@ -211,13 +217,13 @@ impl Teams {
             }
             let is_team = self.registry.get(agent.as_str()).is_some();
             match &member.of {
-                MemberOf::Agent(_) if is_team => {
+                MemberKind::Agent(_) if is_team => {
                     return refused(format!("{agent} is a team; write \"team\" instead"));
                 }
-                MemberOf::Team(_) if !is_team => {
+                MemberKind::Team(_) if !is_team => {
                     return refused(format!("{agent} is no team; write \"agent\" instead"));
                 }
-                MemberOf::Agent(_) | MemberOf::Team(_) => {}
+                MemberKind::Agent(_) | MemberKind::Team(_) => {}
             }
         }
         if leader(spec).as_ref() == Some(id) {
@@ -232,35 +238,39 @@ impl Teams {
         &self,
         principal: &Principal,
         id: &AgentId,
-    ) -> Result<(Arc<Team>, Arc<Entry>), Failure> {
-        let (team, _) = self.seen_team(principal, id.as_str())?;
+    ) -> Result<(Arc<RegisteredTeam>, Arc<Entry>), Failure> {
+        let (team, _) = self.visible_team(principal, id.as_str())?;
         let entry = self.hub.agents().owned(principal, id)?;
         Ok((team, entry))
     }
 
-    pub(super) fn seen_team(
+    pub(super) fn visible_team(
         &self,
         principal: &Principal,
         id: &str,
-    ) -> Result<(Arc<Team>, Arc<Entry>), Failure> {
+    ) -> Result<(Arc<RegisteredTeam>, Arc<Entry>), Failure> {
         self.registry.seen(self.hub.agents(), principal, id)
     }
 
     /// Returns whether the principal may act for the whole team: as its owner or as an admin.
-    pub(super) fn is_owner(principal: &Principal, team: &Team) -> bool {
+    pub(super) fn is_owner(principal: &Principal, team: &RegisteredTeam) -> bool {
         principal.is_admin()
             || (principal.who == Who::Person && principal.owner == team.record().owner)
     }
 
     /// Returns the position of the principal in the team. Fails if the principal is not a member.
-    pub(super) fn member_name(&self, principal: &Principal, team: &Team) -> Result<Place, Failure> {
+    pub(super) fn member_name(
+        &self,
+        principal: &Principal,
+        team: &RegisteredTeam,
+    ) -> Result<TreePosition, Failure> {
         self.registry.member_name(principal, team)
     }
 }
 
-impl Registry {
+impl TeamRegistry {
     /// Makes the entry of a team stand for its coordinator.
-    pub(super) fn lead(&self, agents: &AgentRegistry, team: &Team) {
+    pub(super) fn follow_coordinator(&self, agents: &AgentRegistry, team: &RegisteredTeam) {
         let Some(entry) = agents.get(team.id.as_str()) else {
             return;
         };
@@ -274,9 +284,9 @@ impl Registry {
         agents: &AgentRegistry,
         principal: &Principal,
         id: &str,
-    ) -> Result<(Arc<Team>, Arc<Entry>), Failure> {
+    ) -> Result<(Arc<RegisteredTeam>, Arc<Entry>), Failure> {
         let team = self.get(id);
-        let is_member = |team: &Team| self.member_name(principal, team).is_ok();
+        let is_member = |team: &RegisteredTeam| self.member_name(principal, team).is_ok();
         // An invited agent may call the agents of its owner, but does not see their teams.
         let sees = |entry: &Entry| match entry.share() {
             Share::Everyone => true,
@@ -288,9 +298,13 @@ impl Registry {
     }
 
     /// Returns the position of the principal in the team. Fails if the principal is not a member.
-    fn member_name(&self, principal: &Principal, team: &Team) -> Result<Place, Failure> {
+    fn member_name(
+        &self,
+        principal: &Principal,
+        team: &RegisteredTeam,
+    ) -> Result<TreePosition, Failure> {
         let place = match &principal.who {
-            Who::Agent(id) => self.tree(&team.id).seat_of(id, &[]),
+            Who::Agent(id) => self.tree(&team.id).position_of(id, &[]),
             Who::Person | Who::Platform | Who::Peer(_) => None,
         };
         place.ok_or_else(|| {

@@ -2,7 +2,7 @@
 
 use super::time;
 use crate::{
-    team::board::{BoardChange, BoardStatus, BoardTask, Deliverable},
+    team::board::{BoardChange, BoardDeliverable, BoardStatus, BoardTask},
     wire,
 };
 
@@ -17,12 +17,12 @@ pub(crate) enum BoardForm {
 
 /// Converted parts of a [`BoardChange`]. Owns the data that the wire types borrow.
 #[derive(Debug, Default)]
-pub(super) struct Plan<'a> {
+pub(super) struct WireTasks<'a> {
     tasks: Vec<(&'a BoardTask, Vec<wire::Deliverable>)>,
     given: Vec<wire::Deliverable>,
 }
 
-impl<'a> Plan<'a> {
+impl<'a> WireTasks<'a> {
     pub(super) fn of(change: &'a BoardChange, form: BoardForm) -> Self {
         match (change, form) {
             (BoardChange::Created { all, .. }, BoardForm::All) => Self::of_tasks(all),
@@ -46,8 +46,8 @@ impl<'a> Plan<'a> {
     }
 
     /// Returns the tasks.
-    pub(super) fn tasks(&self) -> Vec<wire::TaskView<'_>> {
-        let tasks = self.tasks.iter().map(|(task, given)| wire::TaskView {
+    pub(super) fn tasks(&self) -> Vec<wire::PlanTask<'_>> {
+        let tasks = self.tasks.iter().map(|(task, given)| wire::PlanTask {
             id: &task.id,
             task_name: &task.name,
             task_id: &task.id,
@@ -67,7 +67,7 @@ impl<'a> Plan<'a> {
 }
 
 /// Converts a deliverable.
-pub(crate) fn deliverable(given: &Deliverable) -> wire::Deliverable {
+pub(crate) fn deliverable(given: &BoardDeliverable) -> wire::Deliverable {
     wire::Deliverable {
         file_path: given.file_path.clone(),
         summary: given.summary.clone(),
@@ -77,11 +77,11 @@ pub(crate) fn deliverable(given: &Deliverable) -> wire::Deliverable {
 }
 
 /// Passes the status of every begun task to `each`: the web client shows every new task as not started.
-pub(super) fn each_status(tasks: &[BoardTask], each: &mut dyn FnMut(wire::Source<'_>)) {
+pub(super) fn each_status(tasks: &[BoardTask], each: &mut dyn FnMut(wire::EventSource<'_>)) {
     let begun = tasks.iter();
     for task in begun.filter(|task| task.status != BoardStatus::NotStarted) {
         let given: Vec<_> = task.deliverables.iter().map(deliverable).collect();
-        each(wire::Source::TaskStatus {
+        each(wire::EventSource::TaskStatus {
             task_id: &task.id,
             new_status: task.status.name(),
             agent_name: &task.assignee,
@@ -91,12 +91,12 @@ pub(super) fn each_status(tasks: &[BoardTask], each: &mut dyn FnMut(wire::Source
 }
 
 /// Passes the tasks of a board and then their statuses to `each`. Passes no message for an empty board.
-pub(crate) fn snapshot_tasks(tasks: &[BoardTask], each: &mut dyn FnMut(wire::Source<'_>)) {
+pub(crate) fn snapshot_tasks(tasks: &[BoardTask], each: &mut dyn FnMut(wire::EventSource<'_>)) {
     if tasks.is_empty() {
         return;
     }
-    let plan = Plan::of_tasks(tasks);
-    each(wire::Source::TasksCreated {
+    let plan = WireTasks::of_tasks(tasks);
+    each(wire::EventSource::TasksCreated {
         tasks: &plan.tasks(),
     });
     each_status(tasks, each);

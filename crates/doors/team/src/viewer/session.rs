@@ -5,24 +5,24 @@ use std::time::Duration;
 
 use jackfield_core::principal::Principal;
 use jackfield_kit::{
-    line::{Leave, Line, Step},
     mailbox::{MAILBOX, Mailbox},
     ws::WsError,
+    ws_connection::{WsConnection, WsConnectionEnd, WsConnectionEvent},
 };
 use jackfield_wire::echo;
 use uuid::Uuid;
 
 use super::{
-    Subject,
-    orders::{Orders, Outcome, Refusal},
+    ViewedSubject,
+    commands::{CommandOutcome, CommandQueue, CommandRefusal},
     snapshot,
 };
 use crate::{
     DOOR, TeamDoor,
     team::{
         board::{BoardChange, BoardTask},
-        event::Body,
-        stage::{Missed, Seen, Since, Told, ViewerId, Viewing},
+        event::EventBody,
+        feed::{FeedEvent, FeedItem, FeedReader, MissedEvents, ReplayStart, ViewerId},
     },
     translate::{self, BoardForm},
     wire,
@@ -35,26 +35,26 @@ const BATCH: usize = 128 << 10;
 const DRAIN: Duration = Duration::from_secs(1);
 
 /// Connection of a viewer.
-pub(super) struct Session {
+pub(super) struct ViewerSession {
     door: TeamDoor,
     principal: Principal,
-    subject: Subject,
-    line: Line,
-    /// Key of the feed in the wake-ups of the [`Line`].
+    subject: ViewedSubject,
+    line: WsConnection,
+    /// Key of the feed in the wake-ups of the [`WsConnection`].
     stage: u32,
-    orders: Orders,
+    orders: CommandQueue,
 }
 
-impl Session {
+impl ViewerSession {
     pub(super) fn new(
         door: TeamDoor,
         principal: Principal,
-        subject: Subject,
-        mut line: Line,
+        subject: ViewedSubject,
+        mut line: WsConnection,
     ) -> Self {
-        line.known(principal.grant.revoked.clone());
+        line.set_authenticated(principal.grant.revoked.clone());
         Self {
-            orders: Orders::new(Mailbox::new(line.rope(MAILBOX))),
+            orders: CommandQueue::new(Mailbox::new(line.ready_handle(MAILBOX))),
             stage: line.new_key(),
             door,
             principal,
@@ -64,12 +64,12 @@ impl Session {
     }
 
     /// Runs the connection until it ends.
-    pub(super) async fn run(&mut self, since: Since) {
+    pub(super) async fn run(&mut self, since: ReplayStart) {
         let leave = match self.begin(&since) {
             None => self.refuse_subject(),
             Some(mut viewing) => {
                 let leave = self.turn_until_over(&mut viewing).await;
-                if matches!(leave, Leave::Close(1001, _)) {
+                if matches!(leave, WsConnectionEnd::Close(1001, _)) {
                     // Do not wait longer for a slow viewer.
                     let drained = Box::pin(self.drain(&mut viewing));
                     tokio::time::timeout(DRAIN, drained).await.ok();
@@ -77,15 +77,15 @@ impl Session {
                 leave
             }
         };
-        self.line.part(leave).await;
+        self.line.close(leave).await;
     }
 
     /// Sends the hello message and the snapshot. Takes the read position before the snapshot, so no event is
     /// lost in between.
-    fn begin(&mut self, since: &Since) -> Option<Viewing> {
+    fn begin(&mut self, since: &ReplayStart) -> Option<FeedReader> {
         let session_id = Uuid::new_v4().to_string();
         let viewing = match &self.subject {
-            Subject::Team(id, _) => {
+            ViewedSubject::Team(id, _) => {
                 let viewed = self.door.teams.view(&self.principal, id, since);
                 let (team, viewing) = viewed.ok()?;
                 self.line.queue(&wire::connected_team(id, &session_id));
@@ -95,7 +95,7 @@ impl Session {
                 });
                 viewing
             }
-            Subject::Agent(id) => {
+            ViewedSubject::Agent(id) => {
                 let viewed = self.door.teams.view_agent(&self.principal, id, since);
                 let viewing = viewed.ok()?;
                 self.line.queue(&wire::connected_agent(id, &session_id));
@@ -104,41 +104,41 @@ impl Session {
                 viewing
             }
         };
-        viewing.listen(self.line.rope(self.stage));
+        viewing.listen(self.line.ready_handle(self.stage));
         Some(viewing)
     }
 
-    fn refuse_subject(&mut self) -> Leave {
+    fn refuse_subject(&mut self) -> WsConnectionEnd {
         let (code, what, id) = match &self.subject {
-            Subject::Team(id, _) => ("TEAM_NOT_FOUND", "Team", id),
-            Subject::Agent(id) => ("AGENT_NOT_FOUND", "Agent", id),
+            ViewedSubject::Team(id, _) => ("TEAM_NOT_FOUND", "Team", id),
+            ViewedSubject::Agent(id) => ("AGENT_NOT_FOUND", "Agent", id),
         };
         let id = echo(id);
         self.say_error(code, &format!("{what} '{id}' not found"));
-        Leave::Close(wire::CLOSE_NOT_FOUND, "not found")
+        WsConnectionEnd::Close(wire::CLOSE_NOT_FOUND, "not found")
     }
 
-    async fn turn_until_over(&mut self, viewing: &mut Viewing) -> Leave {
+    async fn turn_until_over(&mut self, viewing: &mut FeedReader) -> WsConnectionEnd {
         loop {
             let left = match self.line.next().await {
-                Step::Text(text) => {
+                WsConnectionEvent::Text(text) => {
                     self.on_text(&text, viewing.id());
                     None
                 }
-                Step::Binary => {
+                WsConnectionEvent::Binary => {
                     let text =
                         "binary frames are not part of this protocol; send JSON in text frames";
                     self.refuse(wire::code::INVALID_MESSAGE, text);
                     None
                 }
-                Step::Rang(MAILBOX) => {
-                    self.tell_outcomes();
+                WsConnectionEvent::Rang(MAILBOX) => {
+                    self.send_outcomes();
                     None
                 }
-                Step::Rang(_) => self.show(viewing),
-                Step::Look => None,
-                Step::Broken(error) => Some(self.on_error(&error)),
-                Step::Over(leave) => Some(leave),
+                WsConnectionEvent::Rang(_) => self.show(viewing),
+                WsConnectionEvent::Look => None,
+                WsConnectionEvent::Broken(error) => Some(self.on_error(&error)),
+                WsConnectionEvent::Over(leave) => Some(leave),
             };
             if let Some(leave) = left {
                 return leave;
@@ -147,7 +147,7 @@ impl Session {
     }
 
     /// Sends the next batch of events. The feed wakes the session again if more remain.
-    fn show(&mut self, viewing: &mut Viewing) -> Option<Leave> {
+    fn show(&mut self, viewing: &mut FeedReader) -> Option<WsConnectionEnd> {
         // Read before the batch: events from before the removal are still sent.
         let is_closed = viewing.is_closed();
         let is_all = !self.show_batch(viewing);
@@ -155,52 +155,56 @@ impl Session {
             return None;
         }
         if !is_all {
-            self.line.rope(self.stage).pull();
+            self.line.ready_handle(self.stage).pull();
             return None;
         }
         let (code, what, id) = match &self.subject {
-            Subject::Team(id, _) => ("TEAM_REMOVED", "Team", id),
-            Subject::Agent(id) => ("AGENT_REMOVED", "Agent", id),
+            ViewedSubject::Team(id, _) => ("TEAM_REMOVED", "Team", id),
+            ViewedSubject::Agent(id) => ("AGENT_REMOVED", "Agent", id),
         };
         let text = format!("{what} '{id}' was removed");
         self.say_error(code, &text);
-        Some(Leave::Close(wire::CLOSE_NOT_FOUND, "removed"))
+        Some(WsConnectionEnd::Close(wire::CLOSE_NOT_FOUND, "removed"))
     }
 
     /// Queues the next batch. Returns whether the batch had any items.
-    fn show_batch(&mut self, viewing: &mut Viewing) -> bool {
+    fn show_batch(&mut self, viewing: &mut FeedReader) -> bool {
         let mut batch = Vec::new();
-        viewing.take(BATCH, &mut batch);
+        viewing.read_batch(BATCH, &mut batch);
         for seen in &batch {
             match seen {
-                Seen::Event(told) => self.show_event(told),
-                Seen::Missed(missed) => self.show_gap(missed),
+                FeedItem::Event(told) => self.show_event(told),
+                FeedItem::Missed(missed) => self.show_gap(missed),
             }
         }
         !batch.is_empty()
     }
 
-    fn show_event(&mut self, told: &Told) {
+    fn show_event(&mut self, told: &FeedEvent) {
         let made;
         let text = match &self.subject {
-            Subject::Team(id, BoardForm::Added) if matches!(*told.body, Body::Board(_)) => {
+            ViewedSubject::Team(id, BoardForm::Added)
+                if matches!(*told.body, EventBody::Board(_)) =>
+            {
                 made = translate::flat(told, id, BoardForm::Added);
                 &made
             }
-            Subject::Team(id, _) => told.rendered(|told| translate::flat(told, id, BoardForm::All)),
-            Subject::Agent(_) => told.rendered(translate::single),
+            ViewedSubject::Team(id, _) => {
+                told.rendered(|told| translate::flat(told, id, BoardForm::All))
+            }
+            ViewedSubject::Agent(_) => told.rendered(translate::single),
         };
         if !text.is_empty() {
             self.line.queue(text);
         }
-        if let Body::Board(BoardChange::Created { all, .. }) = &*told.body {
+        if let EventBody::Board(BoardChange::Created { all, .. }) = &*told.body {
             self.show_begun(told, all);
         }
     }
 
     /// Sends the status of tasks that were on the board before the addition.
-    fn show_begun(&mut self, told: &Told, all: &[BoardTask]) {
-        let Subject::Team(id, BoardForm::All) = &self.subject else {
+    fn show_begun(&mut self, told: &FeedEvent, all: &[BoardTask]) {
+        let ViewedSubject::Team(id, BoardForm::All) = &self.subject else {
             return;
         };
         let team = told
@@ -213,43 +217,46 @@ impl Session {
         translate::begun(told, id, now, &mut |frame| line.queue(frame));
     }
 
-    fn show_gap(&mut self, missed: &Missed) {
+    fn show_gap(&mut self, missed: &MissedEvents) {
         let frame = wire::gap(&missed.run.id, missed.from, missed.to);
         self.line.queue(&frame);
     }
 
     /// Sends all remaining events at the reading speed of the viewer.
-    async fn drain(&mut self, viewing: &mut Viewing) {
+    async fn drain(&mut self, viewing: &mut FeedReader) {
         while self.show_batch(viewing) {
             // The wake-up arrives when the socket has room again.
-            self.line.rope(self.stage).pull();
+            self.line.ready_handle(self.stage).pull();
             loop {
                 match self.line.next().await {
-                    Step::Rang(key) if key == self.stage => break,
-                    Step::Over(_) | Step::Broken(_) => return,
-                    Step::Rang(_) | Step::Text(_) | Step::Binary | Step::Look => {}
+                    WsConnectionEvent::Rang(key) if key == self.stage => break,
+                    WsConnectionEvent::Over(_) | WsConnectionEvent::Broken(_) => return,
+                    WsConnectionEvent::Rang(_)
+                    | WsConnectionEvent::Text(_)
+                    | WsConnectionEvent::Binary
+                    | WsConnectionEvent::Look => {}
                 }
             }
         }
     }
 
     fn on_text(&mut self, text: &str, viewer: ViewerId) {
-        let limits = wire::Limits {
+        let limits = wire::EnvelopeLimits {
             max_depth: self.line.limits().json_depth,
-            ..wire::Limits::default()
+            ..wire::EnvelopeLimits::default()
         };
         let message = match wire::read_client_message(text, &limits) {
             Ok(message) => message,
             Err(fault) => {
                 self.door.teams.hub().metrics().refused(DOOR);
-                return self.say_outcome(&Outcome::Refused(Refusal {
+                return self.send_outcome(&CommandOutcome::Refused(CommandRefusal {
                     code: fault.code.to_owned(),
                     message: fault.to_string(),
                     message_id: wire::message_id(text, &limits),
                 }));
             }
         };
-        let given = self.orders.give(
+        let given = self.orders.submit(
             message,
             &self.door,
             &self.principal,
@@ -257,26 +264,26 @@ impl Session {
             Some(viewer),
         );
         if let Err(refusal) = given {
-            self.say_outcome(&Outcome::Refused(refusal));
+            self.send_outcome(&CommandOutcome::Refused(refusal));
         }
     }
 
     /// Sends results of commands while the socket accepts data.
-    fn tell_outcomes(&mut self) {
+    fn send_outcomes(&mut self) {
         while !self.line.is_busy()
             && let Some((outcome, _)) = self.orders.outcomes.take()
         {
-            self.say_outcome(&outcome);
+            self.send_outcome(&outcome);
         }
     }
 
-    fn say_outcome(&mut self, outcome: &Outcome) {
+    fn send_outcome(&mut self, outcome: &CommandOutcome) {
         let frame = match outcome {
-            Outcome::Accepted { message_id, task } => {
+            CommandOutcome::Accepted { message_id, task } => {
                 let task = task.map(|task| task.to_string());
                 wire::accepted(message_id, task.as_deref())
             }
-            Outcome::Refused(refusal) => {
+            CommandOutcome::Refused(refusal) => {
                 let id = refusal.message_id.as_deref();
                 wire::error(&refusal.code, &refusal.message, id)
             }
@@ -284,7 +291,7 @@ impl Session {
         self.line.queue(&frame);
     }
 
-    fn on_error(&mut self, error: &WsError) -> Leave {
+    fn on_error(&mut self, error: &WsError) -> WsConnectionEnd {
         if matches!(error, WsError::TooLarge { .. }) {
             self.refuse("TOO_LARGE", &format!("{error}; the connection is closed"));
         } else {
@@ -304,7 +311,7 @@ impl Session {
     }
 }
 
-impl Drop for Session {
+impl Drop for ViewerSession {
     /// Closes the mailbox: the viewer receives no more results.
     fn drop(&mut self) {
         self.orders.outcomes.shut();

@@ -9,12 +9,12 @@ use jiff::Timestamp;
 use crate::{
     TeamDoor,
     team::{
-        event::{AgentStatus, Body, Invocation, MemberEvent},
-        stage::{Pending, Seen, Since, Viewing},
+        event::{AgentStatus, EventBody, MemberEvent, ToolInvocation},
+        feed::{FeedItem, FeedReader, PendingQuestion, ReplayStart},
         teams::TeamView,
-        tree::Place,
+        tree::TreePosition,
     },
-    translate::{self, BoardForm, Standing, snapshot_tasks},
+    translate::{self, BoardForm, SnapshotRenderer, snapshot_tasks},
     wire,
 };
 
@@ -23,18 +23,18 @@ pub(super) fn of_team(
     door: &TeamDoor,
     principal: &Principal,
     team: &TeamView,
-    viewing: &Viewing,
-    since: &Since,
+    viewing: &FeedReader,
+    since: &ReplayStart,
     each: &mut dyn FnMut(&str),
 ) {
     let (id, now) = (team.record.id.as_str(), Timestamp::now());
-    let own = Standing::new(id, &[], now);
-    each(&own.flat(wire::Source::Team {
+    let own = SnapshotRenderer::new(id, &[], now);
+    each(&own.flat(wire::EventSource::Team {
         new: team.status,
         old: None,
         error_message: None,
     }));
-    let tail = Tail::read(door, principal, id, since);
+    let tail = RetainedEvents::read(door, principal, id, since);
     for agent in &team.agents {
         let place = &agent.place;
         // `idle` closes the member's display in the client. Sent before missed events, `idle` would make the
@@ -42,11 +42,11 @@ pub(super) fn of_team(
         if agent.status == AgentStatus::Idle && tail.tells_of(&agent.route_key, viewing) {
             continue;
         }
-        let there = Standing::new(id, &place.path, now);
-        each(&there.flat(wire::Source::Agent {
+        let there = SnapshotRenderer::new(id, &place.path, now);
+        each(&there.flat(wire::EventSource::Agent {
             name: &place.name,
             agent_id: place.agent.as_str(),
-            event: wire::MemberEvent::Status {
+            event: wire::AgentEventData::Status {
                 new: agent.status,
                 old: None,
                 trigger: None,
@@ -72,41 +72,41 @@ pub(super) fn of_team(
 
 /// Summary of the retained events that the viewer will receive.
 #[derive(Default)]
-struct Tail {
+struct RetainedEvents {
     /// Route keys of members with events.
     routes: HashSet<Arc<str>>,
     /// Whether outside runtimes published events, for any member.
     has_published: bool,
-    asked: Vec<(Arc<str>, Invocation)>,
+    asked: Vec<(Arc<str>, ToolInvocation)>,
 }
 
-impl Tail {
-    fn read(door: &TeamDoor, principal: &Principal, id: &str, since: &Since) -> Self {
+impl RetainedEvents {
+    fn read(door: &TeamDoor, principal: &Principal, id: &str, since: &ReplayStart) -> Self {
         let mut tail = Self::default();
-        if *since == Since::Now {
+        if *since == ReplayStart::Now {
             return tail;
         }
-        if let Ok((_, mut viewing)) = door.teams.view(principal, id, &Since::Tail) {
+        if let Ok((_, mut viewing)) = door.teams.view(principal, id, &ReplayStart::Tail) {
             let mut retained = Vec::new();
-            viewing.take(usize::MAX, &mut retained);
+            viewing.read_batch(usize::MAX, &mut retained);
             retained.iter().for_each(|seen| tail.note(seen));
         }
         tail
     }
 
-    fn note(&mut self, seen: &Seen) {
-        let Seen::Event(told) = seen else {
+    fn note(&mut self, seen: &FeedItem) {
+        let FeedItem::Event(told) = seen else {
             return;
         };
         let (name, agent, event) = match &*told.body {
-            Body::Member { name, agent, event } => (name, agent, event),
-            Body::Published(_) => {
+            EventBody::Member { name, agent, event } => (name, agent, event),
+            EventBody::Published(_) => {
                 self.has_published = true;
                 return;
             }
-            Body::Team { .. } | Body::Board(_) => return,
+            EventBody::Team { .. } | EventBody::Board(_) => return,
         };
-        let place = Place {
+        let place = TreePosition {
             path: told.path.clone(),
             name: name.clone(),
             agent: agent.clone(),
@@ -118,12 +118,12 @@ impl Tail {
         self.routes.insert(route);
     }
 
-    fn tells_of(&self, route: &Arc<str>, viewing: &Viewing) -> bool {
+    fn tells_of(&self, route: &Arc<str>, viewing: &FeedReader) -> bool {
         self.routes.contains(route)
             || (self.has_published && viewing.member_status(route).is_some())
     }
 
-    fn asks(&self, pending: &Pending) -> bool {
+    fn asks(&self, pending: &PendingQuestion) -> bool {
         let mut asked = self.asked.iter();
         asked.any(|(route, of)| *of == pending.asked.of && *route == pending.route)
     }
@@ -134,7 +134,7 @@ pub(super) fn of_agent(
     door: &TeamDoor,
     principal: &Principal,
     id: &str,
-    viewing: &Viewing,
+    viewing: &FeedReader,
 ) -> AgentStatus {
     // Viewing a team as an agent shows the coordinator.
     let team = door.teams.get(principal, id).ok();

@@ -2,14 +2,14 @@
 
 use jackfield_wire::{
     echo,
-    read::{Misread, blank_is_absent, read},
+    read::{FieldError, blank_is_absent, read},
 };
 use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::value::RawValue;
 
 use super::fault::coded;
-use super::read::{Word, object};
-use super::{Fault, Limits, code};
+use super::read::{NonBlankText, object};
+use super::{EnvelopeLimits, MessageFault, code};
 
 /// Message of a viewer. A target is a member's name or route key, and defaults to the coordinator.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,13 +37,13 @@ pub enum ClientMessage {
         /// Whether the tool call is approved.
         approve: bool,
         /// Decided tool call.
-        decision: Decision,
+        decision: ToolDecision,
     },
 }
 
 /// Tool call of a [`ClientMessage::Decide`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decision {
+pub struct ToolDecision {
     /// Id of the tool call.
     pub invocation_id: String,
     /// Asking member. The member in a token takes precedence over the field beside the token.
@@ -56,22 +56,25 @@ pub struct Decision {
 
 /// Message of any type.
 #[derive(Deserialize)]
-struct Frame<'a> {
-    r#type: Word,
+struct ClientFrame<'a> {
+    r#type: NonBlankText,
     #[serde(borrow)]
     payload: Option<&'a RawValue>,
 }
 
 /// Reads a [`ClientMessage`].
-pub fn read_client_message(text: &str, limits: &Limits) -> Result<ClientMessage, Fault> {
-    let frame: Frame<'_> = object(read(text, limits.max_depth)?)?;
+pub fn read_client_message(
+    text: &str,
+    limits: &EnvelopeLimits,
+) -> Result<ClientMessage, MessageFault> {
+    let frame: ClientFrame<'_> = object(read(text, limits.max_depth)?)?;
     let decide = |approve, payload| {
         read_decision(payload).map(|decision| ClientMessage::Decide { approve, decision })
     };
     let message = match (&*frame.r#type.0, frame.payload) {
-        ("SEND_MESSAGE", Some(payload)) => read_message(payload).map_err(Fault::from),
+        ("SEND_MESSAGE", Some(payload)) => read_message(payload).map_err(MessageFault::from),
         ("STOP_GENERATION", None) => Ok(ClientMessage::StopGeneration { target: None }),
-        ("STOP_GENERATION", Some(payload)) => match object::<Target>(payload) {
+        ("STOP_GENERATION", Some(payload)) => match object::<TargetFields>(payload) {
             Ok(target) => Ok(ClientMessage::StopGeneration {
                 target: target.named(),
             }),
@@ -80,7 +83,7 @@ pub fn read_client_message(text: &str, limits: &Limits) -> Result<ClientMessage,
         ("APPROVE_TOOL", Some(payload)) => decide(true, payload),
         ("DENY_TOOL", Some(payload)) => decide(false, payload),
         ("SEND_MESSAGE" | "APPROVE_TOOL" | "DENY_TOOL", None) => {
-            return Err(Misread::missing("payload").into());
+            return Err(FieldError::missing("payload").into());
         }
         (other, _) => return Err(unknown(other)),
     };
@@ -88,33 +91,33 @@ pub fn read_client_message(text: &str, limits: &Limits) -> Result<ClientMessage,
 }
 
 /// Reads the viewer's message id from an otherwise unreadable message, if possible.
-pub fn message_id(text: &str, limits: &Limits) -> Option<String> {
+pub fn message_id(text: &str, limits: &EnvelopeLimits) -> Option<String> {
     #[derive(Deserialize)]
-    struct Named<'a> {
+    struct PayloadFrame<'a> {
         #[serde(borrow)]
         payload: Option<&'a RawValue>,
     }
     #[derive(Deserialize)]
-    struct Payload {
+    struct MessageIdPayload {
         #[serde(default, deserialize_with = "blank_is_absent")]
         message_id: Option<String>,
     }
-    let message: Named<'_> = object(read(text, limits.max_depth).ok()?).ok()?;
-    let payload: Payload = object(message.payload?).ok()?;
+    let message: PayloadFrame<'_> = object(read(text, limits.max_depth).ok()?).ok()?;
+    let payload: MessageIdPayload = object(message.payload?).ok()?;
     payload.message_id
 }
 
-fn unknown(message_type: &str) -> Fault {
+fn unknown(message_type: &str) -> MessageFault {
     let problem = format!(
         "must be SEND_MESSAGE, STOP_GENERATION, APPROVE_TOOL or DENY_TOOL, not \"{}\"",
         echo(message_type).escape_debug()
     );
-    coded(code::UNKNOWN_MESSAGE_TYPE)(Misread::invalid("type", problem))
+    coded(code::UNKNOWN_MESSAGE_TYPE)(FieldError::invalid("type", problem))
 }
 
 /// Target member of a payload, in any of its spellings. The last spelling is used by the hub's own API.
 #[derive(Deserialize)]
-struct Target {
+struct TargetFields {
     #[serde(default, deserialize_with = "blank_is_absent")]
     member_route_key: Option<String>,
     #[serde(default, deserialize_with = "blank_is_absent")]
@@ -125,16 +128,16 @@ struct Target {
     target: Option<String>,
 }
 
-impl Target {
+impl TargetFields {
     fn named(self) -> Option<String> {
         let name = self.member_route_key.or(self.target_member_name);
         name.or(self.agent_name).or(self.target)
     }
 }
 
-/// Payload of `SEND_MESSAGE`, without its [`Target`].
+/// Payload of `SEND_MESSAGE`, without its [`TargetFields`].
 #[derive(Deserialize)]
-struct Message {
+struct SendMessagePayload {
     content: String,
     context_file_paths: Option<Vec<String>>,
     #[serde(rename = "contextFilePaths")]
@@ -146,9 +149,9 @@ struct Message {
     message_id: Option<String>,
 }
 
-fn read_message(payload: &RawValue) -> Result<ClientMessage, Misread> {
-    let message: Message = object(payload)?;
-    let target: Target = object(payload)?;
+fn read_message(payload: &RawValue) -> Result<ClientMessage, FieldError> {
+    let message: SendMessagePayload = object(payload)?;
+    let target: TargetFields = object(payload)?;
     let (files, images) = (message.camel_file_paths, message.camel_image_urls);
     let files = one_of("contextFilePaths", files, message.context_file_paths)?;
     let images = one_of("imageUrls", images, message.image_urls)?;
@@ -162,16 +165,16 @@ fn read_message(payload: &RawValue) -> Result<ClientMessage, Misread> {
 }
 
 /// Returns the value of a field with two spellings. Refuses both at once.
-fn one_of<T>(name: &str, camel: Option<T>, snake: Option<T>) -> Result<Option<T>, Misread> {
+fn one_of<T>(name: &str, camel: Option<T>, snake: Option<T>) -> Result<Option<T>, FieldError> {
     match (camel, snake) {
-        (Some(_), Some(_)) => Err(Misread::twice(name)),
+        (Some(_), Some(_)) => Err(FieldError::duplicate(name)),
         (camel, snake) => Ok(camel.or(snake)),
     }
 }
 
-/// Payload of a decision, without its [`Target`].
+/// Payload of a decision, without its [`TargetFields`].
 #[derive(Deserialize)]
-struct Decided<'a> {
+struct DecisionPayload<'a> {
     #[serde(borrow)]
     approval_token: Option<&'a RawValue>,
     #[serde(borrow, rename = "approvalToken")]
@@ -182,15 +185,15 @@ struct Decided<'a> {
     reason: Option<String>,
 }
 
-fn read_decision(payload: &RawValue) -> Result<Decision, Fault> {
-    let decided: Decided<'_> = object(payload)?;
-    let target: Target = object(payload)?;
+fn read_decision(payload: &RawValue) -> Result<ToolDecision, MessageFault> {
+    let decided: DecisionPayload<'_> = object(payload)?;
+    let target: TargetFields = object(payload)?;
     let snake = decided.approval_token.map(|raw| ("approval_token", raw));
     let camel = decided.camel_token.map(|raw| ("approvalToken", raw));
     let Some((name, token)) = one_of("approvalToken", camel, snake)? else {
-        let missing = || Misread::invalid("invocation_id", "is required, or \"approval_token\"");
+        let missing = || FieldError::invalid("invocation_id", "is required, or \"approval_token\"");
         let missing = || coded(code::APPROVAL_TOKEN_REQUIRED)(missing());
-        return Ok(Decision {
+        return Ok(ToolDecision {
             invocation_id: decided.invocation_id.ok_or_else(missing)?,
             target: target.named(),
             run: None,
@@ -198,14 +201,17 @@ fn read_decision(payload: &RawValue) -> Result<Decision, Fault> {
         });
     };
     let invalid = coded(code::INVALID_APPROVAL_TOKEN);
-    let token: Token = object(token).map_err(|misread| invalid(misread.within(name)))?;
+    let token: ApprovalTokenIn = object(token).map_err(|misread| invalid(misread.within(name)))?;
     if decided
         .invocation_id
         .is_some_and(|id| id != token.invocation_id.0)
     {
-        return Err(invalid(Misread::invalid(name, "is of another invocation")));
+        return Err(invalid(FieldError::invalid(
+            name,
+            "is of another invocation",
+        )));
     }
-    Ok(Decision {
+    Ok(ToolDecision {
         invocation_id: token.invocation_id.0,
         target: Some(token.target_member_name.0),
         run: Some(token.team_run_id.0),
@@ -215,13 +221,13 @@ fn read_decision(payload: &RawValue) -> Result<Decision, Fault> {
 
 /// Token that the hub wrote with an approval request.
 #[derive(Deserialize)]
-struct Token {
+struct ApprovalTokenIn {
     #[serde(alias = "teamRunId")]
-    team_run_id: Word,
+    team_run_id: NonBlankText,
     #[serde(alias = "invocationId")]
-    invocation_id: Word,
+    invocation_id: NonBlankText,
     #[serde(alias = "targetMemberName")]
-    target_member_name: Word,
+    target_member_name: NonBlankText,
     // The hub has a single version of each, but a token with non-numeric versions was not written by the hub.
     #[serde(
         default,

@@ -4,14 +4,14 @@ use jackfield_wire::read::read_part;
 
 use super::event_id::event_id;
 use super::frame::json;
-use super::leaf::Leaf;
-use super::publish::Agent;
-use super::splice::{End, Splice};
-use super::{Published, Said};
+use super::innermost::InnermostEvent;
+use super::publish::AgentData;
+use super::splice::{InsertAt, Splice};
+use super::{PublishedEnvelope, PublishedSource};
 
 /// Values that [`complete`] fills in.
 #[derive(Debug, Clone, Copy)]
-pub struct Fill<'a> {
+pub struct EnvelopeDefaults<'a> {
     /// Team that received the envelope.
     pub team_id: &'a str,
     /// Source of the envelope's id.
@@ -22,9 +22,9 @@ pub struct Fill<'a> {
     pub agent_id: Option<&'a str>,
 }
 
-/// Adds missing fields to a [`Published`] envelope: `event_id`, `timestamp` and `team_id` at the outermost
+/// Adds missing fields to a [`PublishedEnvelope`] envelope: `event_id`, `timestamp` and `team_id` at the outermost
 /// level, and the innermost `agent_id`. All given fields stay unchanged, byte for byte.
-pub fn complete(published: &Published<'_>, fill: &Fill<'_>) -> String {
+pub fn complete(published: &PublishedEnvelope<'_>, fill: &EnvelopeDefaults<'_>) -> String {
     let raw = published.raw;
     let mut missing = Vec::new();
     if published.event_id.is_none() {
@@ -37,11 +37,14 @@ pub fn complete(published: &Published<'_>, fill: &Fill<'_>) -> String {
         missing.push(("team_id", json(&fill.team_id)));
     }
     let mut splice = Splice::of(raw);
-    splice.set(raw, &missing, End::First);
-    if let (Said::Agent { agent_id: None, .. }, Some(agent_id)) = (&published.said, fill.agent_id) {
-        let agent = Leaf::of(raw).and_then(|leaf| read_part::<Agent<'_>>(leaf.data).ok());
+    splice.set(raw, &missing, InsertAt::First);
+    if let (PublishedSource::Agent { agent_id: None, .. }, Some(agent_id)) =
+        (&published.said, fill.agent_id)
+    {
+        let agent =
+            InnermostEvent::of(raw).and_then(|leaf| read_part::<AgentData<'_>>(leaf.data).ok());
         if let Some(event) = agent.and_then(|agent| agent.agent_event) {
-            splice.set(event, &[("agent_id", json(&agent_id))], End::First);
+            splice.set(event, &[("agent_id", json(&agent_id))], InsertAt::First);
         }
     }
     splice.finish()

@@ -5,21 +5,21 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::event_id::event_id;
-use super::event_type::EventType;
+use super::event_type::AgentEventType;
 use super::frame::json;
 use super::outgoing::SourceType;
-use super::splice::{End, Splice};
-use super::task::PlanData;
-use super::{MemberEvent, Outgoing, Source, Stamp, TeamStatus};
+use super::splice::{InsertAt, Splice};
+use super::task::PlanChange;
+use super::{AgentEventData, EventSource, OutgoingEvent, Stamp, TeamStatus};
 
 /// Level of an envelope.
 #[derive(Serialize)]
-struct Level<'a> {
+struct EnvelopeOut<'a> {
     event_id: Uuid,
     timestamp: &'a str,
     team_id: &'a str,
     event_source_type: SourceType,
-    data: Data<'a>,
+    data: EnvelopeData<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sequence: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -28,7 +28,7 @@ struct Level<'a> {
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Data<'a> {
+enum EnvelopeData<'a> {
     Team {
         new_status: TeamStatus,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -38,43 +38,43 @@ enum Data<'a> {
     },
     Agent {
         agent_name: &'a str,
-        agent_event: AgentEvent<'a>,
+        agent_event: AgentEventOut<'a>,
     },
-    Plan(Option<PlanData<'a>>),
+    Plan(Option<PlanChange<'a>>),
     SubTeam {
         sub_team_node_name: &'a str,
-        sub_team_event: Inner<'a>,
+        sub_team_event: InnerEnvelope<'a>,
     },
 }
 
 #[derive(Serialize)]
-struct AgentEvent<'a> {
+struct AgentEventOut<'a> {
     event_id: Uuid,
     timestamp: &'a str,
     agent_id: &'a str,
-    event_type: EventType,
-    data: MemberEvent<'a>,
+    event_type: AgentEventType,
+    data: AgentEventData<'a>,
 }
 
 /// Content of a wrapper.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Inner<'a> {
-    Level(Box<Level<'a>>),
+enum InnerEnvelope<'a> {
+    Level(Box<EnvelopeOut<'a>>),
     Published(&'a RawValue),
 }
 
-/// Writes the envelope of an [`Outgoing`] event.
+/// Writes the envelope of an [`OutgoingEvent`] event.
 ///
 /// Each level has its own id, derived from `event_id`; the same event yields the same ids. The outermost
 /// level carries `sequence` and `team_run_id` after the seed's own fields. A published envelope stays
 /// unchanged, byte for byte. If a published envelope is the outermost level, the two fields are added or
 /// replaced.
-pub fn write_envelope(event: &Outgoing<'_>, stamp: &Stamp<'_>) -> String {
-    if let (Source::Published(raw), []) = (event.source, event.path) {
+pub fn write_envelope(event: &OutgoingEvent<'_>, stamp: &Stamp<'_>) -> String {
+    if let (EventSource::Published(raw), []) = (event.source, event.path) {
         return stamped(raw, stamp);
     }
-    json(&Level {
+    json(&EnvelopeOut {
         sequence: Some(stamp.sequence),
         team_run_id: Some(stamp.team_run_id),
         ..level(event, 0)
@@ -88,29 +88,31 @@ fn stamped(raw: &RawValue, stamp: &Stamp<'_>) -> String {
         ("team_run_id", json(&stamp.team_run_id)),
     ];
     let mut splice = Splice::of(raw);
-    splice.set(raw, &fields, End::Last);
+    splice.set(raw, &fields, InsertAt::Last);
     splice.finish()
 }
 
 /// Builds the envelope at level `at`; 0 is the outermost.
-fn level<'a>(event: &Outgoing<'a>, at: usize) -> Level<'a> {
+fn level<'a>(event: &OutgoingEvent<'a>, at: usize) -> EnvelopeOut<'a> {
     let above = &event.path[..at];
     let team_id = above.last().map_or(event.team_id, |node| node.team_id);
     let (event_source_type, data) = match event.path.get(at) {
         None => (event.source.source_type(), data(event, team_id)),
         Some(node) => {
             let inner = match event.source {
-                Source::Published(raw) if at + 1 == event.path.len() => Inner::Published(raw),
-                _ => Inner::Level(Box::new(level(event, at + 1))),
+                EventSource::Published(raw) if at + 1 == event.path.len() => {
+                    InnerEnvelope::Published(raw)
+                }
+                _ => InnerEnvelope::Level(Box::new(level(event, at + 1))),
             };
-            let data = Data::SubTeam {
+            let data = EnvelopeData::SubTeam {
                 sub_team_node_name: node.name,
                 sub_team_event: inner,
             };
             (SourceType::SubTeam, data)
         }
     };
-    Level {
+    EnvelopeOut {
         event_id: event_id(event.event_id, at),
         timestamp: event.at,
         team_id,
@@ -122,24 +124,24 @@ fn level<'a>(event: &Outgoing<'a>, at: usize) -> Level<'a> {
 }
 
 /// Builds the `data` of the innermost envelope of `team_id`.
-fn data<'a>(event: &Outgoing<'a>, team_id: &'a str) -> Data<'a> {
+fn data<'a>(event: &OutgoingEvent<'a>, team_id: &'a str) -> EnvelopeData<'a> {
     match event.source {
-        Source::Team {
+        EventSource::Team {
             new,
             old,
             error_message,
-        } => Data::Team {
+        } => EnvelopeData::Team {
             new_status: new,
             old_status: old,
             error_message,
         },
-        Source::Agent {
+        EventSource::Agent {
             name,
             agent_id,
             event: said,
-        } => Data::Agent {
+        } => EnvelopeData::Agent {
             agent_name: name,
-            agent_event: AgentEvent {
+            agent_event: AgentEventOut {
                 event_id: event_id(event.event_id, event.path.len() + 1),
                 timestamp: event.at,
                 agent_id,
@@ -148,8 +150,8 @@ fn data<'a>(event: &Outgoing<'a>, team_id: &'a str) -> Data<'a> {
             },
         },
         // A published envelope replaces the level, so the value is never written.
-        Source::TasksCreated { .. } | Source::TaskStatus { .. } | Source::Published(_) => {
-            Data::Plan(PlanData::of(&event.source, team_id))
-        }
+        EventSource::TasksCreated { .. }
+        | EventSource::TaskStatus { .. }
+        | EventSource::Published(_) => EnvelopeData::Plan(PlanChange::of(&event.source, team_id)),
     }
 }

@@ -3,15 +3,15 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::event_type::EventType;
-use super::{AgentStatus, Segment};
+use super::event_type::AgentEventType;
+use super::{AgentStatus, SegmentEvent};
 
 /// Event of a member, produced by the hub. Serialized as the `data` of an agent's event.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(untagged)]
-pub enum MemberEvent<'a> {
+pub enum AgentEventData<'a> {
     /// Part of the answer.
-    Segment(Segment<'a>),
+    Segment(SegmentEvent<'a>),
     /// Changed status.
     Status {
         /// New status.
@@ -186,25 +186,25 @@ pub enum MemberEvent<'a> {
     },
 }
 
-impl<'a> MemberEvent<'a> {
-    /// Returns the [`EventType`].
-    pub(super) fn event_type(&self) -> EventType {
+impl<'a> AgentEventData<'a> {
+    /// Returns the [`AgentEventType`].
+    pub(super) fn event_type(&self) -> AgentEventType {
         match self {
-            Self::Segment(_) => EventType::Segment,
-            Self::Status { .. } => EventType::Status,
-            Self::Complete { .. } => EventType::Complete,
-            Self::ApprovalRequested { .. } => EventType::ApprovalRequested,
-            Self::Approved { .. } => EventType::Approved,
-            Self::Denied { .. } => EventType::Denied,
-            Self::ToolStarted { .. } => EventType::ToolStarted,
-            Self::ToolSucceeded { .. } => EventType::ToolSucceeded,
-            Self::ToolFailed { .. } => EventType::ToolFailed,
-            Self::ToolLog { .. } => EventType::ToolLog,
-            Self::InterAgent { .. } => EventType::InterAgent,
-            Self::ArtifactPersisted { .. } => EventType::ArtifactPersisted,
-            Self::ArtifactUpdated { .. } => EventType::ArtifactUpdated,
-            Self::Error { .. } => EventType::Error,
-            Self::SystemNotification { .. } => EventType::SystemNotification,
+            Self::Segment(_) => AgentEventType::Segment,
+            Self::Status { .. } => AgentEventType::Status,
+            Self::Complete { .. } => AgentEventType::Complete,
+            Self::ApprovalRequested { .. } => AgentEventType::ApprovalRequested,
+            Self::Approved { .. } => AgentEventType::Approved,
+            Self::Denied { .. } => AgentEventType::Denied,
+            Self::ToolStarted { .. } => AgentEventType::ToolStarted,
+            Self::ToolSucceeded { .. } => AgentEventType::ToolSucceeded,
+            Self::ToolFailed { .. } => AgentEventType::ToolFailed,
+            Self::ToolLog { .. } => AgentEventType::ToolLog,
+            Self::InterAgent { .. } => AgentEventType::InterAgent,
+            Self::ArtifactPersisted { .. } => AgentEventType::ArtifactPersisted,
+            Self::ArtifactUpdated { .. } => AgentEventType::ArtifactUpdated,
+            Self::Error { .. } => AgentEventType::Error,
+            Self::SystemNotification { .. } => AgentEventType::SystemNotification,
         }
     }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Event of a segment: start, content or end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Step {
+pub(super) enum SegmentStep {
     #[serde(rename = "SEGMENT_START")]
     Start,
     #[serde(rename = "SEGMENT_CONTENT")]
@@ -13,20 +13,20 @@ pub(super) enum Step {
     End,
 }
 
-impl Step {
+impl SegmentStep {
     /// Returns the message type in the flattened stream.
     pub(super) fn message(self) -> &'static str {
         match self {
-            Step::Start => "SEGMENT_START",
-            Step::Content => "SEGMENT_CONTENT",
-            Step::End => "SEGMENT_END",
+            SegmentStep::Start => "SEGMENT_START",
+            SegmentStep::Content => "SEGMENT_CONTENT",
+            SegmentStep::End => "SEGMENT_END",
         }
     }
 }
 
 /// Type of an agent's event, including types that only outside runtimes publish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum EventType {
+pub(super) enum AgentEventType {
     #[serde(rename = "segment_event")]
     Segment,
     #[serde(rename = "agent_status_updated")]
@@ -63,8 +63,8 @@ pub(super) enum EventType {
     Error,
 }
 
-impl EventType {
-    /// Returns the message type in the flattened stream. `None` for segments: their [`Step`] determines the
+impl AgentEventType {
+    /// Returns the message type in the flattened stream. `None` for segments: their [`SegmentStep`] determines the
     /// type.
     pub(super) fn message(self) -> Option<&'static str> {
         Some(match self {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use jackfield_wire::read::Misread;
+use jackfield_wire::read::FieldError;
 
 /// Codes of refusals in the `ERROR` message.
 pub mod code {
@@ -18,17 +18,17 @@ pub mod code {
 
 /// Refusal of a message or an envelope.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct MessageFault {
     /// Code from [`code`].
     pub code: &'static str,
     /// Wrong field, and the reason.
-    pub misread: Misread,
+    pub misread: FieldError,
 }
 
-impl Fault {
+impl MessageFault {
     /// Prefixes the field of the error with `place`, the field of the enclosing object.
     pub(super) fn within(self, place: &str) -> Self {
-        Fault {
+        MessageFault {
             misread: self.misread.within(place),
             ..self
         }
@@ -36,17 +36,17 @@ impl Fault {
 }
 
 /// Returns a constructor of faults with the given code.
-pub(super) fn coded(code: &'static str) -> impl Fn(Misread) -> Fault {
-    move |misread| Fault { code, misread }
+pub(super) fn coded(code: &'static str) -> impl Fn(FieldError) -> MessageFault {
+    move |misread| MessageFault { code, misread }
 }
 
-impl From<Misread> for Fault {
-    fn from(misread: Misread) -> Self {
+impl From<FieldError> for MessageFault {
+    fn from(misread: FieldError) -> Self {
         coded(code::INVALID_MESSAGE)(misread)
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for MessageFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.misread.field() {
             Some(_) => self.misread.fmt(f),
@@ -55,4 +55,4 @@ impl fmt::Display for Fault {
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for MessageFault {}

@@ -7,8 +7,8 @@ use serde::Serialize;
 use super::frame::message;
 use super::outgoing::{SourceType, route_key};
 use super::segment::FlatSegment;
-use super::task::PlanData;
-use super::{MemberEvent, Outgoing, Source, Stamp, TeamStatus};
+use super::task::PlanChange;
+use super::{AgentEventData, EventSource, OutgoingEvent, Stamp, TeamStatus};
 
 mod published;
 
@@ -22,25 +22,25 @@ const TASK_STATUS_UPDATED: &str = "TASK_STATUS_UPDATED";
 /// Payload of a team's message. Only serialized, never deserialized by a derived type: serde's `flatten`
 /// costs no time when writing.
 #[derive(Serialize)]
-struct Payload<'a, F> {
+struct FlatPayload<'a, F> {
     /// Fields of the event itself.
     #[serde(flatten)]
     own: F,
     #[serde(flatten)]
-    member: Option<Member<'a>>,
+    member: Option<MemberRef<'a>>,
     event_scope: &'static str,
     /// Outermost node around the event.
     #[serde(skip_serializing_if = "Option::is_none")]
     sub_team_node_name: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    team_stream_event_envelope: Option<StreamPlace<'a>>,
+    team_stream_event_envelope: Option<StreamStamp<'a>>,
 }
 
 /// Member of an event.
 #[derive(Serialize)]
-struct Member<'a> {
+struct MemberRef<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    approval_token: Option<Token<'a>>,
+    approval_token: Option<ApprovalTokenOut<'a>>,
     agent_name: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     agent_id: Option<&'a str>,
@@ -50,7 +50,7 @@ struct Member<'a> {
 /// Token that a viewer returns with its decision on a tool call.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Token<'a> {
+struct ApprovalTokenOut<'a> {
     team_run_id: &'a str,
     run_version: u32,
     invocation_id: &'a str,
@@ -61,7 +61,7 @@ struct Token<'a> {
 
 /// Run and number of an event.
 #[derive(Serialize)]
-struct StreamPlace<'a> {
+struct StreamStamp<'a> {
     team_run_id: &'a str,
     run_version: u32,
     sequence: u64,
@@ -94,13 +94,13 @@ struct PlanFields<P> {
 #[serde(untagged)]
 enum MemberFields<'a> {
     Segment(FlatSegment<'a>),
-    Other(MemberEvent<'a>),
+    Other(AgentEventData<'a>),
 }
 
 impl<'a> MemberFields<'a> {
-    fn of(event: MemberEvent<'a>) -> Self {
+    fn of(event: AgentEventData<'a>) -> Self {
         match event {
-            MemberEvent::Segment(segment) => Self::Segment(segment.flat()),
+            AgentEventData::Segment(segment) => Self::Segment(segment.flat()),
             other => Self::Other(other),
         }
     }
@@ -108,7 +108,7 @@ impl<'a> MemberFields<'a> {
 
 /// Position of an event, common to all payloads.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct FlatContext<'a> {
     stamp: Option<&'a Stamp<'a>>,
     /// Outermost node around the event.
     outermost: Option<&'a str>,
@@ -117,7 +117,7 @@ struct Place<'a> {
     source: SourceType,
 }
 
-impl<'a> Place<'a> {
+impl<'a> FlatContext<'a> {
     /// Returns the message with the event's own fields. `name` is the stamp's event type for an event without
     /// nodes around it.
     fn message<F: Serialize>(
@@ -125,10 +125,10 @@ impl<'a> Place<'a> {
         message_type: &str,
         name: &'static str,
         own: F,
-        member: Option<Member<'a>>,
+        member: Option<MemberRef<'a>>,
     ) -> String {
         let stamp = self.stamp.filter(|stamp| stamp.sequence > 0);
-        let payload = Payload {
+        let payload = FlatPayload {
             own,
             event_scope: match member {
                 Some(_) => MEMBER_SCOPED,
@@ -136,7 +136,7 @@ impl<'a> Place<'a> {
             },
             member,
             sub_team_node_name: self.outermost,
-            team_stream_event_envelope: stamp.map(|stamp| StreamPlace {
+            team_stream_event_envelope: stamp.map(|stamp| StreamStamp {
                 team_run_id: stamp.team_run_id,
                 run_version: stamp.run_version,
                 sequence: stamp.sequence,
@@ -163,9 +163,13 @@ impl<'a> Place<'a> {
     }
 
     /// Returns the token of an approval request.
-    fn token(self, invocation_id: &'a str, member_route_key: &'a str) -> Option<Token<'a>> {
+    fn token(
+        self,
+        invocation_id: &'a str,
+        member_route_key: &'a str,
+    ) -> Option<ApprovalTokenOut<'a>> {
         let stamp = self.stamp?;
-        Some(Token {
+        Some(ApprovalTokenOut {
             team_run_id: stamp.team_run_id,
             run_version: stamp.run_version,
             invocation_id,
@@ -175,18 +179,18 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Returns the message of an [`Outgoing`] event in a team's stream; `None` for text that is not an envelope. Without a
+/// Returns the message of an [`OutgoingEvent`] event in a team's stream; `None` for text that is not an envelope. Without a
 /// stamp, as in snapshots, the message has no sequence number and no token.
-pub fn flatten(event: &Outgoing<'_>, stamp: Option<&Stamp<'_>>) -> Option<String> {
-    let place = Place {
+pub fn flatten(event: &OutgoingEvent<'_>, stamp: Option<&Stamp<'_>>) -> Option<String> {
+    let place = FlatContext {
         stamp,
         outermost: event.path.first().map(|node| node.name),
         depth: event.path.len(),
         source: event.source.source_type(),
     };
     match event.source {
-        Source::Published(raw) => published::flatten(raw, event.path, stamp),
-        Source::Team {
+        EventSource::Published(raw) => published::flatten(raw, event.path, stamp),
+        EventSource::Team {
             new,
             old,
             error_message,
@@ -198,17 +202,17 @@ pub fn flatten(event: &Outgoing<'_>, stamp: Option<&Stamp<'_>>) -> Option<String
             };
             Some(place.message(TEAM_STATUS, TEAM_STATUS, own, None))
         }
-        Source::TasksCreated { .. } | Source::TaskStatus { .. } => {
+        EventSource::TasksCreated { .. } | EventSource::TaskStatus { .. } => {
             let team_id = event.path.last().map_or(event.team_id, |node| node.team_id);
-            let change = PlanData::of(&event.source, team_id)?;
+            let change = PlanChange::of(&event.source, team_id)?;
             let event_type = match change {
-                PlanData::Created { .. } => TASKS_CREATED,
-                PlanData::Status { .. } => TASK_STATUS_UPDATED,
+                PlanChange::Created { .. } => TASKS_CREATED,
+                PlanChange::Status { .. } => TASK_STATUS_UPDATED,
             };
             let own = PlanFields { event_type, change };
             Some(place.message(TASK_PLAN_EVENT, event_type, own, None))
         }
-        Source::Agent {
+        EventSource::Agent {
             name,
             agent_id,
             event: said,
@@ -216,12 +220,12 @@ pub fn flatten(event: &Outgoing<'_>, stamp: Option<&Stamp<'_>>) -> Option<String
             let message_type = said.message()?;
             let member_route_key = route_key(event.path.iter().map(|node| node.name), name);
             let approval_token = match said {
-                MemberEvent::ApprovalRequested { invocation_id, .. } => {
+                AgentEventData::ApprovalRequested { invocation_id, .. } => {
                     place.token(invocation_id, &member_route_key)
                 }
                 _ => None,
             };
-            let member = Member {
+            let member = MemberRef {
                 approval_token,
                 agent_name: name,
                 agent_id: Some(agent_id).filter(|id| !id.is_empty()),
@@ -233,12 +237,12 @@ pub fn flatten(event: &Outgoing<'_>, stamp: Option<&Stamp<'_>>) -> Option<String
     }
 }
 
-/// Returns the message of an [`Outgoing`] event in a single agent's stream, without any field about teams. `None` for
+/// Returns the message of an [`OutgoingEvent`] event in a single agent's stream, without any field about teams. `None` for
 /// events of teams and tasks.
-pub fn flatten_single(event: &Outgoing<'_>) -> Option<String> {
+pub fn flatten_single(event: &OutgoingEvent<'_>) -> Option<String> {
     match event.source {
-        Source::Published(raw) => published::flatten_single(raw),
-        Source::Agent {
+        EventSource::Published(raw) => published::flatten_single(raw),
+        EventSource::Agent {
             agent_id,
             event: said,
             ..
@@ -246,6 +250,8 @@ pub fn flatten_single(event: &Outgoing<'_>) -> Option<String> {
             said.message()?,
             MemberFields::of(said.of_agent(agent_id)),
         )),
-        Source::Team { .. } | Source::TasksCreated { .. } | Source::TaskStatus { .. } => None,
+        EventSource::Team { .. }
+        | EventSource::TasksCreated { .. }
+        | EventSource::TaskStatus { .. } => None,
     }
 }

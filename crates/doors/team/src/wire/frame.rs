@@ -21,11 +21,11 @@ pub(super) fn json(value: &impl Serialize) -> String {
 /// Returns a message with the given type and payload.
 pub(super) fn message(message_type: &str, payload: impl Serialize) -> String {
     #[derive(Serialize)]
-    struct Message<'a, P> {
+    struct TypedMessage<'a, P> {
         r#type: &'a str,
         payload: P,
     }
-    json(&Message {
+    json(&TypedMessage {
         r#type: message_type,
         payload,
     })
@@ -66,13 +66,13 @@ pub fn connected_agent(agent_id: &str, session_id: &str) -> String {
 /// Returns the `ERROR` message for a connection, or for the viewer's message `message_id`.
 pub fn error(code: &str, message: &str, message_id: Option<&str>) -> String {
     #[derive(Serialize)]
-    struct Error<'a> {
+    struct ErrorPayload<'a> {
         code: &'a str,
         message: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
         message_id: Option<&'a str>,
     }
-    let payload = Error {
+    let payload = ErrorPayload {
         code,
         message,
         message_id,
@@ -85,14 +85,14 @@ pub fn error(code: &str, message: &str, message_id: Option<&str>) -> String {
 /// the published web client does not.
 pub fn accepted(message_id: &str, task_id: Option<&str>) -> String {
     #[derive(Serialize)]
-    struct Accepted<'a> {
+    struct AcceptedPayload<'a> {
         message_id: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
         task_id: Option<&'a str>,
     }
     message(
         "MESSAGE_ACCEPTED",
-        Accepted {
+        AcceptedPayload {
             message_id,
             task_id,
         },
@@ -103,11 +103,11 @@ pub fn accepted(message_id: &str, task_id: Option<&str>) -> String {
 /// missing.
 pub fn snapshot_agent_status(new: AgentStatus) -> String {
     #[derive(Serialize)]
-    struct Snapshot {
+    struct AgentStatusPayload {
         new_status: AgentStatus,
         old_status: Option<AgentStatus>,
     }
-    let payload = Snapshot {
+    let payload = AgentStatusPayload {
         new_status: new,
         old_status: None,
     };
@@ -118,13 +118,13 @@ pub fn snapshot_agent_status(new: AgentStatus) -> String {
 /// type like every unknown type, and continues with the events after the gap.
 pub fn gap(team_run_id: &str, from: u64, to: u64) -> String {
     #[derive(Serialize)]
-    struct Gap<'a> {
+    struct GapPayload<'a> {
         event_scope: &'static str,
         team_run_id: &'a str,
         from_sequence: u64,
         to_sequence: u64,
     }
-    let payload = Gap {
+    let payload = GapPayload {
         event_scope: "team_scoped",
         team_run_id,
         from_sequence: from,

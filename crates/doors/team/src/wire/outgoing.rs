@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{Deliverable, MemberEvent, TaskView, TeamStatus};
+use super::{AgentEventData, Deliverable, PlanTask, TeamStatus};
 
 /// Source of an event, with its content.
 #[derive(Debug, Clone, Copy)]
-pub enum Source<'a> {
+pub enum EventSource<'a> {
     /// The team itself: its status changed.
     Team {
         /// New status.
@@ -26,12 +26,12 @@ pub enum Source<'a> {
         /// Agent of the member.
         agent_id: &'a str,
         /// Event of the member.
-        event: MemberEvent<'a>,
+        event: AgentEventData<'a>,
     },
     /// Task board: tasks were added.
     TasksCreated {
         /// Tasks to show.
-        tasks: &'a [TaskView<'a>],
+        tasks: &'a [PlanTask<'a>],
     },
     /// Task board: a task changed its status.
     TaskStatus {
@@ -48,22 +48,24 @@ pub enum Source<'a> {
     Published(&'a RawValue),
 }
 
-impl Source<'_> {
+impl EventSource<'_> {
     /// Returns the source type of the innermost envelope. A published envelope determines its own type in its
     /// text.
     pub(super) fn source_type(&self) -> SourceType {
         match self {
-            Source::Team { .. } => SourceType::Team,
-            Source::Agent { .. } => SourceType::Agent,
-            Source::TasksCreated { .. } | Source::TaskStatus { .. } => SourceType::TaskPlan,
-            Source::Published(_) => SourceType::SubTeam,
+            EventSource::Team { .. } => SourceType::Team,
+            EventSource::Agent { .. } => SourceType::Agent,
+            EventSource::TasksCreated { .. } | EventSource::TaskStatus { .. } => {
+                SourceType::TaskPlan
+            }
+            EventSource::Published(_) => SourceType::SubTeam,
         }
     }
 }
 
 /// Level of nesting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Node<'a> {
+pub struct SubTeamNode<'a> {
     /// Name of the node in its parent team.
     pub name: &'a str,
     /// Team of the node.
@@ -72,17 +74,17 @@ pub struct Node<'a> {
 
 /// Event of a team's stream.
 #[derive(Debug, Clone, Copy)]
-pub struct Outgoing<'a> {
+pub struct OutgoingEvent<'a> {
     /// Team of the stream.
     pub team_id: &'a str,
     /// Nodes on the path to the team of the event, outermost first. Empty for the team of the stream.
-    pub path: &'a [Node<'a>],
+    pub path: &'a [SubTeamNode<'a>],
     /// Source of the envelopes' ids; see [`write_envelope`](super::write_envelope).
     pub event_id: u128,
     /// Time of the event: RFC 3339 with milliseconds and `Z`.
     pub at: &'a str,
     /// Source of the event, with its content.
-    pub source: Source<'a>,
+    pub source: EventSource<'a>,
 }
 
 /// Position of an event in its run, assigned once by the hub.

@@ -2,23 +2,23 @@
 
 use jackfield_wire::{
     json,
-    read::{Misread, blank_is_absent, read, read_part},
+    read::{FieldError, blank_is_absent, read, read_part},
 };
 use jiff::{Timestamp, civil::DateTime};
 use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::value::RawValue;
 
 use super::outgoing::SourceType;
-use super::read::{AnyObject, Word, object};
-use super::{AgentStatus, Fault, Limits, TeamStatus};
+use super::read::{IgnoredObject, NonBlankText, object};
+use super::{AgentStatus, EnvelopeLimits, MessageFault, TeamStatus};
 
 mod event;
 
-pub(super) use event::AgentEvent;
+pub(super) use event::AgentEventIn;
 
 /// Envelope of an outside runtime.
 #[derive(Debug, Clone)]
-pub struct Published<'a> {
+pub struct PublishedEnvelope<'a> {
     /// Original text of the envelope.
     pub raw: &'a RawValue,
     /// Id of the event.
@@ -31,12 +31,12 @@ pub struct Published<'a> {
     /// Node names of the wrappers, outermost first.
     pub nodes: Vec<String>,
     /// Content that the hub acts on.
-    pub said: Said,
+    pub said: PublishedSource,
 }
 
-/// Content of a [`Published`] envelope, as far as the hub acts on it.
+/// Content of a [`PublishedEnvelope`] envelope, as far as the hub acts on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Said {
+pub enum PublishedSource {
     /// Changed status of a team.
     Team {
         /// New status.
@@ -57,7 +57,7 @@ pub enum Said {
 
 /// Level of an envelope.
 #[derive(Deserialize)]
-pub(super) struct Level<'a> {
+pub(super) struct EnvelopeIn<'a> {
     #[serde(default, deserialize_with = "blank_is_absent")]
     event_id: Option<String>,
     #[serde(default, deserialize_with = "moment")]
@@ -71,15 +71,15 @@ pub(super) struct Level<'a> {
 
 /// Data of a level with a nested level.
 #[derive(Deserialize)]
-pub(super) struct Wrapper<'a> {
-    pub(super) sub_team_node_name: Word,
+pub(super) struct SubTeamData<'a> {
+    pub(super) sub_team_node_name: NonBlankText,
     #[serde(borrow)]
     pub(super) sub_team_event: Option<&'a RawValue>,
 }
 
 /// Data of a team's own event.
 #[derive(Deserialize)]
-struct Team {
+struct TeamData {
     #[serde(deserialize_with = "TeamStatus::deserialize_name")]
     new_status: TeamStatus,
     #[serde(rename = "old_status")]
@@ -90,15 +90,15 @@ struct Team {
 
 /// Data of a member's event.
 #[derive(Deserialize)]
-pub(super) struct Agent<'a> {
-    pub(super) agent_name: Word,
+pub(super) struct AgentData<'a> {
+    pub(super) agent_name: NonBlankText,
     #[serde(borrow)]
     pub(super) agent_event: Option<&'a RawValue>,
 }
 
 /// Data of a board change. With `tasks`, tasks were added; otherwise a task changed its status.
 #[derive(Deserialize)]
-struct Plan<'a> {
+struct TaskPlanIn<'a> {
     #[serde(rename = "team_id")]
     _team_id: Option<String>,
     #[serde(borrow)]
@@ -109,17 +109,20 @@ struct Plan<'a> {
 
 /// Data of a task's status change.
 #[derive(Deserialize)]
-struct TaskStatus {
+struct TaskStatusIn {
     #[serde(rename = "task_id")]
-    _task_id: Word,
+    _task_id: NonBlankText,
     #[serde(rename = "new_status")]
-    _new_status: Word,
+    _new_status: NonBlankText,
     #[serde(rename = "agent_name")]
     _agent_name: Option<String>,
 }
 
-/// Reads a [`Published`] envelope, or an array. Fails with the first error if any envelope is invalid.
-pub fn read_envelopes<'a>(text: &'a str, limits: &Limits) -> Result<Vec<Published<'a>>, Fault> {
+/// Reads a [`PublishedEnvelope`] envelope, or an array. Fails with the first error if any envelope is invalid.
+pub fn read_envelopes<'a>(
+    text: &'a str,
+    limits: &EnvelopeLimits,
+) -> Result<Vec<PublishedEnvelope<'a>>, MessageFault> {
     let raw: &RawValue = read(text, limits.max_depth)?;
     if !json::is_array(raw) {
         return Ok(vec![read_envelope(raw, limits)?]);
@@ -131,32 +134,35 @@ pub fn read_envelopes<'a>(text: &'a str, limits: &Limits) -> Result<Vec<Publishe
     Ok(envelopes.collect::<Result<_, _>>()?)
 }
 
-fn read_envelope<'a>(raw: &'a RawValue, limits: &Limits) -> Result<Published<'a>, Misread> {
-    let level: Level<'_> = object(raw)?;
-    let mut published = Published {
+fn read_envelope<'a>(
+    raw: &'a RawValue,
+    limits: &EnvelopeLimits,
+) -> Result<PublishedEnvelope<'a>, FieldError> {
+    let level: EnvelopeIn<'_> = object(raw)?;
+    let mut published = PublishedEnvelope {
         raw,
         event_id: level.event_id.clone(),
         timestamp: level.timestamp.clone(),
         team_ids: Vec::new(),
         nodes: Vec::new(),
-        said: Said::TaskPlan,
+        said: PublishedSource::TaskPlan,
     };
     read_level(level, limits, &mut published)?;
     Ok(published)
 }
 
-/// Reads a level and all nested levels, up to [`Limits::max_nesting`].
+/// Reads a level and all nested levels, up to [`EnvelopeLimits::max_nesting`].
 fn read_level(
-    level: Level<'_>,
-    limits: &Limits,
-    published: &mut Published<'_>,
-) -> Result<(), Misread> {
+    level: EnvelopeIn<'_>,
+    limits: &EnvelopeLimits,
+    published: &mut PublishedEnvelope<'_>,
+) -> Result<(), FieldError> {
     published.team_ids.push(level.team_id);
     let data = level.data;
     let read = match level.event_source_type {
         SourceType::SubTeam => read_wrapper(data, limits, published),
-        SourceType::Team => object(data).map(|team: Team| {
-            published.said = Said::Team {
+        SourceType::Team => object(data).map(|team: TeamData| {
+            published.said = PublishedSource::Team {
                 new: team.new_status,
             };
         }),
@@ -168,54 +174,59 @@ fn read_level(
 
 fn read_wrapper(
     data: &RawValue,
-    limits: &Limits,
-    published: &mut Published<'_>,
-) -> Result<(), Misread> {
+    limits: &EnvelopeLimits,
+    published: &mut PublishedEnvelope<'_>,
+) -> Result<(), FieldError> {
     const INNER: &str = "sub_team_event";
-    let wrapper: Wrapper<'_> = object(data)?;
+    let wrapper: SubTeamData<'_> = object(data)?;
     let inner = wrapper
         .sub_team_event
-        .ok_or_else(|| Misread::missing(INNER))?;
+        .ok_or_else(|| FieldError::missing(INNER))?;
     published.nodes.push(wrapper.sub_team_node_name.0);
     if published.nodes.len() > limits.max_nesting {
         let problem = format!("is nested deeper than {} teams", limits.max_nesting);
-        return Err(Misread::invalid(INNER, problem));
+        return Err(FieldError::invalid(INNER, problem));
     }
     let inner = object(inner).and_then(|level| read_level(level, limits, published));
     inner.map_err(|misread| misread.within(INNER))
 }
 
-fn read_agent(data: &RawValue) -> Result<Said, Misread> {
+fn read_agent(data: &RawValue) -> Result<PublishedSource, FieldError> {
     const EVENT: &str = "agent_event";
-    let agent: Agent<'_> = object(data)?;
-    let event = agent.agent_event.ok_or_else(|| Misread::missing(EVENT))?;
-    let event = object(event).and_then(|event: AgentEvent<'_>| {
+    let agent: AgentData<'_> = object(data)?;
+    let event = agent
+        .agent_event
+        .ok_or_else(|| FieldError::missing(EVENT))?;
+    let event = object(event).and_then(|event: AgentEventIn<'_>| {
         let status = event.check();
         let status = status.map_err(|misread| misread.within("data"))?;
         Ok((event.agent_id, status))
     });
     let (agent_id, status) = event.map_err(|misread| misread.within(EVENT))?;
-    Ok(Said::Agent {
+    Ok(PublishedSource::Agent {
         name: agent.agent_name.0,
         agent_id,
         status,
     })
 }
 
-fn check_plan(data: &RawValue) -> Result<(), Misread> {
-    let plan: Plan<'_> = object(data)?;
+fn check_plan(data: &RawValue) -> Result<(), FieldError> {
+    let plan: TaskPlanIn<'_> = object(data)?;
     match (plan.tasks, plan.task_id) {
         (Some(tasks), _) => check_objects("tasks", &tasks),
-        (None, Some(_)) => object(data).map(|_: TaskStatus| ()),
-        (None, None) => Err(Misread::invalid("", "must have \"tasks\" or \"task_id\"")),
+        (None, Some(_)) => object(data).map(|_: TaskStatusIn| ()),
+        (None, None) => Err(FieldError::invalid(
+            "",
+            "must have \"tasks\" or \"task_id\"",
+        )),
     }
 }
 
 /// Checks that all elements of a list field are objects.
-fn check_objects(field: &str, list: &[&RawValue]) -> Result<(), Misread> {
+fn check_objects(field: &str, list: &[&RawValue]) -> Result<(), FieldError> {
     for (index, raw) in list.iter().enumerate() {
-        let within = |misread: Misread| misread.within(&format!("{field}[{index}]"));
-        object::<AnyObject>(raw).map_err(within)?;
+        let within = |misread: FieldError| misread.within(&format!("{field}[{index}]"));
+        object::<IgnoredObject>(raw).map_err(within)?;
     }
     Ok(())
 }

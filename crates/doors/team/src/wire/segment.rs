@@ -3,9 +3,9 @@
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use super::event_type::Step;
+use super::event_type::SegmentStep;
 
-/// Kind of a [`Segment`]. Outside runtimes publish more kinds than the hub produces.
+/// Kind of a [`SegmentEvent`]. Outside runtimes publish more kinds than the hub produces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SegmentKind {
@@ -17,9 +17,9 @@ pub enum SegmentKind {
     ToolCall,
 }
 
-/// Properties of a [`Segment`] besides its content.
+/// Properties of a [`SegmentEvent`] besides its content.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
-pub struct Metadata<'a> {
+pub struct SegmentMetadata<'a> {
     /// Called tool. The web client expects the field at the start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_name: Option<&'a str>,
@@ -30,7 +30,7 @@ pub struct Metadata<'a> {
 
 /// Event of a segment. Serialized as the `data` of an agent's event.
 #[derive(Debug, Clone, Copy)]
-pub enum Segment<'a> {
+pub enum SegmentEvent<'a> {
     /// Start of the segment.
     Start {
         /// Id of the segment.
@@ -38,7 +38,7 @@ pub enum Segment<'a> {
         /// Kind of the segment.
         kind: SegmentKind,
         /// Known properties.
-        metadata: Option<Metadata<'a>>,
+        metadata: Option<SegmentMetadata<'a>>,
     },
     /// More content.
     Content {
@@ -54,67 +54,67 @@ pub enum Segment<'a> {
         /// Id of the segment.
         id: &'a str,
         /// Final properties.
-        metadata: Option<Metadata<'a>>,
+        metadata: Option<SegmentMetadata<'a>>,
     },
 }
 
-/// Fields of a [`Segment`] in the flattened message.
+/// Fields of a [`SegmentEvent`] in the flattened message.
 #[derive(Debug, Serialize)]
 pub(super) struct FlatSegment<'a> {
     id: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     segment_type: Option<SegmentKind>,
     #[serde(flatten)]
-    content: Content<'a>,
+    content: SegmentPayload<'a>,
 }
 
 #[derive(Debug, Clone, Copy, Serialize)]
-struct Content<'a> {
+struct SegmentPayload<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     delta: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    metadata: Option<Metadata<'a>>,
+    metadata: Option<SegmentMetadata<'a>>,
 }
 
-impl<'a> Segment<'a> {
-    /// Returns the [`Step`] of the event.
-    pub(super) fn step(&self) -> Step {
+impl<'a> SegmentEvent<'a> {
+    /// Returns the [`SegmentStep`] of the event.
+    pub(super) fn step(&self) -> SegmentStep {
         match self {
-            Segment::Start { .. } => Step::Start,
-            Segment::Content { .. } => Step::Content,
-            Segment::End { .. } => Step::End,
+            SegmentEvent::Start { .. } => SegmentStep::Start,
+            SegmentEvent::Content { .. } => SegmentStep::Content,
+            SegmentEvent::End { .. } => SegmentStep::End,
         }
     }
 
     /// Returns the fields of the flattened message.
     pub(super) fn flat(&self) -> FlatSegment<'a> {
         let (id, segment_type, delta, metadata) = match *self {
-            Segment::Start { id, kind, metadata } => (id, Some(kind), None, metadata),
-            Segment::Content { id, kind, delta } => (id, kind, Some(delta), None),
-            Segment::End { id, metadata } => (id, None, None, metadata),
+            SegmentEvent::Start { id, kind, metadata } => (id, Some(kind), None, metadata),
+            SegmentEvent::Content { id, kind, delta } => (id, kind, Some(delta), None),
+            SegmentEvent::End { id, metadata } => (id, None, None, metadata),
         };
         FlatSegment {
             id,
             segment_type,
-            content: Content { delta, metadata },
+            content: SegmentPayload { delta, metadata },
         }
     }
 }
 
-impl Serialize for Segment<'_> {
+impl Serialize for SegmentEvent<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         /// Contains the step twice: readers of the original know either of both names.
         #[derive(Serialize)]
-        struct Data<'a> {
-            r#type: Step,
-            event_type: Step,
+        struct SegmentData<'a> {
+            r#type: SegmentStep,
+            event_type: SegmentStep,
             segment_id: &'a str,
             #[serde(skip_serializing_if = "Option::is_none")]
             segment_type: Option<SegmentKind>,
-            payload: Content<'a>,
+            payload: SegmentPayload<'a>,
         }
         let flat = self.flat();
-        let data = Data {
+        let data = SegmentData {
             r#type: self.step(),
             event_type: self.step(),
             segment_id: flat.id,

@@ -4,11 +4,11 @@ use std::ops::Range;
 
 use serde_json::value::RawValue;
 
-use jackfield_wire::json::Members;
+use jackfield_wire::json::RawMembers;
 
 /// Insert position of new fields in their object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum InsertAt {
     First,
     Last,
 }
@@ -32,8 +32,8 @@ impl<'a> Splice<'a> {
 
     /// Sets fields of `object`, a part of the whole text. Values are JSON. Existing fields are replaced in
     /// place.
-    pub(super) fn set(&mut self, object: &'a RawValue, fields: &[(&str, String)], end: End) {
-        let members = Members::of(object).unwrap_or_default();
+    pub(super) fn set(&mut self, object: &'a RawValue, fields: &[(&str, String)], end: InsertAt) {
+        let members = RawMembers::of(object).unwrap_or_default();
         let mut added = String::new();
         for (name, value) in fields {
             let before = self.edits.len();
@@ -57,13 +57,13 @@ impl<'a> Splice<'a> {
         let Range { start, end: stop } = self.range_of(object.get());
         let has_members = members.iter().next().is_some();
         let at = match end {
-            End::First => {
+            InsertAt::First => {
                 if has_members {
                     added.push(',');
                 }
                 start + 1
             }
-            End::Last => {
+            InsertAt::Last => {
                 if has_members {
                     added.insert(0, ',');
                 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Source;
+use super::EventSource;
 
 /// File produced by a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -19,7 +19,7 @@ pub struct Deliverable {
 
 /// Task of a board.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct TaskView<'a> {
+pub struct PlanTask<'a> {
     /// Id on the board, under the seed's name.
     pub id: &'a str,
     /// Name of the task.
@@ -41,10 +41,10 @@ pub struct TaskView<'a> {
 /// Change of the board, identical in the envelope and in the flattened message.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub(super) enum PlanData<'a> {
+pub(super) enum PlanChange<'a> {
     Created {
         team_id: &'a str,
-        tasks: &'a [TaskView<'a>],
+        tasks: &'a [PlanTask<'a>],
     },
     Status {
         team_id: &'a str,
@@ -56,12 +56,12 @@ pub(super) enum PlanData<'a> {
     },
 }
 
-impl<'a> PlanData<'a> {
+impl<'a> PlanChange<'a> {
     /// Returns the board change of an event of `team_id`; `None` for other events.
-    pub(super) fn of(source: &Source<'a>, team_id: &'a str) -> Option<Self> {
+    pub(super) fn of(source: &EventSource<'a>, team_id: &'a str) -> Option<Self> {
         match *source {
-            Source::TasksCreated { tasks } => Some(Self::Created { team_id, tasks }),
-            Source::TaskStatus {
+            EventSource::TasksCreated { tasks } => Some(Self::Created { team_id, tasks }),
+            EventSource::TaskStatus {
                 task_id,
                 new_status,
                 agent_name,
@@ -73,7 +73,9 @@ impl<'a> PlanData<'a> {
                 agent_name,
                 deliverables,
             }),
-            Source::Team { .. } | Source::Agent { .. } | Source::Published(_) => None,
+            EventSource::Team { .. } | EventSource::Agent { .. } | EventSource::Published(_) => {
+                None
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The team stream against raw JSON: the seed's examples, the frames of the published server, and every mistake.
 
-use jackfield_wire::json::{self, Members};
+use jackfield_wire::json::{self, RawMembers};
 use serde_json::{Value, value::RawValue};
 
 use super::*;
@@ -25,12 +25,12 @@ const STAMP: Stamp<'static> = Stamp {
     received_at: AT,
 };
 
-const NESTED: [Node<'static>; 2] = [
-    Node {
+const NESTED: [SubTeamNode<'static>; 2] = [
+    SubTeamNode {
         name: "backend",
         team_id: "team_2",
     },
-    Node {
+    SubTeamNode {
         name: "db",
         team_id: "team_3",
     },
@@ -45,8 +45,8 @@ fn value(text: &str) -> Value {
 }
 
 /// An event of the team `team_1` itself.
-fn outgoing(source: Source<'_>) -> Outgoing<'_> {
-    Outgoing {
+fn outgoing(source: EventSource<'_>) -> OutgoingEvent<'_> {
+    OutgoingEvent {
         team_id: "team_1",
         path: &[],
         event_id: 0x6f0e_1234_0000_4000_8000_0000_0000_002a,
@@ -56,38 +56,39 @@ fn outgoing(source: Source<'_>) -> Outgoing<'_> {
 }
 
 /// What the member `lead` says.
-fn lead(event: MemberEvent<'_>) -> Outgoing<'_> {
-    outgoing(Source::Agent {
+fn lead(event: AgentEventData<'_>) -> OutgoingEvent<'_> {
+    outgoing(EventSource::Agent {
         name: "lead",
         agent_id: "member_0a",
         event,
     })
 }
 
-fn envelope(event: &Outgoing<'_>) -> String {
+fn envelope(event: &OutgoingEvent<'_>) -> String {
     write_envelope(event, &STAMP)
 }
 
 /// The flattened message with its stamp; fails if there is none.
-fn flat(event: &Outgoing<'_>) -> String {
+fn flat(event: &OutgoingEvent<'_>) -> String {
     flatten(event, Some(&STAMP)).unwrap_or_else(|| panic!("{event:?}"))
 }
 
 /// The flattened message of a snapshot.
-fn unstamped(event: &Outgoing<'_>) -> String {
+fn unstamped(event: &OutgoingEvent<'_>) -> String {
     flatten(event, None).unwrap_or_else(|| panic!("{event:?}"))
 }
 
-fn single(event: &Outgoing<'_>) -> String {
+fn single(event: &OutgoingEvent<'_>) -> String {
     flatten_single(event).unwrap_or_else(|| panic!("{event:?}"))
 }
 
-fn read(text: &str) -> Vec<Published<'_>> {
-    read_envelopes(text, &Limits::default()).unwrap_or_else(|fault| panic!("{fault}: {text}"))
+fn read(text: &str) -> Vec<PublishedEnvelope<'_>> {
+    read_envelopes(text, &EnvelopeLimits::default())
+        .unwrap_or_else(|fault| panic!("{fault}: {text}"))
 }
 
 /// The one envelope that `text` is.
-fn read_one(text: &str) -> Published<'_> {
+fn read_one(text: &str) -> PublishedEnvelope<'_> {
     let [published] = <[_; 1]>::try_from(read(text)).unwrap();
     published
 }
@@ -111,8 +112,8 @@ fn wrapped(inner: &str, levels: usize) -> String {
 /// Whether every field of `expected` is in `written` with its value and in the same order; `written` may have more.
 fn assert_holds(written: &str, expected: &str) {
     let (has, wants) = (raw(written), raw(expected));
-    if let Some(wants) = Members::of(wants) {
-        let has = Members::of(has).unwrap_or_else(|| panic!("{written} is no object"));
+    if let Some(wants) = RawMembers::of(wants) {
+        let has = RawMembers::of(has).unwrap_or_else(|| panic!("{written} is no object"));
         let mut rest = has.iter();
         for want in wants.iter() {
             let found = rest.find(|member| member.name == want.name);

@@ -8,12 +8,12 @@ use tokio::net::UdpSocket;
 use super::memory::{
     Change, answer_next, attempt, loopback, memory, pair, split, unchanged, with_port,
 };
-use crate::rtc::{self, Kind, Options, Signalling, offset_of};
-use crate::{Channel, ChannelError, Frame};
+use crate::rtc::{self, RtcOptions, SignalKind, Signalling, offset_of};
+use crate::{Channel, ChannelError, ChannelFrame};
 
-fn candidate(line: &str) -> (Kind, String) {
+fn candidate(line: &str) -> (SignalKind, String) {
     (
-        Kind::Candidate,
+        SignalKind::Candidate,
         json!({"candidate": line, "mid": "0"}).to_string(),
     )
 }
@@ -26,22 +26,25 @@ fn silent() -> Change {
 async fn expect_open(caller: Change, called: Change) {
     let (caller, called) = attempt(caller, called).await;
     let (mut caller, mut called) = (caller.unwrap(), called.unwrap());
-    caller.send(Frame::Text("here".to_owned())).await.unwrap();
+    caller
+        .send(ChannelFrame::Text("here".to_owned()))
+        .await
+        .unwrap();
     let arrived = called.recv().await.unwrap();
-    assert_eq!(arrived, Some(Frame::Text("here".to_owned())));
+    assert_eq!(arrived, Some(ChannelFrame::Text("here".to_owned())));
 }
 
 #[tokio::test]
 async fn candidates_may_come_after_the_description_among_garbage() {
     let caller: Change = Box::new(|(kind, sdp)| {
         let (candidates, rest) = split(&sdp);
-        let mut signals = vec![(kind, rest), (Kind::Candidate, "garbage".to_owned())];
+        let mut signals = vec![(kind, rest), (SignalKind::Candidate, "garbage".to_owned())];
         signals.push(candidate("candidate:1 1 udp 1 4711.local 9 typ host"));
         signals.push(candidate(
             "candidate:1 1 tcp 1 127.0.0.1 9 typ host tcptype active",
         ));
         signals.extend(candidates.iter().map(|line| candidate(&line[2..])));
-        signals.push((Kind::Offer, "a second offer".to_owned()));
+        signals.push((SignalKind::Offer, "a second offer".to_owned()));
         signals
     });
     expect_open(caller, silent()).await;
@@ -51,11 +54,11 @@ async fn candidates_may_come_after_the_description_among_garbage() {
 async fn candidates_may_come_before_the_description_and_twice() {
     let called: Change = Box::new(|(kind, sdp)| {
         let (candidates, rest) = split(&sdp);
-        let mut signals = vec![candidate(""), (Kind::Candidate, "{}".to_owned())];
+        let mut signals = vec![candidate(""), (SignalKind::Candidate, "{}".to_owned())];
         signals.extend(candidates.iter().map(|line| candidate(line)));
         signals.extend(candidates.iter().map(|line| candidate(&line[2..])));
         signals.push((kind, rest));
-        signals.push((Kind::Answer, "a second answer".to_owned()));
+        signals.push((SignalKind::Answer, "a second answer".to_owned()));
         signals
     });
     expect_open(silent(), called).await;
@@ -75,9 +78,9 @@ async fn it_works_over_ipv6() {
         return;
     }
     let (mut caller, mut called) = memory(unchanged(), unchanged());
-    let options = Options {
+    let options = RtcOptions {
         bind: Some(vec![Ipv6Addr::LOCALHOST.into()]),
-        ..Options::default()
+        ..RtcOptions::default()
     };
     let (caller, called) = tokio::join!(
         rtc::call(&mut caller, &options),
@@ -89,7 +92,7 @@ async fn it_works_over_ipv6() {
 #[tokio::test]
 async fn the_machines_own_addresses_are_found() {
     let (mut caller, mut called) = memory(unchanged(), unchanged());
-    let options = Options::default();
+    let options = RtcOptions::default();
     let (caller, called) = tokio::join!(
         rtc::call(&mut caller, &options),
         answer_next(&mut called, &options)
@@ -137,8 +140,14 @@ async fn without_a_path_both_give_up() {
         })
     };
     let (caller, called) = attempt(elsewhere(), elsewhere()).await;
-    assert!(matches!(caller, Err(ChannelError::NoWay(_))), "{caller:?}");
-    assert!(matches!(called, Err(ChannelError::NoWay(_))), "{called:?}");
+    assert!(
+        matches!(caller, Err(ChannelError::NoRoute(_))),
+        "{caller:?}"
+    );
+    assert!(
+        matches!(called, Err(ChannelError::NoRoute(_))),
+        "{called:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -152,7 +161,7 @@ async fn a_caller_that_is_not_answered_gives_up() {
 #[tokio::test]
 async fn the_offer_says_where_to_go_on_and_others_skip_that() {
     let (mut caller, mut called) = memory(unchanged(), unchanged());
-    let options = Options {
+    let options = RtcOptions {
         offset: Some(1234),
         ..loopback()
     };
@@ -170,7 +179,7 @@ async fn what_a_stun_server_tells_is_signalled_as_a_candidate() {
     let server = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let address: SocketAddr = server.local_addr().unwrap();
     let (mut caller, mut other) = memory(unchanged(), unchanged());
-    let options = Options {
+    let options = RtcOptions {
         ice_servers: vec!["turn:192.0.2.1".to_owned(), format!("stun:{address}")],
         ..loopback()
     };
@@ -185,9 +194,9 @@ async fn what_a_stun_server_tells_is_signalled_as_a_candidate() {
         answer.extend((5000_u16 ^ 0x2112).to_be_bytes());
         answer.extend([192 ^ 0x21, 0x12, 2 ^ 0xa4, 9 ^ 0x42]);
         server.send_to(&answer, from).await.unwrap();
-        assert_eq!(other.next().await.unwrap().0, Kind::Offer);
+        assert_eq!(other.next().await.unwrap().0, SignalKind::Offer);
         let (kind, payload) = other.next().await.unwrap();
-        assert_eq!(kind, Kind::Candidate);
+        assert_eq!(kind, SignalKind::Candidate);
         serde_json::from_str::<Value>(&payload).unwrap()
     };
     let payload = tokio::select! {
@@ -203,12 +212,16 @@ async fn what_a_stun_server_tells_is_signalled_as_a_candidate() {
 #[tokio::test]
 async fn two_channels_do_not_disturb_each_other() {
     let ((mut one, mut other_one), (mut two, mut other_two)) = tokio::join!(pair(), pair());
-    one.send(Frame::Text("one".to_owned())).await.unwrap();
-    two.send(Frame::Text("two".to_owned())).await.unwrap();
+    one.send(ChannelFrame::Text("one".to_owned()))
+        .await
+        .unwrap();
+    two.send(ChannelFrame::Text("two".to_owned()))
+        .await
+        .unwrap();
     let texts = (
         other_one.recv().await.unwrap(),
         other_two.recv().await.unwrap(),
     );
-    let text = |text: &str| Some(Frame::Text(text.to_owned()));
+    let text = |text: &str| Some(ChannelFrame::Text(text.to_owned()));
     assert_eq!(texts, (text("one"), text("two")));
 }

@@ -7,10 +7,10 @@ use tokio::net::UdpSocket;
 
 use super::memory::{attempt, pair, port, split, unchanged};
 use super::path::Path;
-use crate::{Channel, ChannelError, Frame};
+use crate::{Channel, ChannelError, ChannelFrame};
 
-fn complete() -> Frame {
-    Frame::Text(r#"{"type":"complete"}"#.to_owned())
+fn complete() -> ChannelFrame {
+    ChannelFrame::Text(r#"{"type":"complete"}"#.to_owned())
 }
 
 #[tokio::test]
@@ -46,7 +46,7 @@ async fn two_that_finish_at_once_wait_for_nothing() {
 async fn a_receiver_that_closes_as_soon_as_it_has_all_cuts_nothing() {
     let (mut receiver, mut sender) = pair().await;
     sender
-        .send(Frame::Binary(vec![1; 65536].into()))
+        .send(ChannelFrame::Binary(vec![1; 65536].into()))
         .await
         .unwrap();
     sender.send(complete()).await.unwrap();
@@ -64,7 +64,7 @@ async fn one_that_is_dropped_in_the_middle_is_a_cut_for_the_other() {
     let (mut receiver, mut sender) = pair().await;
     for _ in 0..10 {
         sender
-            .send(Frame::Binary(vec![1; 65536].into()))
+            .send(ChannelFrame::Binary(vec![1; 65536].into()))
             .await
             .unwrap();
     }
@@ -81,7 +81,10 @@ async fn one_that_is_dropped_in_the_middle_is_a_cut_for_the_other() {
     let (receiver, mut sender) = pair().await;
     drop(receiver);
     let cut = loop {
-        if let Err(cut) = sender.send(Frame::Binary(vec![1; 65536].into())).await {
+        if let Err(cut) = sender
+            .send(ChannelFrame::Binary(vec![1; 65536].into()))
+            .await
+        {
             break cut;
         }
     };

@@ -5,9 +5,9 @@ use std::net::{IpAddr, Ipv4Addr};
 use tokio::sync::mpsc;
 
 use crate::ChannelError;
-use crate::rtc::{self, Kind, Options, RtcChannel, Signalling};
+use crate::rtc::{self, RtcChannel, RtcOptions, SignalKind, Signalling};
 
-type Signal = (Kind, String);
+type Signal = (SignalKind, String);
 /// Turns a signal into those that arrive.
 pub(super) type Change = Box<dyn FnMut(Signal) -> Vec<Signal> + Send>;
 
@@ -19,7 +19,7 @@ pub(super) struct Memory {
 }
 
 impl Signalling for Memory {
-    async fn send(&mut self, kind: Kind, payload: String) -> Result<(), ChannelError> {
+    async fn send(&mut self, kind: SignalKind, payload: String) -> Result<(), ChannelError> {
         for signal in (self.change)((kind, payload)) {
             // One who is connected does not listen any more.
             self.to.send(signal).await.ok();
@@ -48,20 +48,20 @@ pub(super) fn memory(caller: Change, called: Change) -> (Memory, Memory) {
     )
 }
 
-pub(super) fn loopback() -> Options {
-    Options {
+pub(super) fn loopback() -> RtcOptions {
+    RtcOptions {
         bind: Some(vec![IpAddr::V4(Ipv4Addr::LOCALHOST)]),
-        ..Options::default()
+        ..RtcOptions::default()
     }
 }
 
 /// Waits for the offer and answers it.
 pub(super) async fn answer_next(
     signalling: &mut Memory,
-    options: &Options,
+    options: &RtcOptions,
 ) -> Result<RtcChannel, ChannelError> {
     let (kind, offer) = signalling.next().await.expect("an offer");
-    assert_eq!(kind, Kind::Offer);
+    assert_eq!(kind, SignalKind::Offer);
     rtc::answer(signalling, &offer, options).await
 }
 

@@ -7,20 +7,20 @@ use bytes::Bytes;
 use super::memory::{attempt, pair, unchanged};
 use super::path::Path;
 use crate::rtc::queue::FULL;
-use crate::rtc::{Kind, RtcChannel};
-use crate::{Channel, ChannelError, Frame};
+use crate::rtc::{RtcChannel, SignalKind};
+use crate::{Channel, ChannelError, ChannelFrame};
 
 const PIECE: usize = 64 * 1024;
 
-fn text(text: &str) -> Frame {
-    Frame::Text(text.to_owned())
+fn text(text: &str) -> ChannelFrame {
+    ChannelFrame::Text(text.to_owned())
 }
 
 /// The piece of this number; no two are alike.
-fn piece(number: u32) -> Frame {
+fn piece(number: u32) -> ChannelFrame {
     let mut bytes = vec![number.to_le_bytes()[0]; PIECE];
     bytes[..4].copy_from_slice(&number.to_le_bytes());
-    Frame::Binary(bytes.into())
+    ChannelFrame::Binary(bytes.into())
 }
 
 async fn send_pieces(channel: &mut RtcChannel, count: u32) {
@@ -45,7 +45,10 @@ async fn texts_and_binaries_arrive_in_order_both_ways() {
             .await
             .unwrap();
         send_pieces(channel, 6).await;
-        channel.send(Frame::Binary(Bytes::new())).await.unwrap();
+        channel
+            .send(ChannelFrame::Binary(Bytes::new()))
+            .await
+            .unwrap();
         channel.send(text("ende \u{1F600}")).await.unwrap();
     };
     let expect_all = async |channel: &mut RtcChannel, name: &str| {
@@ -90,7 +93,7 @@ async fn a_slow_reader_slows_the_sender_and_costs_no_memory() {
 
 #[tokio::test]
 async fn a_message_larger_than_the_other_side_takes_is_refused_before_it_goes() {
-    let smaller = Box::new(|(kind, sdp): (Kind, String)| {
+    let smaller = Box::new(|(kind, sdp): (SignalKind, String)| {
         vec![(
             kind,
             sdp.replace("a=max-message-size:262144", "a=max-message-size:1000"),
@@ -100,12 +103,14 @@ async fn a_message_larger_than_the_other_side_takes_is_refused_before_it_goes() 
     let (mut caller, mut called) = (caller.unwrap(), called.unwrap());
     assert_eq!(caller.max_message(), 1000);
     assert_eq!(called.max_message(), 256 * 1024);
-    let refused = caller.send(Frame::Binary(vec![0; 1001].into())).await;
+    let refused = caller
+        .send(ChannelFrame::Binary(vec![0; 1001].into()))
+        .await;
     assert!(
         matches!(refused, Err(ChannelError::Signal(_))),
         "{refused:?}"
     );
-    let fits = Frame::Binary(vec![7; 1000].into());
+    let fits = ChannelFrame::Binary(vec![7; 1000].into());
     caller.send(fits.clone()).await.unwrap();
     assert_eq!(called.recv().await.unwrap(), Some(fits));
 }

@@ -8,7 +8,7 @@ use tokio::net::UdpSocket;
 use tokio::task::JoinSet;
 
 use super::memory::{Change, attempt, port, split, with_port};
-use crate::rtc::{Kind, RtcChannel};
+use crate::rtc::{RtcChannel, SignalKind};
 
 /// It ends when dropped.
 pub(super) struct Path {
@@ -27,7 +27,7 @@ impl Path {
         let mut tell = Some(tell);
         let caller: Change = Box::new(|(kind, sdp)| vec![(kind, split(&sdp).1)]);
         let called: Change = Box::new(move |(kind, sdp)| {
-            if kind != Kind::Answer {
+            if kind != SignalKind::Answer {
                 return vec![(kind, sdp)];
             }
             let (candidates, rest) = split(&sdp);

@@ -4,8 +4,8 @@ use std::{fs, path::Path};
 
 use super::*;
 
-fn entry(name: &str, is_folder: bool) -> Entry {
-    Entry {
+fn entry(name: &str, is_folder: bool) -> ZipEntry {
+    ZipEntry {
         name: name.to_owned(),
         is_folder,
         is_executable: false,
@@ -52,10 +52,10 @@ fn brought_back(disturb: impl FnOnce(&Path)) -> UnpackError {
         Dir::open(target.path()).unwrap(),
         Dir::open(waiting.path()).unwrap(),
     );
-    let plan = Plan::of(&root, &entries, Clash::Replace).unwrap();
+    let plan = PlacementPlan::of(&root, &entries, ConflictPolicy::Replace).unwrap();
     disturb(target.path());
     let before = all(target.path());
-    let error = put(&root, &staging, &entries, &plan).unwrap_err();
+    let error = move_all(&root, &staging, &entries, &plan).unwrap_err();
     assert_eq!(all(target.path()), before);
     error
 }

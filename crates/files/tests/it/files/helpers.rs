@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs, os::unix::fs::PermissionsExt as _, path::Path};
 
-use jackfield_files::{Archive, Bundle, Limits, Offer, PackError, Part};
+use jackfield_files::{Archive, ArchiveLimits, ArchiveOffer, ArchivePart, Bundle, PackError};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
@@ -11,12 +11,15 @@ pub(crate) fn sha256(bytes: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-pub(crate) fn offer(archive: &[u8], files: u64) -> Offer {
-    Offer::new(archive.len() as u64, sha256(archive), files)
+pub(crate) fn offer(archive: &[u8], files: u64) -> ArchiveOffer {
+    ArchiveOffer::new(archive.len() as u64, sha256(archive), files)
 }
 
 /// A folder as an archive.
-pub(crate) async fn pack(folder: &Path, limits: Limits) -> Result<Option<Bundle>, PackError> {
+pub(crate) async fn pack(
+    folder: &Path,
+    limits: ArchiveLimits,
+) -> Result<Option<Bundle>, PackError> {
     let packed = jackfield_files::pack(folder, limits, &[]).await;
     packed.map(|packed| packed.bundle)
 }
@@ -25,7 +28,7 @@ pub(crate) async fn pack(folder: &Path, limits: Limits) -> Result<Option<Bundle>
 pub(crate) async fn received(bytes: &[u8], files: u64) -> (Archive, TempDir) {
     let parts = tempfile::tempdir().unwrap();
     let offer = offer(bytes, files);
-    let mut part = Part::open(parts.path(), &offer, Limits::default())
+    let mut part = ArchivePart::open(parts.path(), &offer, ArchiveLimits::default())
         .await
         .unwrap();
     part.append(bytes).await.unwrap();

@@ -2,18 +2,18 @@
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use jackfield_files::{Clash, Limits, Loose, save};
+use jackfield_files::{ArchiveLimits, ConflictPolicy, SingleFile, save};
 
-fn loose(name: &str, content: &str) -> Loose {
-    Loose {
+fn loose(name: &str, content: &str) -> SingleFile {
+    SingleFile {
         name: name.to_owned(),
         content: content.into(),
     }
 }
 
-async fn saved(into: &Path, clash: Clash, files: &[(&str, &str)]) -> Vec<String> {
+async fn saved(into: &Path, clash: ConflictPolicy, files: &[(&str, &str)]) -> Vec<String> {
     let files = files.iter().map(|(name, content)| loose(name, content));
-    let saved = save(files.collect(), into, clash, Limits::default()).await;
+    let saved = save(files.collect(), into, clash, ArchiveLimits::default()).await;
     saved.unwrap().files
 }
 
@@ -32,7 +32,7 @@ async fn a_name_leads_nowhere_but_into_the_folder() {
     let out = home.path().join("new/out");
     let names = saved(
         &out,
-        Clash::Refuse,
+        ConflictPolicy::Refuse,
         &[
             ("../../evil.txt", "1"),
             ("/etc/passwd", "2"),
@@ -62,10 +62,10 @@ async fn a_name_that_is_taken_gets_a_number_and_a_file_that_is_there_does_not_co
         ("a.tar.gz", "one"),
     ];
     for _ in 0..2 {
-        let names = saved(out.path(), Clash::Refuse, &files).await;
+        let names = saved(out.path(), ConflictPolicy::Refuse, &files).await;
         assert_eq!(names, ["a.tar-2.gz", "a.tar-3.gz"]);
     }
-    let names = saved(out.path(), Clash::Replace, &files).await;
+    let names = saved(out.path(), ConflictPolicy::Replace, &files).await;
     assert_eq!(names, ["a.tar.gz", "a.tar-3.gz"]);
     let there = content(out.path()).into_iter().collect::<Vec<_>>();
     let expected = [

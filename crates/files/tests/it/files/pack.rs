@@ -10,7 +10,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use jackfield_files::{Bundle, Limits, PackError, Why};
+use jackfield_files::{ArchiveLimits, Bundle, OmitReason, PackError};
 use zip::ZipArchive;
 
 use crate::files::helpers::{noise, pack, runtime, sha256, write};
@@ -39,7 +39,10 @@ async fn judged(bundle: &Bundle) -> Vec<(String, Vec<u8>)> {
 }
 
 async fn names(folder: &Path) -> Vec<String> {
-    let bundle = pack(folder, Limits::default()).await.unwrap().unwrap();
+    let bundle = pack(folder, ArchiveLimits::default())
+        .await
+        .unwrap()
+        .unwrap();
     let files = judged(&bundle).await;
     assert_eq!(files.len() as u64, bundle.offer().file_count);
     files.into_iter().map(|(name, _)| name).collect()
@@ -51,7 +54,7 @@ async fn another_reader_finds_the_files_as_they_were() {
     write(folder.path(), "grüße/ein brief.txt", "hello");
     write(folder.path(), "empty", "");
     write(folder.path(), "noise", noise(200_000));
-    let bundle = pack(folder.path(), Limits::default())
+    let bundle = pack(folder.path(), ArchiveLimits::default())
         .await
         .unwrap()
         .unwrap();
@@ -68,7 +71,7 @@ async fn the_offer_tells_size_hash_and_count_of_what_the_pieces_give() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "noise", noise(3 << 20));
     write(folder.path(), "more", "x");
-    let bundle = pack(folder.path(), Limits::default())
+    let bundle = pack(folder.path(), ArchiveLimits::default())
         .await
         .unwrap()
         .unwrap();
@@ -87,8 +90,8 @@ async fn the_same_files_make_the_same_archive() {
     for name in ["b/2", "a", "b/1", "c"] {
         write(folder.path(), name, name);
     }
-    let once = pack(folder.path(), Limits::default()).await.unwrap();
-    let twice = pack(folder.path(), Limits::default()).await.unwrap();
+    let once = pack(folder.path(), ArchiveLimits::default()).await.unwrap();
+    let twice = pack(folder.path(), ArchiveLimits::default()).await.unwrap();
     assert_eq!(
         once.unwrap().offer().zip_sha256,
         twice.unwrap().offer().zip_sha256
@@ -103,7 +106,7 @@ async fn an_archive_says_when_a_file_was_changed_as_others_read_it() {
     let path = folder.path().join("old");
     let file = File::options().write(true).open(path).unwrap();
     file.set_modified(changed).unwrap();
-    let bundle = pack(folder.path(), Limits::default())
+    let bundle = pack(folder.path(), ArchiveLimits::default())
         .await
         .unwrap()
         .unwrap();
@@ -144,7 +147,7 @@ async fn links_sockets_and_pipes_are_not_taken() {
 
 /// What is told of what is not packed, if some links are known.
 async fn omitted(folder: &Path, ours: &[OsString]) -> String {
-    let packed = jackfield_files::pack(folder, Limits::default(), ours).await;
+    let packed = jackfield_files::pack(folder, ArchiveLimits::default(), ours).await;
     packed.unwrap().omitted.to_string()
 }
 
@@ -167,7 +170,7 @@ async fn what_tools_make_and_what_is_private_stays_here() {
         write(folder.path(), name, "x");
     }
     assert!(
-        pack(folder.path(), Limits::default())
+        pack(folder.path(), ArchiveLimits::default())
             .await
             .unwrap()
             .is_none()
@@ -190,7 +193,7 @@ async fn what_tools_make_and_what_is_private_stays_here() {
 async fn a_folder_without_files_makes_no_archive() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir_all(folder.path().join("a/b")).unwrap();
-    let packed = pack(folder.path(), Limits::default()).await.unwrap();
+    let packed = pack(folder.path(), ArchiveLimits::default()).await.unwrap();
     assert!(packed.is_none());
     let told = omitted(folder.path(), &[]).await;
     assert_eq!(told, r#"empty folders: "a/b/""#);
@@ -207,10 +210,10 @@ async fn names_that_the_other_side_refuses_are_left_out_and_told() {
     fs::write(folder.path().join(name), "x").unwrap();
     write(folder.path(), &format!("{}x", "d/".repeat(64)), "x");
     write(folder.path(), &format!("{}x", "e/".repeat(65)), "x");
-    let packed = jackfield_files::pack(folder.path(), Limits::default(), &[]).await;
+    let packed = jackfield_files::pack(folder.path(), ArchiveLimits::default(), &[]).await;
     let packed = packed.unwrap();
     assert_eq!(packed.bundle.unwrap().offer().file_count, 3);
-    assert_eq!(packed.omitted.count(Why::Name), 5);
+    assert_eq!(packed.omitted.count(OmitReason::Name), 5);
     let told = packed.omitted.to_string();
     for why in [
         r#""C:drive" (begins like that of a drive)"#,
@@ -228,13 +231,13 @@ async fn each_limit_has_an_error_that_names_it() {
     for name in ["a", "b", "c"] {
         write(folder.path(), name, noise(10_000));
     }
-    let all = Limits::default();
+    let all = ArchiveLimits::default();
     let error = async |limits| pack(folder.path(), limits).await.unwrap_err();
 
-    let files = error(Limits { files: 2, ..all }).await;
+    let files = error(ArchiveLimits { files: 2, ..all }).await;
     assert!(matches!(files, PackError::TooManyFiles(2)));
     assert!(files.to_string().contains("more than 2 files"), "{files}");
-    let archive = error(Limits {
+    let archive = error(ArchiveLimits {
         archive: 20_000,
         ..all
     });
@@ -244,12 +247,12 @@ async fn each_limit_has_an_error_that_names_it() {
         archive.to_string().contains("more than 20000 bytes"),
         "{archive}"
     );
-    let unpacked = error(Limits {
+    let unpacked = error(ArchiveLimits {
         unpacked: 29_999,
         ..all
     });
     assert!(matches!(unpacked.await, PackError::TooMuch(29_999)));
-    let exact = Limits {
+    let exact = ArchiveLimits {
         files: 3,
         unpacked: 30_000,
         ..all
@@ -261,14 +264,14 @@ async fn each_limit_has_an_error_that_names_it() {
 async fn an_archive_may_be_as_large_as_the_limit_and_not_a_byte_larger() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "noise", noise(10_000));
-    let all = Limits::default();
+    let all = ArchiveLimits::default();
     let bundle = pack(folder.path(), all).await.unwrap().unwrap();
-    let exact = Limits {
+    let exact = ArchiveLimits {
         archive: bundle.size(),
         ..all
     };
     assert!(pack(folder.path(), exact).await.unwrap().is_some());
-    let less = Limits {
+    let less = ArchiveLimits {
         archive: bundle.size() - 1,
         ..all
     };
@@ -279,7 +282,7 @@ async fn an_archive_may_be_as_large_as_the_limit_and_not_a_byte_larger() {
 #[tokio::test]
 async fn a_folder_that_is_not_there_is_told() {
     let folder = tempfile::tempdir().unwrap();
-    let error = pack(&folder.path().join("none"), Limits::default()).await;
+    let error = pack(&folder.path().join("none"), ArchiveLimits::default()).await;
     assert!(matches!(error.unwrap_err(), PackError::Folder(_)));
 }
 
@@ -312,7 +315,7 @@ fn a_folder_that_is_swapped_for_a_link_while_we_pack_leads_nowhere() {
         scope.spawn(swap);
         let _meanwhile = Meanwhile(&is_over);
         for _ in 0..300 {
-            let packed = run(pack(root, Limits::default())).unwrap();
+            let packed = run(pack(root, ArchiveLimits::default())).unwrap();
             let Some(bundle) = packed else { continue };
             for (name, content) in run(judged(&bundle)) {
                 assert_eq!(content, b"mine", "{name}");
@@ -342,7 +345,7 @@ fn files_that_come_go_and_grow_while_we_pack_do_not_break_it() {
         scope.spawn(stir);
         let _meanwhile = Meanwhile(&is_over);
         for _ in 0..200 {
-            let packed = run(pack(root, Limits::default()));
+            let packed = run(pack(root, ArchiveLimits::default()));
             let files = run(judged(&packed.unwrap().unwrap()));
             assert!(files.contains(&("steady".to_owned(), b"steady".to_vec())));
         }

@@ -7,12 +7,12 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use jackfield_files::{Limits, Offer, Part, PartError, sweep_parts};
+use jackfield_files::{ArchiveLimits, ArchiveOffer, ArchivePart, PartError, sweep_parts};
 
 use crate::files::helpers::{noise, offer};
 
-async fn open(folder: &Path, offer: &Offer) -> Result<Part, PartError> {
-    Part::open(folder, offer, Limits::default()).await
+async fn open(folder: &Path, offer: &ArchiveOffer) -> Result<ArchivePart, PartError> {
+    ArchivePart::open(folder, offer, ArchiveLimits::default()).await
 }
 
 fn names(folder: &Path) -> Vec<String> {
@@ -33,7 +33,7 @@ async fn a_part_remembers_what_came_whatever_the_transfer_is_called() {
     part.append(&bytes[300..400]).await.unwrap();
     part.flush().await.unwrap();
     drop(part);
-    let second = Offer {
+    let second = ArchiveOffer {
         transfer_id: "another".to_owned(),
         zip_sha256: first.zip_sha256.to_uppercase(),
         ..first
@@ -115,7 +115,7 @@ async fn two_never_receive_into_one_part() {
     let folder = tempfile::tempdir().unwrap();
     let first = offer(&[1; 100], 1);
     let mut part = open(folder.path(), &first).await.unwrap();
-    let second = Offer {
+    let second = ArchiveOffer {
         transfer_id: "another".to_owned(),
         ..first
     };
@@ -134,26 +134,27 @@ async fn two_never_receive_into_one_part() {
 async fn an_offer_of_too_much_or_of_nonsense_is_not_begun() {
     let folder = tempfile::tempdir().unwrap();
     let good = offer(&[1; 100], 3);
-    let limits = Limits {
+    let limits = ArchiveLimits {
         files: 3,
         archive: 100,
         unpacked: 1000,
     };
-    let refused = async |offer: Offer| Part::open(folder.path(), &offer, limits).await;
+    let refused =
+        async |offer: ArchiveOffer| ArchivePart::open(folder.path(), &offer, limits).await;
     assert!(refused(good.clone()).await.is_ok());
-    let large = Offer {
+    let large = ArchiveOffer {
         zip_size: 101,
         ..good.clone()
     };
     let error = refused(large).await.unwrap_err();
     assert!(matches!(error, PartError::TooLarge(100)), "{error}");
-    let many = Offer {
+    let many = ArchiveOffer {
         file_count: 4,
         ..good.clone()
     };
     let error = refused(many).await.unwrap_err();
     assert!(matches!(error, PartError::TooManyFiles(3)), "{error}");
-    let path = Offer {
+    let path = ArchiveOffer {
         zip_sha256: format!("../{}", "a".repeat(61)),
         ..good
     };
@@ -205,7 +206,11 @@ async fn one_can_see_how_much_has_come_and_throw_it_away() {
     let folder = tempfile::tempdir().unwrap();
     let bytes = noise(1000);
     let offer = offer(&bytes, 1);
-    let received = async || Part::received_in(folder.path(), &offer).await.unwrap();
+    let received = async || {
+        ArchivePart::received_in(folder.path(), &offer)
+            .await
+            .unwrap()
+    };
     assert_eq!(received().await, 0);
     assert_eq!(names(folder.path()), [""; 0], "looking makes nothing");
     let mut part = open(folder.path(), &offer).await.unwrap();

@@ -1,12 +1,12 @@
 //! A channel in memory.
 
 use bytes::Bytes;
-use jackfield_files::{Channel, ChannelError, Frame};
+use jackfield_files::{Channel, ChannelError, ChannelFrame};
 use tokio::sync::mpsc;
 
 pub(crate) struct Pipe {
-    out: Option<mpsc::Sender<Frame>>,
-    inlet: mpsc::Receiver<Frame>,
+    out: Option<mpsc::Sender<ChannelFrame>>,
+    inlet: mpsc::Receiver<ChannelFrame>,
 }
 
 /// Two ends; few messages fit between them.
@@ -22,23 +22,25 @@ pub(crate) fn pipe() -> (Pipe, Pipe) {
 
 impl Pipe {
     pub(crate) async fn text(&mut self, text: &str) {
-        self.send(Frame::Text(text.to_owned())).await.unwrap();
+        self.send(ChannelFrame::Text(text.to_owned()))
+            .await
+            .unwrap();
     }
 
     pub(crate) async fn binary(&mut self, bytes: &[u8]) {
         let bytes = Bytes::copy_from_slice(bytes);
-        self.send(Frame::Binary(bytes)).await.unwrap();
+        self.send(ChannelFrame::Binary(bytes)).await.unwrap();
     }
 }
 
 impl Channel for Pipe {
-    async fn send(&mut self, frame: Frame) -> Result<(), ChannelError> {
+    async fn send(&mut self, frame: ChannelFrame) -> Result<(), ChannelError> {
         let cut = || ChannelError::Cut("nobody listens".to_owned());
         let out = self.out.as_ref().ok_or_else(cut)?;
         out.send(frame).await.map_err(|_| cut())
     }
 
-    async fn recv(&mut self) -> Result<Option<Frame>, ChannelError> {
+    async fn recv(&mut self) -> Result<Option<ChannelFrame>, ChannelError> {
         Ok(self.inlet.recv().await)
     }
 

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use jackfield_files::{Clash, Limits, pack, unpack};
+use jackfield_files::{ArchiveLimits, ConflictPolicy, pack, unpack};
 use proptest::{collection, prelude::*, test_runner::TestRunner};
 
 use crate::files::{
@@ -83,16 +83,23 @@ fn any_folder_comes_out_as_it_went_in() {
                 let file = File::options().write(true).open(&path).unwrap();
                 file.set_modified(changed).unwrap();
             }
-            let packed = pack(from.path(), Limits::default(), &[]).await.unwrap();
+            let packed = pack(from.path(), ArchiveLimits::default(), &[])
+                .await
+                .unwrap();
             assert!(packed.omitted.is_empty(), "{}", packed.omitted);
             let bundle = packed.bundle.unwrap();
             let count = bundle.offer().file_count;
             let (archive, _parts) = received(&bytes(&bundle, 0).await, count).await;
             let into = tempfile::tempdir().unwrap();
             let target = into.path().join("new");
-            unpack(&archive, &target, Clash::Refuse, Limits::default())
-                .await
-                .unwrap();
+            unpack(
+                &archive,
+                &target,
+                ConflictPolicy::Refuse,
+                ArchiveLimits::default(),
+            )
+            .await
+            .unwrap();
             assert_eq!(tree(&target), tree(from.path()));
             for name in files.keys() {
                 let changed = |folder: &std::path::Path| {

@@ -3,8 +3,8 @@
 use std::{fs, path::Path, sync::Mutex};
 
 use jackfield_files::{
-    Archive, Bundle, Channel as _, Clash, Frame, Limits, Offer, Part, PartError, TransferError,
-    receive, send, unpack,
+    Archive, ArchiveLimits, ArchiveOffer, ArchivePart, Bundle, Channel as _, ChannelFrame,
+    ConflictPolicy, PartError, TransferError, receive, send, unpack,
 };
 use proptest::{prelude::*, test_runner::TestRunner};
 use tempfile::TempDir;
@@ -21,12 +21,14 @@ async fn bundle() -> (Bundle, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "noise", noise(150_000));
     write(folder.path(), "sub/text", "hello");
-    let bundle = pack(folder.path(), Limits::default()).await.unwrap();
+    let bundle = pack(folder.path(), ArchiveLimits::default()).await.unwrap();
     (bundle.unwrap(), folder)
 }
 
-async fn part(folder: &Path, offer: &Offer) -> Part {
-    Part::open(folder, offer, Limits::default()).await.unwrap()
+async fn part(folder: &Path, offer: &ArchiveOffer) -> ArchivePart {
+    ArchivePart::open(folder, offer, ArchiveLimits::default())
+        .await
+        .unwrap()
 }
 
 #[tokio::test]
@@ -49,9 +51,14 @@ async fn a_folder_arrives_as_it_was_sent() {
     done.unwrap();
     let into = tempfile::tempdir().unwrap();
     let archive = archive.unwrap();
-    unpack(&archive, into.path(), Clash::Refuse, Limits::default())
-        .await
-        .unwrap();
+    unpack(
+        &archive,
+        into.path(),
+        ConflictPolicy::Refuse,
+        ArchiveLimits::default(),
+    )
+    .await
+    .unwrap();
     assert_eq!(tree(into.path()), tree(folder.path()));
     for told in [sent, taken] {
         let told = told.into_inner().unwrap();
@@ -73,7 +80,7 @@ async fn a_sender_speaks_as_the_published_client_does() {
     };
     let (done, frames) = tokio::join!(send(&mut left, &bundle, 0, quiet), read);
     done.unwrap();
-    let Frame::Text(header) = &frames[0] else {
+    let ChannelFrame::Text(header) = &frames[0] else {
         panic!("no header");
     };
     let header: serde_json::Value = serde_json::from_str(header).unwrap();
@@ -86,18 +93,21 @@ async fn a_sender_speaks_as_the_published_client_does() {
         })
     );
     let (last, middle) = frames[1..].split_last().unwrap();
-    assert_eq!(*last, Frame::Text(r#"{"type":"complete"}"#.to_owned()));
+    assert_eq!(
+        *last,
+        ChannelFrame::Text(r#"{"type":"complete"}"#.to_owned())
+    );
     let mut sent: Vec<u8> = Vec::new();
     for frame in middle {
-        let Frame::Binary(bytes) = frame else {
+        let ChannelFrame::Binary(bytes) = frame else {
             panic!("a text between the bytes");
         };
         sent.extend(bytes);
     }
     let (last, whole) = middle.split_last().unwrap();
-    assert!(matches!(last, Frame::Binary(bytes) if bytes.len() <= 65_536));
+    assert!(matches!(last, ChannelFrame::Binary(bytes) if bytes.len() <= 65_536));
     for frame in whole {
-        assert!(matches!(frame, Frame::Binary(bytes) if bytes.len() == 65_536));
+        assert!(matches!(frame, ChannelFrame::Binary(bytes) if bytes.len() == 65_536));
     }
     assert_eq!(sent, bytes(&bundle, 0).await);
 }
@@ -112,7 +122,7 @@ async fn a_sender_that_goes_on_says_where_and_one_that_cannot_begins_anew() {
     ] {
         let (mut left, mut right) = pipe();
         let first = async {
-            let Some(Frame::Text(header)) = right.recv().await.unwrap() else {
+            let Some(ChannelFrame::Text(header)) = right.recv().await.unwrap() else {
                 panic!("no header");
             };
             drop(right);
@@ -176,7 +186,7 @@ fn a_transfer_that_is_cut_at_any_byte_goes_on_to_the_same_archive() {
         .unwrap();
 }
 
-fn header(offer: &Offer, offset: Option<u64>) -> String {
+fn header(offer: &ArchiveOffer, offset: Option<u64>) -> String {
     let offset = offset.map_or_else(String::new, |offset| format!(r#","offset":{offset}"#));
     format!(
         r#"{{"type":"header","transfer_id":"{}","zip_size":{}{offset}}}"#,
@@ -189,7 +199,7 @@ const ARCHIVE: [u8; 100] = [7; 100];
 /// What comes of what a peer says, if this much is there already; and how many bytes are there then.
 async fn heard(
     there: usize,
-    speak: impl AsyncFnOnce(&mut Pipe, &Offer),
+    speak: impl AsyncFnOnce(&mut Pipe, &ArchiveOffer),
 ) -> (Result<Archive, TransferError>, Option<u64>) {
     let parts = tempfile::tempdir().unwrap();
     let offer = offer(&ARCHIVE, 1);
@@ -209,7 +219,7 @@ async fn heard(
 /// The error that a peer gets to see, and how many bytes stay.
 async fn refused(
     there: usize,
-    speak: impl AsyncFnOnce(&mut Pipe, &Offer),
+    speak: impl AsyncFnOnce(&mut Pipe, &ArchiveOffer),
 ) -> (String, Option<u64>) {
     let (result, left) = heard(there, speak).await;
     (result.unwrap_err().to_string(), left)

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use jackfield_files::{Clash, Limits, UnpackError, Unpacked, unpack};
+use jackfield_files::{ArchiveLimits, ConflictPolicy, UnpackError, Unpacked, unpack};
 use tempfile::TempDir;
 
 use crate::files::{
@@ -23,32 +23,37 @@ async fn unpack_into(
     folder: &Path,
     bytes: &[u8],
     files: u64,
-    clash: Clash,
+    clash: ConflictPolicy,
 ) -> Result<Unpacked, UnpackError> {
     let (archive, _parts) = received(bytes, files).await;
-    unpack(&archive, folder, clash, Limits::default()).await
+    unpack(&archive, folder, clash, ArchiveLimits::default()).await
 }
 
 /// Unpacks into a folder in which something is already; it must be refused, and the folder stay as it is.
-async fn refusal_with(bytes: &[u8], files: u64, limits: Limits) -> String {
+async fn refusal_with(bytes: &[u8], files: u64, limits: ArchiveLimits) -> String {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "mine/keep", "mine");
     let before = tree(folder.path());
     let (archive, _parts) = received(bytes, files).await;
-    for clash in [Clash::Refuse, Clash::Replace] {
+    for clash in [ConflictPolicy::Refuse, ConflictPolicy::Replace] {
         let refused = unpack(&archive, folder.path(), clash, limits).await;
         assert!(refused.is_err(), "it was unpacked: {refused:?}");
         assert_eq!(tree(folder.path()), before);
     }
     // Where there was no folder, there is none.
     let new = folder.path().join("new/inner");
-    let refused = unpack(&archive, &new, Clash::Refuse, limits).await;
+    let refused = unpack(&archive, &new, ConflictPolicy::Refuse, limits).await;
     assert_eq!(tree(folder.path()), before);
     refused.unwrap_err().to_string()
 }
 
 async fn refusal(entries: &[Entry]) -> String {
-    refusal_with(&zip(entries), entries.len() as u64, Limits::default()).await
+    refusal_with(
+        &zip(entries),
+        entries.len() as u64,
+        ArchiveLimits::default(),
+    )
+    .await
 }
 
 #[track_caller]
@@ -96,7 +101,7 @@ async fn names_that_may_not_be_are_refused() {
         &refusal_with(
             &zip(&[Entry::new("/", b""), Entry::new("x", b"x")]),
             1,
-            Limits::default(),
+            ArchiveLimits::default(),
         )
         .await,
         "is empty",
@@ -140,7 +145,7 @@ async fn names_that_do_not_fit_together_are_refused() {
     );
     let folders = zip(&[Entry::new("a/", b""), Entry::new("a/", b""), entry("b")]);
     has(
-        &refusal_with(&folders, 1, Limits::default()).await,
+        &refusal_with(&folders, 1, ArchiveLimits::default()).await,
         "is there twice",
     );
 }
@@ -207,7 +212,7 @@ async fn an_archive_that_contradicts_itself_is_refused() {
     }
     let full_folder = zip(&[Entry::new("a/", b"x"), x]);
     has(
-        &refusal_with(&full_folder, 1, Limits::default()).await,
+        &refusal_with(&full_folder, 1, ArchiveLimits::default()).await,
         "contradicts itself",
     );
 }
@@ -243,7 +248,7 @@ async fn entries_that_share_bytes_are_refused() {
 #[tokio::test]
 async fn what_is_no_whole_zip_is_refused() {
     let good = zip(&[Entry::new("x", b"x")]);
-    let refused = async |bytes: &[u8]| refusal_with(bytes, 1, Limits::default()).await;
+    let refused = async |bytes: &[u8]| refusal_with(bytes, 1, ArchiveLimits::default()).await;
     has(&refused(b"hello").await, "no proper ZIP");
     has(&refused(&[0; 1000]).await, "no proper ZIP");
     // Something behind the end, and something before the beginning.
@@ -277,11 +282,11 @@ async fn what_is_no_whole_zip_is_refused() {
 
 #[tokio::test]
 async fn more_files_or_bytes_than_the_limits_are_refused_before_any_is_written() {
-    let all = Limits::default();
+    let all = ArchiveLimits::default();
     let three = zip(&["a", "b", "c"].map(|name| Entry::new(name, &[0; 100])));
-    let limits = Limits { files: 2, ..all };
+    let limits = ArchiveLimits { files: 2, ..all };
     has(&refusal_with(&three, 3, limits).await, "more than 2 files");
-    let limits = Limits {
+    let limits = ArchiveLimits {
         unpacked: 299,
         ..all
     };
@@ -291,7 +296,7 @@ async fn more_files_or_bytes_than_the_limits_are_refused_before_any_is_written()
     );
     // Folders cost as much as files, also those that are only in the names of others.
     let deep = zip(&[Entry::new("a/b/c/d", b"x")]);
-    let limits = Limits { files: 2, ..all };
+    let limits = ArchiveLimits { files: 2, ..all };
     has(&refusal_with(&deep, 1, limits).await, "more than 2 files");
     // A bomb says what it holds, or it lies; then it is found out below.
     let bomb = Entry {
@@ -343,7 +348,7 @@ async fn broken_content_is_refused() {
 async fn an_archive_with_another_number_of_files_than_was_offered_is_refused() {
     let two = zip(&[Entry::new("a", b"x"), Entry::new("b", b"x")]);
     for offered in [1, 3] {
-        let error = refusal_with(&two, offered, Limits::default()).await;
+        let error = refusal_with(&two, offered, ArchiveLimits::default()).await;
         has(&error, &format!("2 files, and {offered} were offered"));
     }
 }
@@ -365,7 +370,7 @@ async fn what_another_writer_makes_is_unpacked() {
     let bytes = writer.finish().unwrap().into_inner();
 
     let folder = tempfile::tempdir().unwrap();
-    let done = unpack_into(folder.path(), &bytes, 2, Clash::Refuse).await;
+    let done = unpack_into(folder.path(), &bytes, 2, ConflictPolicy::Refuse).await;
     let done = done.unwrap();
     assert_eq!(done.files, ["a/program", "a/ünïcode"]);
     assert_eq!(done.bytes, 9);
@@ -387,7 +392,7 @@ async fn what_a_writer_streams_is_unpacked() {
     writer.write_all(b"streamed").unwrap();
     let bytes = writer.finish().unwrap().into_inner();
     let folder = tempfile::tempdir().unwrap();
-    unpack_into(folder.path(), &bytes, 1, Clash::Refuse)
+    unpack_into(folder.path(), &bytes, 1, ConflictPolicy::Refuse)
         .await
         .unwrap();
     assert_eq!(fs::read(folder.path().join("x")).unwrap(), b"streamed");
@@ -407,7 +412,7 @@ async fn of_the_mode_only_the_right_to_execute_is_taken() {
         Entry::mode("open", 0o100_666),
         Entry::mode("closed", 0o100_000),
     ]);
-    unpack_into(folder.path(), &bytes, 5, Clash::Refuse)
+    unpack_into(folder.path(), &bytes, 5, ConflictPolicy::Refuse)
         .await
         .unwrap();
     let mode = |name: &str| fs::metadata(folder.path().join(name)).unwrap().mode();
@@ -429,7 +434,7 @@ async fn files_in_the_way_are_named_and_nothing_is_changed() {
     let before = tree(folder.path());
     let mut entries: Vec<_> = names.map(|name| Entry::new(name, b"new")).into();
     entries.insert(0, Entry::new("free", b"new"));
-    let error = unpack_into(folder.path(), &zip(&entries), 8, Clash::Refuse).await;
+    let error = unpack_into(folder.path(), &zip(&entries), 8, ConflictPolicy::Refuse).await;
     assert_eq!(
         error.unwrap_err().to_string(),
         r#"files are in the way: "a/0", "a/1", "a/2", "a/3", "a/4" and 2 more; nothing was changed"#
@@ -453,7 +458,7 @@ async fn files_that_are_there_already_with_the_same_content_are_not_in_the_way()
         .write(true)
         .open(folder.path().join("a/small"));
     there.unwrap().set_modified(old).unwrap();
-    let unpacked = unpack_into(folder.path(), &zip(&entries), 3, Clash::Refuse).await;
+    let unpacked = unpack_into(folder.path(), &zip(&entries), 3, ConflictPolicy::Refuse).await;
     assert_eq!(unpacked.unwrap().files, ["a/large", "a/small", "new"]);
     assert_eq!(fs::read(folder.path().join("new")).unwrap(), b"new");
     let there = fs::metadata(folder.path().join("a/small")).unwrap();
@@ -464,7 +469,7 @@ async fn files_that_are_there_already_with_the_same_content_are_not_in_the_way()
     write(folder.path(), "a/large", &other);
     fs::remove_file(folder.path().join("new")).unwrap();
     let before = tree(folder.path());
-    let refused = unpack_into(folder.path(), &zip(&entries), 3, Clash::Refuse).await;
+    let refused = unpack_into(folder.path(), &zip(&entries), 3, ConflictPolicy::Refuse).await;
     let refused = refused.unwrap_err().to_string();
     has(&refused, r#"a file is in the way: "a/large";"#);
     assert_eq!(tree(folder.path()), before);
@@ -476,7 +481,7 @@ async fn files_in_the_way_are_replaced_if_the_owner_wants_it() {
     write(folder.path(), "a/0", "mine");
     write(folder.path(), "a/other", "mine");
     let bytes = zip(&[Entry::new("a/0", b"new"), Entry::new("b/1", b"new")]);
-    unpack_into(folder.path(), &bytes, 2, Clash::Replace)
+    unpack_into(folder.path(), &bytes, 2, ConflictPolicy::Replace)
         .await
         .unwrap();
     let expected = tempfile::tempdir().unwrap();
@@ -505,7 +510,7 @@ async fn a_folder_that_is_a_link_is_in_the_way_in_any_case() {
         let content: &[u8] = if name.ends_with('/') { b"" } else { b"x" };
         let bytes = zip(&[Entry::new("free", b"x"), Entry::new(name, content)]);
         let files = if name.ends_with('/') { 1 } else { 2 };
-        for clash in [Clash::Refuse, Clash::Replace] {
+        for clash in [ConflictPolicy::Refuse, ConflictPolicy::Replace] {
             let error = unpack_into(folder.path(), &bytes, files, clash).await;
             has(
                 &error.unwrap_err().to_string(),
@@ -521,9 +526,9 @@ async fn a_link_in_a_files_place_is_replaced_itself() {
     let (folder, outside) = linked();
     let before = tree(outside.path());
     let bytes = zip(&[Entry::new("file", b"new"), Entry::new("dangling", b"new")]);
-    let error = unpack_into(folder.path(), &bytes, 2, Clash::Refuse).await;
+    let error = unpack_into(folder.path(), &bytes, 2, ConflictPolicy::Refuse).await;
     has(&error.unwrap_err().to_string(), "files are in the way");
-    unpack_into(folder.path(), &bytes, 2, Clash::Replace)
+    unpack_into(folder.path(), &bytes, 2, ConflictPolicy::Replace)
         .await
         .unwrap();
     assert_eq!(tree(outside.path()), before);
@@ -542,7 +547,7 @@ async fn a_folder_in_a_files_place_is_never_replaced() {
     let before = tree(folder.path());
     for name in ["a", "b/c"] {
         let bytes = zip(&[Entry::new(name, b"new")]);
-        let error = unpack_into(folder.path(), &bytes, 1, Clash::Replace).await;
+        let error = unpack_into(folder.path(), &bytes, 1, ConflictPolicy::Replace).await;
         has(&error.unwrap_err().to_string(), "in the way");
         assert_eq!(tree(folder.path()), before);
     }
@@ -562,7 +567,12 @@ fn nothing_is_left_of_work_that_nobody_waits_for_any_more() {
     let runtime = runtime();
     runtime.block_on(async {
         let (archive, _parts) = received(&bytes, 1).await;
-        let unpacking = unpack(&archive, folder.path(), Clash::Refuse, Limits::default());
+        let unpacking = unpack(
+            &archive,
+            folder.path(),
+            ConflictPolicy::Refuse,
+            ArchiveLimits::default(),
+        );
         let mut unpacking = std::pin::pin!(unpacking);
         // Once the file is there and grows, the future is dropped.
         while !is_staged(folder.path()) {
@@ -595,7 +605,7 @@ fn a_folder_that_is_swapped_for_a_link_while_we_unpack_leads_nowhere() {
             }
         });
         for _ in 0..300 {
-            drop(runtime.block_on(unpack_into(root, &bytes, 2, Clash::Replace)));
+            drop(runtime.block_on(unpack_into(root, &bytes, 2, ConflictPolicy::Replace)));
         }
         is_over.store(true, Ordering::Relaxed);
     });
@@ -616,7 +626,7 @@ async fn what_a_killed_process_left_is_removed_after_a_day_unless_it_may_be_the_
         fs::File::open(left).unwrap().set_modified(time).unwrap();
     }
     let bytes = zip(&[Entry::new("a", b"a")]);
-    unpack_into(folder.path(), &bytes, 1, Clash::Refuse)
+    unpack_into(folder.path(), &bytes, 1, ConflictPolicy::Refuse)
         .await
         .unwrap();
     let mut names: Vec<_> = tree(folder.path()).into_keys().collect();

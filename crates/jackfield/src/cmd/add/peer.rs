@@ -4,14 +4,14 @@ use std::{process::ExitCode, time::Duration};
 
 use anyhow::Result;
 use http::Method;
-use jackfield_sdk::{Address, Error, Hub};
+use jackfield_sdk::{Error, Hub, HubAddress};
 use serde_json::{Value, json};
 
 use super::{Add, PATIENCE};
 use crate::{
     client,
     cmd::show::peer_facts,
-    exit::{About, Code, Stop, WhatAbout},
+    exit::{CliError, ErrorSubject, ExitKind, WithErrorSubject},
     output::{self, items, text},
     shell,
 };
@@ -21,8 +21,8 @@ const KINDNESS: Duration = Duration::from_secs(3);
 
 /// Returns the libp2p address of the hub at a URL, if the hub reveals the address without a token.
 pub(super) async fn address_of_hub(url: &str) -> Option<String> {
-    let hub = Hub::new(Address::new(url).ok()?).ok()?;
-    let listed = client::ask_within(KINDNESS, &hub, Method::GET, "/peers?format=list", None);
+    let hub = Hub::new(HubAddress::new(url).ok()?).ok()?;
+    let listed = client::request_within(KINDNESS, &hub, Method::GET, "/peers?format=list", None);
     let listed = listed.await.ok()?;
     // Only the hub's own entry has no time of registration.
     let own = listed
@@ -55,31 +55,31 @@ impl Add {
     pub(super) async fn run_peer(self) -> Result<ExitCode> {
         if let Some(flag) = self.flag_for_servers() {
             let text = format!("{flag} is for A2A servers, and {} is a peer", self.target);
-            return Err(Stop::new(Code::Usage, text, "remove the flag").into());
+            return Err(CliError::new(ExitKind::Usage, text, "remove the flag").into());
         }
         let hub = self.client.connect().await?;
         let body = json!({ "address": self.target, "keep": self.keep });
-        output::chat(&format!("connecting with {} …", self.target));
-        let added = client::ask_within(PATIENCE, &hub, Method::POST, "/v1/peers", Some(&body));
+        output::print_message(&format!("connecting with {} …", self.target));
+        let added = client::request_within(PATIENCE, &hub, Method::POST, "/v1/peers", Some(&body));
         let peer = match added.await {
             Err(Error::Refused { status: 404, .. }) => {
-                return Err(Stop::new(
-                    Code::Missing,
+                return Err(CliError::new(
+                    ExitKind::Missing,
                     "libp2p is not enabled on this hub",
                     "start it with enabled = true in [p2p], or name another with --hub URL",
                 )
                 .into());
             }
-            added => added.about(About::Contact)?,
+            added => added.about(ErrorSubject::Contact)?,
         };
         if self.client.json {
             output::json(&peer)?;
-            return Ok(Code::Ok.into());
+            return Ok(ExitKind::Ok.into());
         }
         output::facts(&peer_facts(&peer))?;
         let (id, flags) = (text(&peer, "id"), self.client.flags());
         let first = items(&peer, "agents").first().and_then(|it| it.as_str());
-        output::chat(&match (text(&peer, "state"), first) {
+        output::print_message(&match (text(&peer, "state"), first) {
             ("online", Some(agent)) => {
                 let call = shell::command("call", &[agent], "hello", &flags);
                 format!("try it: {call}")
@@ -93,6 +93,6 @@ impl Add {
                 format!("the hub keeps dialling it; {rm} removes it")
             }
         });
-        Ok(Code::Ok.into())
+        Ok(ExitKind::Ok.into())
     }
 }

@@ -4,20 +4,21 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::{ArgGroup, Args};
-use jackfield_files::Offer;
+use jackfield_files::ArchiveOffer;
 use jackfield_sdk::{CallBuilder, Done, Hub};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{
     client::Client,
-    exit::{Code, Stop},
+    exit::{CliError, ExitKind},
     output,
     transfers::{
-        Tell, Via, client_id,
-        deliver::{Delivery, check_out, clash, default_out},
-        handed::Handed,
-        unfinished::Order,
-        upload::Upload,
+        RouteChoice, TransferProgress,
+        answer_files::AnswerFiles,
+        client_id,
+        deliver::{FileDownload, check_out, clash, default_out},
+        unfinished::DownloadOrder,
+        upload::FolderUpload,
     },
 };
 
@@ -27,7 +28,7 @@ use crate::{
     next_help_heading = "Files",
     group = ArgGroup::new("moves").args(["with_files", "upload"]).multiple(true)
 )]
-pub(super) struct Files {
+pub(super) struct FileArgs {
     /// Download the files that the agent keeps for you, and those in its answer
     #[arg(long, conflicts_with = "detach")]
     with_files: bool,
@@ -48,22 +49,22 @@ pub(super) struct Files {
         value_name = "WAY",
         requires = "moves"
     )]
-    via: Via,
+    via: RouteChoice,
     /// Keep files on the agent's side separate under this id [default: a name of this user and machine]
     #[arg(long, value_name = "ID", value_parser = client_id::parse)]
     client: Option<String>,
     #[arg(skip)]
-    handed: Handed,
+    handed: AnswerFiles,
 }
 
-impl Files {
+impl FileArgs {
     /// Checks the output folder before any work is done.
-    pub(super) fn check(&self, agent: &str) -> Result<(), Stop> {
+    pub(super) fn check(&self, agent: &str) -> Result<(), CliError> {
         if !self.with_files {
             return Ok(());
         }
         // The reader of the answer may close standard output; the download must continue.
-        output::outlive_reader();
+        output::ignore_closed_stdout();
         check_out(&self.out(agent))
     }
 
@@ -71,8 +72,8 @@ impl Files {
         self.out.clone().unwrap_or_else(|| default_out(agent))
     }
 
-    /// Returns [`Handed`], the receiver of files in the answer, if files are wanted.
-    pub(super) fn handed(&self) -> Option<&Handed> {
+    /// Returns [`AnswerFiles`], the receiver of files in the answer, if files are wanted.
+    pub(super) fn handed(&self) -> Option<&AnswerFiles> {
         self.with_files.then_some(&self.handed)
     }
 
@@ -94,14 +95,14 @@ impl Files {
         }
     }
 
-    /// Uploads the folder ([`Upload`]), if one was given, unless interrupted.
-    pub(super) async fn send(&self, hub: &Hub, agent: &str, json: bool) -> Result<Code> {
+    /// Uploads the folder ([`FolderUpload`]), if one was given, unless interrupted.
+    pub(super) async fn send(&self, hub: &Hub, agent: &str, json: bool) -> Result<ExitKind> {
         let Some(folder) = &self.upload else {
-            return Ok(Code::Ok);
+            return Ok(ExitKind::Ok);
         };
         let client_id = self.client_id()?;
-        let tell = Tell::new(json);
-        let upload = Upload {
+        let tell = TransferProgress::new(json);
+        let upload = FolderUpload {
             hub,
             agent,
             client_id: &client_id,
@@ -113,25 +114,25 @@ impl Files {
             sent = upload.run(folder) => sent?,
             _ = interrupt.recv() => {
                 tell.clear();
-                output::chat("interrupted; run the same command to resume");
-                return Ok(Code::Interrupted);
+                output::print_message("interrupted; run the same command to resume");
+                return Ok(ExitKind::Interrupted);
             }
         }
-        Ok(Code::Ok)
+        Ok(ExitKind::Ok)
     }
 
-    /// Downloads the files that the agent offers ([`Delivery`]), if requested.
+    /// Downloads the files that the agent offers ([`FileDownload`]), if requested.
     pub(super) async fn fetch(
         &self,
         hub: &Hub,
         agent: &str,
         done: &Done,
         client: &Client,
-    ) -> Result<Code> {
+    ) -> Result<ExitKind> {
         if !self.with_files {
-            return Ok(Code::Ok);
+            return Ok(ExitKind::Ok);
         }
-        let tell = Tell::new(client.json);
+        let tell = TransferProgress::new(client.json);
         self.handed.tell(&tell);
         let out = absolute(&self.out(agent))?;
         let saved = self
@@ -142,17 +143,17 @@ impl Files {
             if !saved.files.is_empty() {
                 tell.done(&saved, &out);
             } else if self.handed.refusal().is_none() {
-                output::chat("the agent offers no files");
+                output::print_message("the agent offers no files");
             }
             return match self.handed.refusal() {
                 Some(_) => Err(withheld().into()),
-                None => Ok(Code::Ok),
+                None => Ok(ExitKind::Ok),
             };
         };
-        let order = Order {
+        let order = DownloadOrder {
             hub: hub.address().base().to_owned(),
             agent: agent.to_owned(),
-            offer: Offer {
+            offer: ArchiveOffer {
                 transfer_id: offer.transfer_id,
                 zip_size: offer.zip_size,
                 zip_sha256: offer.zip_sha256,
@@ -161,7 +162,7 @@ impl Files {
             out,
             overwrite: self.overwrite,
         };
-        let delivery = Delivery {
+        let delivery = FileDownload {
             hub,
             order,
             via: self.via,
@@ -173,10 +174,10 @@ impl Files {
     }
 }
 
-/// Builds the [`Stop`] for an agent that has files and offers none; the agent's reason was printed before.
-fn withheld() -> Stop {
-    Stop::new(
-        Code::Agent,
+/// Builds the [`CliError`] for an agent that has files and offers none; the agent's reason was printed before.
+fn withheld() -> CliError {
+    CliError::new(
+        ExitKind::Agent,
         "the agent's files were not sent",
         "have the agent remove files that you do not need, or ask for fewer, and call again",
     )

@@ -8,7 +8,7 @@ use std::{
 
 use jackfield_sdk::Part;
 
-use crate::exit::{Code, Stop};
+use crate::exit::{CliError, ExitKind};
 
 /// Default limit of a hub for one message, in bytes.
 const MESSAGE_MAX: usize = 8 << 20;
@@ -17,13 +17,13 @@ const FILES_MAX: usize = MESSAGE_MAX / 4 * 3 - (64 << 10);
 
 /// Message of a call.
 #[derive(Debug)]
-pub(in crate::cmd) struct Message {
+pub(in crate::cmd) struct CallMessage {
     pub(in crate::cmd) text: Option<String>,
     pub(in crate::cmd) parts: Vec<Part>,
 }
 
-/// Reads the [`Message`]. Blocks until the end of piped standard input.
-pub(in crate::cmd) fn read(text: Option<&str>, files: &[PathBuf]) -> Result<Message, Stop> {
+/// Reads the [`CallMessage`]. Blocks until the end of piped standard input.
+pub(in crate::cmd) fn read(text: Option<&str>, files: &[PathBuf]) -> Result<CallMessage, CliError> {
     let text = match text {
         Some("-") => Some(read_stdin()?),
         Some(text) => Some(text.to_owned()),
@@ -32,8 +32,8 @@ pub(in crate::cmd) fn read(text: Option<&str>, files: &[PathBuf]) -> Result<Mess
     };
     let text = text.filter(|text| !text.is_empty());
     if text.is_none() && files.is_empty() {
-        return Err(Stop::new(
-            Code::Usage,
+        return Err(CliError::new(
+            ExitKind::Usage,
             "the message is empty",
             "give TEXT, pipe it in, or send a file with -f",
         ));
@@ -41,30 +41,35 @@ pub(in crate::cmd) fn read(text: Option<&str>, files: &[PathBuf]) -> Result<Mess
     let mut room = FILES_MAX;
     let parts = files.iter().map(|file| part(file, &mut room));
     let parts = parts.collect::<Result<_, _>>()?;
-    Ok(Message { text, parts })
+    Ok(CallMessage { text, parts })
 }
 
-pub(in crate::cmd) fn read_stdin() -> Result<String, Stop> {
-    let unreadable = |error: io::Error| Stop::usage(format!("cannot read standard input: {error}"));
+pub(in crate::cmd) fn read_stdin() -> Result<String, CliError> {
+    let unreadable =
+        |error: io::Error| CliError::usage(format!("cannot read standard input: {error}"));
     let mut bytes = Vec::new();
     let mut stdin = io::stdin().lock().take(MESSAGE_MAX as u64 + 1);
     stdin.read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() > MESSAGE_MAX {
         let text = format!("standard input has more than {} MiB", MESSAGE_MAX >> 20);
-        return Err(Stop::new(Code::Usage, text, "send less, or a link to it"));
+        return Err(CliError::new(
+            ExitKind::Usage,
+            text,
+            "send less, or a link to it",
+        ));
     }
     String::from_utf8(bytes).map_err(|_| {
-        Stop::new(
-            Code::Usage,
+        CliError::new(
+            ExitKind::Usage,
             "standard input is not UTF-8 text",
             "save it to a file and send that with -f FILE",
         )
     })
 }
 
-fn part(path: &Path, room: &mut usize) -> Result<Part, Stop> {
+fn part(path: &Path, room: &mut usize) -> Result<Part, CliError> {
     let unreadable = |error: io::Error| {
-        Stop::usage(format!(
+        CliError::usage(format!(
             "cannot read {}: {error}; name a file that can be read",
             path.display()
         ))
@@ -81,8 +86,8 @@ fn part(path: &Path, room: &mut usize) -> Result<Part, Stop> {
             path.display(),
             FILES_MAX >> 10
         );
-        Stop::new(
-            Code::Usage,
+        CliError::new(
+            ExitKind::Usage,
             text,
             "send less, or put a link to the file into the text",
         )
@@ -134,7 +139,7 @@ mod tests {
             json!({"file": {"name": "a.MD", "mime": "text/markdown", "bytes": "aGk="}})
         );
         let refused = part(&path, &mut room).unwrap_err();
-        assert_eq!(refused.code, Code::Usage);
+        assert_eq!(refused.code, ExitKind::Usage);
         assert!(refused.text.contains("a.MD"));
         assert!(part(Path::new("/not/there"), &mut room).is_err());
     }

@@ -8,9 +8,9 @@ use std::{
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
 use jackfield_connect::{
-    Driver, Reaper, Spec,
+    CommandSpec, Driver, Reaper,
     drivers::{
-        a2a::{A2a, A2aSettings},
+        a2a::{A2aDriver, A2aSettings},
         acp::Acp,
         claude::Claude,
         exec::{Exec, Format, is_read_as_commands},
@@ -18,9 +18,9 @@ use jackfield_connect::{
         openai::{OpenAi, OpenAiSettings},
     },
 };
-use jackfield_sdk::Failure;
+use jackfield_sdk::AgentFailure;
 
-use crate::exit::Stop;
+use crate::exit::CliError;
 
 /// Our flags that hardly any program has; a user who types such a flag after a program means us.
 const OURS: [&str; 8] = [
@@ -42,7 +42,7 @@ pub(crate) const URL: &str = "URL";
 const LONGEST: usize = 48;
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Kind {
+pub(super) enum ConnectKind {
     /// Connect Claude Code; arguments after -- go to it
     Claude {
         /// Pass these flags to Claude Code, such as --model
@@ -52,22 +52,22 @@ pub(super) enum Kind {
     /// Connect a program that speaks the Agent Client Protocol on standard input and output
     Acp {
         #[command(flatten)]
-        command: Command,
+        command: ProgramArgs,
     },
     /// Connect any command: it gets the prompt on standard input, or in place of {prompt} in an argument
     Exec {
         /// Exchange text, or one JSON object per line
         #[arg(long, value_enum, default_value_t)]
-        format: Lines,
+        format: ExecFormat,
         #[command(flatten)]
-        command: Command,
+        command: ProgramArgs,
     },
     /// Connect an agent behind HTTP: one with a card of skills, or one address that takes messages
     Http {
         /// Use the agent at this URL
         url: String,
         #[command(flatten)]
-        key: Key,
+        key: KeyArgs,
     },
     /// Connect a server with OpenAI's chat completions API, such as Ollama or vLLM
     Openai {
@@ -80,20 +80,20 @@ pub(super) enum Kind {
         #[arg(long, value_name = "TEXT")]
         system: Option<String>,
         #[command(flatten)]
-        key: Key,
+        key: KeyArgs,
     },
     /// Connect an A2A server that the hub cannot reach by itself
     A2a {
         /// Use the server, or its card, at this URL
         url: String,
         #[command(flatten)]
-        key: Key,
+        key: KeyArgs,
     },
 }
 
 /// A program with its arguments; our own flags come before.
 #[derive(Debug, Args)]
-pub(super) struct Command {
+pub(super) struct ProgramArgs {
     /// Run this program
     #[arg(value_name = "COMMAND")]
     program: String,
@@ -108,21 +108,21 @@ pub(super) struct Command {
 
 /// Location of the key for a server.
 #[derive(Debug, Args)]
-pub(super) struct Key {
+pub(super) struct KeyArgs {
     /// Send the key in this environment variable
     #[arg(long, value_name = "NAME")]
     key_env: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(super) enum Lines {
+pub(super) enum ExecFormat {
     #[default]
     Text,
     Jsonl,
 }
 
 /// Common settings for all drivers.
-pub(super) struct Surroundings<'a> {
+pub(super) struct DriverSettings<'a> {
     pub(super) dir: PathBuf,
     pub(super) pass: Vec<String>,
     pub(super) is_trusted: bool,
@@ -131,20 +131,20 @@ pub(super) struct Surroundings<'a> {
     pub(super) reaper: &'a Reaper,
 }
 
-impl Kind {
+impl ConnectKind {
     /// Creates the [`Driver`]. Starts no process yet.
-    pub(super) fn driver(&self, with: &Surroundings<'_>) -> Result<Arc<dyn Driver>> {
+    pub(super) fn driver(&self, with: &DriverSettings<'_>) -> Result<Arc<dyn Driver>> {
         if let Some(wanted) = self.unreplaced() {
-            return Err(Stop::usage(wanted).into());
+            return Err(CliError::usage(wanted).into());
         }
-        let wrong = |failure: Failure| Stop::usage(failure.message);
+        let wrong = |failure: AgentFailure| CliError::usage(failure.message);
         let reaper = with.reaper.clone();
         Ok(match self {
             Self::Claude { args } => {
                 if !with.is_trusted && Claude::skips_permissions(args) {
                     let text =
                         "Claude Code would use tools without approval; add --trust to allow this";
-                    return Err(Stop::usage(text).into());
+                    return Err(CliError::usage(text).into());
                 }
                 let spec = with.spec("claude", args);
                 Arc::new(Claude::new(spec, with.is_trusted, reaper))
@@ -155,8 +155,8 @@ impl Kind {
             }
             Self::Exec { format, command } => {
                 let format = match format {
-                    Lines::Text => Format::Text,
-                    Lines::Jsonl => Format::Jsonl,
+                    ExecFormat::Text => Format::Text,
+                    ExecFormat::Jsonl => Format::Jsonl,
                 };
                 let spec = with.spec(&command.program, &command.args);
                 Arc::new(Exec::new(spec, format, reaper))
@@ -189,7 +189,7 @@ impl Kind {
                     key_env: key.key_env.clone(),
                     allow_private: with.allow_private,
                 };
-                Arc::new(A2a::new(settings).map_err(wrong)?)
+                Arc::new(A2aDriver::new(settings).map_err(wrong)?)
             }
         })
     }
@@ -247,7 +247,7 @@ impl Kind {
     }
 }
 
-impl Command {
+impl ProgramArgs {
     /// Returns the name of the program, without path.
     fn name(&self) -> &str {
         let name = Path::new(&self.program).file_stem();
@@ -255,14 +255,14 @@ impl Command {
     }
 }
 
-impl Surroundings<'_> {
-    fn spec(&self, program: &str, args: &[String]) -> Spec {
-        Spec {
+impl DriverSettings<'_> {
+    fn spec(&self, program: &str, args: &[String]) -> CommandSpec {
+        CommandSpec {
             program: program.to_owned(),
             args: args.to_vec(),
             dir: self.dir.clone(),
             pass: self.pass.clone(),
-            ..Spec::default()
+            ..CommandSpec::default()
         }
     }
 }

@@ -20,7 +20,7 @@ fn flags_of_a_command_are_its_own() {
     let connect = typed("--as bob exec grep -n --max {prompt}").unwrap();
     assert_eq!(connect.id.as_deref(), Some("bob"));
     assert_eq!(connect.max, 10);
-    let Kind::Exec { .. } = connect.kind else {
+    let ConnectKind::Exec { .. } = connect.kind else {
         panic!("{connect:?}")
     };
     typed("claude -- --model opus").unwrap();
@@ -48,7 +48,7 @@ fn permissions_are_skipped_only_with_trust() {
     let reaper = Reaper::new();
     let driver = |line: &str| {
         let connect = typed(line).unwrap();
-        connect.kind.driver(&Surroundings {
+        connect.kind.driver(&DriverSettings {
             dir: ".".into(),
             pass: Vec::new(),
             is_trusted: connect.trust,

@@ -4,7 +4,7 @@ use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt, path::Path, time::
 
 use http::Method;
 use jackfield_sdk::{Error, Hub};
-use jackfield_store::{CheckError, Refused};
+use jackfield_store::{CheckError, DatabaseRefusal};
 use rustix::fs::{Access, access};
 
 use super::Finding;
@@ -12,7 +12,7 @@ use jackfield_a2a::CARD_KEY;
 use jackfield_hub::{
     assembly::ADMIN_TOKEN,
     callbacks::CALLBACK_KEY,
-    config::{Config, DEFAULT_FILE, Overrides},
+    config::{DEFAULT_FILE, HubConfig, Overrides},
     files::FILE_KEY,
     platform::{OLD_PLATFORM_SECRET, PLATFORM_SECRET},
 };
@@ -21,7 +21,7 @@ use crate::{
     client::{self, Client},
     cmd::backup::size,
     config_file,
-    exit::{About, Stop},
+    exit::{CliError, ErrorSubject},
     local,
     output::text,
 };
@@ -33,7 +33,7 @@ const PROBE: Duration = Duration::from_secs(5);
 pub(super) fn configuration(
     file: Option<&Path>,
     overrides: Overrides,
-) -> (Option<Config>, Finding) {
+) -> (Option<HubConfig>, Finding) {
     let check = "configuration";
     match config_file::load(file, overrides) {
         Ok(config) => {
@@ -45,7 +45,7 @@ pub(super) fn configuration(
             (Some(config), Finding::ok(check, found))
         }
         Err(error) => {
-            if let Some(stop) = error.downcast_ref::<Stop>() {
+            if let Some(stop) = error.downcast_ref::<CliError>() {
                 let remedy = stop.next.clone().unwrap_or_default();
                 return (None, Finding::fail(check, &stop.text, remedy));
             }
@@ -129,19 +129,19 @@ pub(super) fn database(data_dir: &Path) -> Finding {
     if let Some(refused) = report.refused {
         let (found, known) = (report.schema, report.known_schema);
         let (why, remedy) = match refused {
-            Refused::TooOld(first) => (
+            DatabaseRefusal::TooOld(first) => (
                 format!(
                     "it has schema version {found}, from before the first release; this program reads {first} and later"
                 ),
                 "move jackfield.db, jackfield.db-wal and jackfield.db-shm away to start anew, or run the Jackfield that wrote it",
             ),
-            Refused::TooNew(needed) => (
+            DatabaseRefusal::TooNew(needed) => (
                 format!(
                     "it has schema version {found} and needs a program that knows {needed}; this one knows {known}"
                 ),
                 "run the newer Jackfield that wrote it",
             ),
-            Refused::Foreign => (
+            DatabaseRefusal::Foreign => (
                 format!("{} is not a Jackfield database", report.path.display()),
                 "move it away, or choose another directory with --data-dir",
             ),
@@ -221,12 +221,12 @@ pub(super) fn elsewhere(data_dir: &Path, is_here: bool) -> Option<Finding> {
 
 /// Checks that a hub answers, or that one could be started. Also returns whether a hub is ready on this
 /// machine.
-pub(super) async fn hub(client: &Client, config: &Config) -> (Finding, bool) {
+pub(super) async fn hub(client: &Client, config: &HubConfig) -> (Finding, bool) {
     let hub = match client.connect_or_local(config).await {
         Ok(hub) => hub,
         Err(error) => return (unusable(&error), false),
     };
-    let is_here = client::is_here(hub.address().base());
+    let is_here = client::is_loopback_url(hub.address().base());
     match probe(&hub, client, config).await {
         Ok(finding) => (finding, is_here),
         Err(finding) => (finding, false),
@@ -236,7 +236,7 @@ pub(super) async fn hub(client: &Client, config: &Config) -> (Finding, bool) {
 /// Builds the [`Finding`] for a hub that cannot be asked.
 fn unusable(error: &anyhow::Error) -> Finding {
     let stop = error.downcast_ref::<Error>();
-    let stop = stop.map(|error| Stop::from_hub(error, About::Agent));
+    let stop = stop.map(|error| CliError::from_hub(error, ErrorSubject::Agent));
     match stop {
         Some(stop) => Finding::fail("hub", stop.text, stop.next.unwrap_or_default()),
         None => Finding::fail("hub", format!("{error:#}"), "see jackfield help doctor"),
@@ -244,10 +244,10 @@ fn unusable(error: &anyhow::Error) -> Finding {
 }
 
 /// Asks a hub whether it is ready. The error is a [`Finding`] that describes the obstacle.
-async fn probe(hub: &Hub, client: &Client, config: &Config) -> Result<Finding, Finding> {
+async fn probe(hub: &Hub, client: &Client, config: &HubConfig) -> Result<Finding, Finding> {
     let check = "hub";
     let url = hub.address().base().to_owned();
-    let probe = client::ask(hub, Method::GET, "/readyz", None);
+    let probe = client::request(hub, Method::GET, "/readyz", None);
     let Ok(answer) = tokio::time::timeout(PROBE, probe).await else {
         let found = format!("{url} accepts connections and does not answer");
         let remedy = "is it a Jackfield hub? If so, its log may show the cause";
@@ -265,7 +265,7 @@ async fn probe(hub: &Hub, client: &Client, config: &Config) -> Result<Finding, F
             Ok(Finding::warn(check, found, "use the same version for both"))
         }
         Err(error @ Error::Unreachable { .. }) if client.named().is_none() => {
-            let why = Stop::from_hub(&error, About::Agent).text;
+            let why = CliError::from_hub(&error, ErrorSubject::Agent).text;
             Err(free(config, &why))
         }
         // The listener is not the hub of this configuration, so do not advise to use it.
@@ -279,14 +279,14 @@ async fn probe(hub: &Hub, client: &Client, config: &Config) -> Result<Finding, F
 }
 
 /// Checks whether the configured address is free, after no hub answered there.
-fn free(config: &Config, why: &str) -> Finding {
+fn free(config: &HubConfig, why: &str) -> Finding {
     let check = "hub";
     match TcpListener::bind(config.listen) {
         Ok(_) => {
             let free = format!("no hub is running; {} is free", config.listen);
             Finding::ok(
                 check,
-                match local::left_behind() {
+                match local::killed_hub_address() {
                     Some(left) => {
                         format!("the hub at {left} is not running (was it killed?); {free}")
                     }
@@ -305,12 +305,12 @@ fn free(config: &Config, why: &str) -> Finding {
 async fn refused(hub: &Hub, error: &Error) -> Finding {
     let check = "hub";
     let url = hub.address().base().to_owned();
-    let stop = Stop::from_hub(error, About::Agent);
+    let stop = CliError::from_hub(error, ErrorSubject::Agent);
     let remedy = stop.next.unwrap_or_default();
     match error.code() {
         Some("unauthorized") => {
             // `/healthz` answers without a token.
-            let lives = client::ask(hub, Method::GET, "/healthz", None).await;
+            let lives = client::request(hub, Method::GET, "/healthz", None).await;
             let found = format!("{url} refuses access: {}", stop.text);
             match lives {
                 Ok(_) => Finding::warn(check, found, remedy),

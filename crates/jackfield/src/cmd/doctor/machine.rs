@@ -9,7 +9,7 @@ use std::{
 use rustix::process::{Resource, getrlimit};
 
 use super::Finding;
-use jackfield_hub::config::Config;
+use jackfield_hub::config::HubConfig;
 
 use crate::cmd::backup::size;
 
@@ -23,7 +23,7 @@ const CLOCK_LEAST: Duration = Duration::from_secs(1_767_225_600);
 const CLOCK_SLACK: Duration = Duration::from_secs(60);
 
 /// Checks that the disk has room for stored tasks.
-pub(super) fn disk(config: &Config) -> Option<Finding> {
+pub(super) fn disk(config: &HubConfig) -> Option<Finding> {
     let check = "disk";
     // The directory may not exist yet; its nearest ancestor is most likely on the same disk.
     let place = config.data_dir.ancestors().find(|path| path.is_dir())?;
@@ -92,28 +92,28 @@ fn judge_clock(now: SystemTime, newest: Option<SystemTime>) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cmd::doctor::Verdict;
+    use crate::cmd::doctor::CheckResult;
 
     #[test]
     fn too_few_files_are_a_warning_that_names_the_number() {
         let finding = judge_files(Some(1024), 18_200, 18_000);
-        assert_eq!(finding.verdict, Verdict::Warn);
+        assert_eq!(finding.verdict, CheckResult::Warn);
         assert!(finding.remedy.unwrap().contains("18200"));
         assert_eq!(
             judge_files(Some(20_000), 18_200, 18_000).verdict,
-            Verdict::Ok
+            CheckResult::Ok
         );
-        assert_eq!(judge_files(None, 18_200, 18_000).verdict, Verdict::Ok);
+        assert_eq!(judge_files(None, 18_200, 18_000).verdict, CheckResult::Ok);
     }
 
     #[test]
     fn a_clock_that_is_not_set_or_runs_behind_fails() {
         let now = SystemTime::UNIX_EPOCH + CLOCK_LEAST * 2;
-        assert_eq!(judge_clock(now, None).verdict, Verdict::Ok);
-        assert_eq!(judge_clock(now, Some(now)).verdict, Verdict::Ok);
+        assert_eq!(judge_clock(now, None).verdict, CheckResult::Ok);
+        assert_eq!(judge_clock(now, Some(now)).verdict, CheckResult::Ok);
         let ahead = now + CLOCK_SLACK * 2;
-        assert_eq!(judge_clock(now, Some(ahead)).verdict, Verdict::Fail);
+        assert_eq!(judge_clock(now, Some(ahead)).verdict, CheckResult::Fail);
         let unset = SystemTime::UNIX_EPOCH + Duration::from_secs(60);
-        assert_eq!(judge_clock(unset, None).verdict, Verdict::Fail);
+        assert_eq!(judge_clock(unset, None).verdict, CheckResult::Fail);
     }
 }

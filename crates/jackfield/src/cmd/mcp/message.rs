@@ -16,10 +16,10 @@ pub(super) const HUB_ERROR: i32 = -32000;
 
 /// A message of the client.
 #[derive(Debug)]
-pub(super) struct Message(Value);
+pub(super) struct RpcMessage(Value);
 
-impl Message {
-    /// Parses a line into a [`Message`]; the error is the response to send.
+impl RpcMessage {
+    /// Parses a line into a [`RpcMessage`]; the error is the response to send.
     pub(super) fn read(line: &str) -> Result<Self, Value> {
         let value: Value = serde_json::from_str(line).map_err(|error| {
             failed(
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn requests_notifications_and_answers_are_told_apart() {
-        let read = |line: &str| Message::read(line).unwrap();
+        let read = |line: &str| RpcMessage::read(line).unwrap();
         let request = read(r#"{"id": 1, "method": "tools/call", "params": {"name": "x"}}"#);
         assert_eq!((request.id(), request.name()), (Some(&json!(1)), Some("x")));
         let cancel = read(r#"{"method": "notifications/cancelled", "params": {"requestId": "a"}}"#);
@@ -113,19 +113,19 @@ mod tests {
         let answer = read(r#"{"id": 1, "result": {}}"#);
         assert_eq!((answer.id(), answer.method()), (None, None));
         for (line, code) in [("{", -32700), ("[]", -32600), ("5", -32600)] {
-            let error = Message::read(line).unwrap_err();
+            let error = RpcMessage::read(line).unwrap_err();
             assert_eq!(error["error"]["code"], code, "{line}");
         }
     }
 
     #[test]
     fn progress_is_asked_for_only_where_nobody_does() {
-        let mut plain = Message::read(r#"{"id":1,"method":"tools/call","params":{}}"#).unwrap();
+        let mut plain = RpcMessage::read(r#"{"id":1,"method":"tools/call","params":{}}"#).unwrap();
         assert!(plain.ask_for_progress("t"));
         assert!(plain.text().contains(r#""progressToken":"t""#));
         let own = r#"{"id":1,"method":"tools/call","params":{"_meta":{"progressToken":0}}}"#;
-        assert!(!Message::read(own).unwrap().ask_for_progress("t"));
+        assert!(!RpcMessage::read(own).unwrap().ask_for_progress("t"));
         let other = r#"{"id":1,"method":"tools/list","params":{}}"#;
-        assert!(!Message::read(other).unwrap().ask_for_progress("t"));
+        assert!(!RpcMessage::read(other).unwrap().ask_for_progress("t"));
     }
 }

@@ -7,11 +7,11 @@ use clap::Args;
 use http::Method;
 use jackfield_sdk::encode;
 
-use super::peer::Peer;
+use super::peer::ResolvedPeer;
 use crate::{
     client::{self, Client},
     cmd::show::peer_facts,
-    exit::{About, Code, WhatAbout},
+    exit::{ErrorSubject, ExitKind, WithErrorSubject},
     output,
 };
 
@@ -27,24 +27,26 @@ pub(crate) struct Block {
 impl Block {
     /// Blocks or unblocks the peer.
     pub(crate) async fn run(self, is_blocked: bool) -> Result<ExitCode> {
-        let peer = Peer::id_of(&self.peer, &self.client).await?.to_string();
+        let peer = ResolvedPeer::id_of(&self.peer, &self.client)
+            .await?
+            .to_string();
         let verb = if is_blocked { "block" } else { "unblock" };
         let path = format!("/v1/peers/{}/{verb}", encode(&peer));
         let hub = self.client.connect().await?;
-        let told = client::ask(&hub, Method::POST, &path, None).await;
-        let told = told.about(About::Contact)?;
+        let told = client::request(&hub, Method::POST, &path, None).await;
+        let told = told.about(ErrorSubject::Contact)?;
         if self.client.json {
             output::json(&told)?;
-            return Ok(Code::Ok.into());
+            return Ok(ExitKind::Ok.into());
         }
         output::facts(&peer_facts(&told))?;
         let flags = self.client.flags();
-        output::chat(&match is_blocked {
+        output::print_message(&match is_blocked {
             true => format!(
                 "the peer is blocked and no longer listed; jackfield p2p unblock {peer}{flags} unblocks it"
             ),
             false => "the peer is unblocked; the hub dials it again if it is stored".to_owned(),
         });
-        Ok(Code::Ok.into())
+        Ok(ExitKind::Ok.into())
     }
 }

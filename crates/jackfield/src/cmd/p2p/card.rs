@@ -5,16 +5,16 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use jackfield_peer::inquire::fetch_card;
-use jackfield_peer::wire::Card as PeerCard;
+use jackfield_peer::wire::PeerCard;
 use serde_json::Value;
 
 use super::{
-    peer::Peer,
-    station::{Identified, Station},
+    command_node::{CommandNode, IdentityArgs},
+    peer::ResolvedPeer,
 };
 use crate::{
     client::Client,
-    exit::Code,
+    exit::ExitKind,
     output::{self, Table},
 };
 
@@ -32,15 +32,15 @@ pub(crate) struct Card {
     /// for the hub itself
     peer: String,
     #[command(flatten)]
-    identified: Identified,
+    identified: IdentityArgs,
     #[command(flatten)]
     client: Client,
 }
 
 impl Card {
     pub(crate) async fn run(self) -> Result<ExitCode> {
-        let peer = Peer::find(&self.peer, &self.client).await?;
-        let station = Station::start(&self.identified).await?;
+        let peer = ResolvedPeer::find(&self.peer, &self.client).await?;
+        let station = CommandNode::start(&self.identified).await?;
         let card = fetch_card(&station.node, peer.id, &peer.addresses).await;
         let card = card.map_err(|failure| station.stop_for(&failure));
         let is_bare = !self.client.json && card.as_ref().is_ok_and(|card| card.skills.is_empty());
@@ -56,11 +56,11 @@ impl Card {
         } else {
             print(&card, &peer, &hidden)?;
         }
-        Ok(Code::Ok.into())
+        Ok(ExitKind::Ok.into())
     }
 }
 
-fn print(card: &PeerCard, peer: &Peer, hidden: &str) -> Result<()> {
+fn print(card: &PeerCard, peer: &ResolvedPeer, hidden: &str) -> Result<()> {
     output::facts(&[
         ("name", card.name.clone()),
         ("version", card.version.clone()),
@@ -68,7 +68,7 @@ fn print(card: &PeerCard, peer: &Peer, hidden: &str) -> Result<()> {
         ("peer", peer.id.to_string()),
     ])?;
     if card.skills.is_empty() {
-        output::chat(hidden);
+        output::print_message(hidden);
         return Ok(());
     }
     output::line("")?;

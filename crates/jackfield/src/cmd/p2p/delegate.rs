@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{ArgGroup, Args};
 use jackfield_core::units::Span;
-use jackfield_peer::wire::{Data, HandOff, Params, Skill};
+use jackfield_peer::wire::{Data, HandOff, PathParams, PeerSkill};
 use jackfield_peer::{
     delegate::{Delegation, to_skill, unreachable},
     inquire::fetch_card,
@@ -17,16 +17,16 @@ use serde_json::{Map, Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{
+    command_node::{CommandNode, IdentityArgs},
     input,
-    peer::Peer,
-    registry::{self, Listed, Sought},
-    select::{self, Wanted},
-    station::{Identified, Station},
-    work::{self, TIMEOUT, Told},
+    peer::ResolvedPeer,
+    registry::{self, RegistryEntry, RegistryQuery},
+    select::{self, SkillQuery},
+    work::{self, TIMEOUT, WorkOutput},
 };
 use crate::{
     client::Client,
-    exit::{Code, Stop},
+    exit::{CliError, ExitKind},
     output::{self, clean, text},
 };
 
@@ -60,28 +60,28 @@ pub(crate) struct Delegate {
     #[arg(long, short)]
     verbose: bool,
     #[command(flatten)]
-    identified: Identified,
+    identified: IdentityArgs,
     #[command(flatten)]
     client: Client,
 }
 
 /// A peer that may do the work.
 #[derive(Debug)]
-struct Candidate {
-    listed: Listed,
-    wanted: Wanted,
+struct PeerCandidate {
+    listed: RegistryEntry,
+    wanted: SkillQuery,
 }
 
 /// Reason for skipping a peer.
 #[derive(Debug)]
-enum Unfit {
+enum SkipReason {
     /// The peer shows no skills to this command.
     Hidden,
     /// Any other reason.
     Else(String),
 }
 
-impl From<String> for Unfit {
+impl From<String> for SkipReason {
     fn from(why: String) -> Self {
         Self::Else(why)
     }
@@ -89,14 +89,14 @@ impl From<String> for Unfit {
 
 /// Text and parameters of the work.
 #[derive(Debug)]
-struct Work {
+struct DelegatedWork {
     words: String,
-    params: Params,
+    params: PathParams,
 }
 
 impl Delegate {
     pub(crate) async fn run(self) -> Result<ExitCode> {
-        let work = Work {
+        let work = DelegatedWork {
             words: match (&self.text, &self.goal) {
                 (None, Some(goal)) => goal.clone(),
                 (typed, _) => input::words(typed.as_deref())?,
@@ -104,43 +104,43 @@ impl Delegate {
             params: input::params(&self.params)?,
         };
         let candidates = self.discover(&self.client.connect().await?).await?;
-        let station = Station::start(&self.identified).await?;
+        let station = CommandNode::start(&self.identified).await?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         let done = tokio::select! {
-            done = self.delegate(&station, candidates, &work) => done.map(|()| Code::Ok),
+            done = self.delegate(&station, candidates, &work) => done.map(|()| ExitKind::Ok),
             _ = interrupt.recv() => {
-                output::chat("cancelled");
-                Ok(Code::Interrupted)
+                output::print_message("cancelled");
+                Ok(ExitKind::Interrupted)
             }
         };
         station.stop().await;
         Ok(done?.into())
     }
 
-    /// Returns the [`Candidate`]s that the registry suggests, best first.
-    async fn discover(&self, hub: &Hub) -> Result<Vec<Candidate>> {
+    /// Returns the [`PeerCandidate`]s that the registry suggests, best first.
+    async fn discover(&self, hub: &Hub) -> Result<Vec<PeerCandidate>> {
         let mut candidates = Vec::new();
         if let Some(goal) = &self.goal {
             for found in registry::find_for(hub, goal).await? {
                 let listed = registry::find_id(hub, text(&found, "peer_id")).await?;
-                candidates.extend(listed.map(|listed| Candidate {
+                candidates.extend(listed.map(|listed| PeerCandidate {
                     listed,
-                    wanted: Wanted::Goal {
+                    wanted: SkillQuery::Goal {
                         goal: goal.clone(),
                         name: text(&found, "name").to_owned(),
                     },
                 }));
             }
         } else {
-            let sought = Sought {
+            let sought = RegistryQuery {
                 skill: self.skill.as_deref(),
-                ..Sought::default()
+                ..RegistryQuery::default()
             };
             let skill = self.skill.clone().unwrap_or_default();
             let found = registry::find(hub, &sought).await?.into_iter();
-            candidates.extend(found.map(|listed| Candidate {
+            candidates.extend(found.map(|listed| PeerCandidate {
                 listed,
-                wanted: Wanted::Skill(skill.clone()),
+                wanted: SkillQuery::Skill(skill.clone()),
             }));
         }
         if candidates.is_empty() {
@@ -148,9 +148,14 @@ impl Delegate {
                 "jackfield p2p peers{} lists the peers and their skills",
                 self.client.flags()
             );
-            return Err(Stop::new(Code::Missing, "the registry has no matching peer", next).into());
+            return Err(CliError::new(
+                ExitKind::Missing,
+                "the registry has no matching peer",
+                next,
+            )
+            .into());
         }
-        output::chat(&match candidates.len() {
+        output::print_message(&match candidates.len() {
             1 => "the registry has one matching peer".to_owned(),
             many => format!("the registry has {many} matching peers"),
         });
@@ -159,45 +164,50 @@ impl Delegate {
 
     async fn delegate(
         &self,
-        station: &Station,
-        candidates: Vec<Candidate>,
-        work: &Work,
+        station: &CommandNode,
+        candidates: Vec<PeerCandidate>,
+        work: &DelegatedWork,
     ) -> Result<()> {
         let mut is_hidden = false;
         for candidate in candidates {
             let listed = &candidate.listed;
             let who = format!("{} ({})", clean(listed.name()), clean(listed.peer_id()));
-            output::chat(&format!("asking {who} for its card"));
+            output::print_message(&format!("asking {who} for its card"));
             match self.open(station, &candidate, work).await? {
                 Ok((delegation, hand_off, skill)) => {
                     let (id, path) = (clean(&skill.id), clean(&skill.path));
-                    output::chat(&format!("handing off: {id}, {} {path}", hand_off.method));
+                    output::print_message(&format!(
+                        "handing off: {id}, {} {path}",
+                        hand_off.method
+                    ));
                     if self.client.json {
                         let (name, peer) = (listed.name(), listed.peer_id());
                         output::json(
                             &json!({"type": "delegated", "name": name, "peer_id": peer, "skill": skill.id, "path": skill.path}),
                         )?;
                     }
-                    let told = Told {
+                    let told = WorkOutput {
                         json: self.client.json,
                         verbose: self.verbose,
                     };
                     let timeout = self.timeout.unwrap_or(TIMEOUT);
-                    return work::carry_out(station, delegation, &hand_off, timeout, told).await;
+                    return work::run(station, delegation, &hand_off, timeout, told).await;
                 }
-                Err(Unfit::Hidden) => {
+                Err(SkipReason::Hidden) => {
                     is_hidden = true;
-                    output::chat(&format!("  skipped: {}", station.hidden()));
+                    output::print_message(&format!("  skipped: {}", station.hidden()));
                 }
-                Err(Unfit::Else(why)) => output::chat(&format!("  skipped: {}", clean(&why))),
+                Err(SkipReason::Else(why)) => {
+                    output::print_message(&format!("  skipped: {}", clean(&why)))
+                }
             }
         }
         if is_hidden {
             let next = "its operator must allow you; --key FILE uses a key that the peer knows";
-            return Err(Stop::new(Code::Auth, station.hidden(), next).into());
+            return Err(CliError::new(ExitKind::Auth, station.hidden(), next).into());
         }
-        Err(Stop::new(
-            Code::Missing,
+        Err(CliError::new(
+            ExitKind::Missing,
             "none of these peers could be used",
             format!(
                 "jackfield p2p peers{} lists the peers; jackfield p2p card PEER shows their skills",
@@ -210,11 +220,11 @@ impl Delegate {
     /// Opens a [`Delegation`] to a peer with the skill, without sending anything; or returns why not.
     async fn open(
         &self,
-        station: &Station,
-        candidate: &Candidate,
-        work: &Work,
-    ) -> Result<Result<(Delegation, HandOff, Skill), Unfit>> {
-        let peer = match Peer::of(&candidate.listed) {
+        station: &CommandNode,
+        candidate: &PeerCandidate,
+        work: &DelegatedWork,
+    ) -> Result<Result<(Delegation, HandOff, PeerSkill), SkipReason>> {
+        let peer = match ResolvedPeer::of(&candidate.listed) {
             Ok(peer) => peer,
             Err(why) => return Ok(Err(why.to_string().into())),
         };
@@ -223,7 +233,7 @@ impl Delegate {
             Err(failure) => return Ok(Err(failure.text.into_owned().into())),
         };
         if card.skills.is_empty() {
-            return Ok(Err(Unfit::Hidden));
+            return Ok(Err(SkipReason::Hidden));
         }
         let skill = match select::skill(&station.node, &peer, &card, &candidate.wanted).await {
             Ok(skill) => skill,
@@ -238,8 +248,8 @@ impl Delegate {
     }
 }
 
-impl Work {
-    fn hand_off(&self, skill: &Skill) -> Result<HandOff, jackfield_model::Failure> {
+impl DelegatedWork {
+    fn hand_off(&self, skill: &PeerSkill) -> Result<HandOff, jackfield_model::Failure> {
         let fields: Map<String, Value> = serde_json::from_str(&self.words).unwrap_or_default();
         let given = |name: &str| {
             let typed = self.params.get(name).cloned();

@@ -10,14 +10,14 @@ use jackfield_peer::wire::{HandOff, Method, path};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{
+    command_node::{CommandNode, IdentityArgs},
     input,
-    peer::Peer,
-    station::{Identified, Station},
-    work::{self, TIMEOUT, Told},
+    peer::ResolvedPeer,
+    work::{self, TIMEOUT, WorkOutput},
 };
 use crate::{
     client::Client,
-    exit::{Code, Stop},
+    exit::{CliError, ExitKind},
     output,
 };
 
@@ -51,7 +51,7 @@ pub(crate) struct Handoff {
     #[arg(long, short)]
     verbose: bool,
     #[command(flatten)]
-    identified: Identified,
+    identified: IdentityArgs,
     #[command(flatten)]
     client: Client,
 }
@@ -59,14 +59,14 @@ pub(crate) struct Handoff {
 impl Handoff {
     pub(crate) async fn run(self) -> Result<ExitCode> {
         let hand_off = self.hand_off()?;
-        let peer = Peer::find(&self.peer, &self.client).await?;
+        let peer = ResolvedPeer::find(&self.peer, &self.client).await?;
         let mut interrupt = signal(SignalKind::interrupt())?;
-        let station = Station::start(&self.identified).await?;
+        let station = CommandNode::start(&self.identified).await?;
         let done = tokio::select! {
-            done = self.carry_out(&station, &peer, &hand_off) => done.map(|()| Code::Ok),
+            done = self.carry_out(&station, &peer, &hand_off) => done.map(|()| ExitKind::Ok),
             _ = interrupt.recv() => {
-                output::chat("cancelled");
-                Ok(Code::Interrupted)
+                output::print_message("cancelled");
+                Ok(ExitKind::Interrupted)
             }
         };
         station.stop().await;
@@ -74,28 +74,37 @@ impl Handoff {
     }
 
     /// Builds the [`HandOff`]. Invalid input is reported here, not by the peer.
-    fn hand_off(&self) -> Result<HandOff, Stop> {
+    fn hand_off(&self) -> Result<HandOff, CliError> {
         let mut hand_off = HandOff::new(self.method, self.path.as_str());
         hand_off.params = input::params(&self.params)?;
         path::expand(&hand_off.path, &hand_off.params).map_err(|fault| {
             let next = "--params name=value fills in the parameters of a path";
-            Stop::new(Code::Usage, format!("PATH {:?}: {fault}", self.path), next)
+            CliError::new(
+                ExitKind::Usage,
+                format!("PATH {:?}: {fault}", self.path),
+                next,
+            )
         })?;
         hand_off.input = self.data.as_deref().map(input::data).transpose()?;
         Ok(hand_off)
     }
 
-    async fn carry_out(&self, station: &Station, peer: &Peer, hand_off: &HandOff) -> Result<()> {
+    async fn carry_out(
+        &self,
+        station: &CommandNode,
+        peer: &ResolvedPeer,
+        hand_off: &HandOff,
+    ) -> Result<()> {
         let opened = Delegation::open(&station.node, peer.id, &peer.addresses, !self.no_stream);
         let delegation = opened
             .await
             .map_err(|error| station.stop_for(&unreachable(&error)))?;
-        let told = Told {
+        let told = WorkOutput {
             json: self.client.json,
             verbose: self.verbose,
         };
         let timeout = self.timeout.unwrap_or(TIMEOUT);
-        work::carry_out(station, delegation, hand_off, timeout, told).await
+        work::run(station, delegation, hand_off, timeout, told).await
     }
 }
 

@@ -5,27 +5,29 @@ use std::{
     io::{self, Read},
 };
 
-use jackfield_peer::wire::{Data, Param, Params};
+use jackfield_peer::wire::{Data, PathParam, PathParams};
 use serde_json::Value;
 
 use crate::{
     cmd::call::message,
-    exit::{Code, Stop},
+    exit::{CliError, ExitKind},
 };
 
 /// Maximum size of a file in bytes: more than any peer accepts.
 const FILE_MAX: u64 = 8 << 20;
 
-/// Parses `--params` into [`Params`]: each is a JSON object, or `name=value`.
-pub(super) fn params(typed: &[String]) -> Result<Params, Stop> {
-    let mut params = Params::new();
+/// Parses `--params` into [`PathParams`]: each is a JSON object, or `name=value`.
+pub(super) fn params(typed: &[String]) -> Result<PathParams, CliError> {
+    let mut params = PathParams::new();
     for text in typed {
         if text.trim_start().starts_with('{') {
-            let object: serde_json::Map<String, Value> = serde_json::from_str(text)
-                .map_err(|error| Stop::usage(format!("--params {text:?} is not JSON: {error}")))?;
+            let object: serde_json::Map<String, Value> =
+                serde_json::from_str(text).map_err(|error| {
+                    CliError::usage(format!("--params {text:?} is not JSON: {error}"))
+                })?;
             for (name, value) in object {
                 let param = param(&value).ok_or_else(|| {
-                    Stop::usage(format!(
+                    CliError::usage(format!(
                         "{name:?} in --params must be a string, a number or a boolean"
                     ))
                 })?;
@@ -33,33 +35,33 @@ pub(super) fn params(typed: &[String]) -> Result<Params, Stop> {
             }
         } else {
             let (name, value) = text.split_once('=').ok_or_else(|| {
-                Stop::usage(format!(
+                CliError::usage(format!(
                     "--params {text:?} must be name=value, or a JSON object"
                 ))
             })?;
-            params.insert(name.to_owned(), Param::from(value));
+            params.insert(name.to_owned(), PathParam::from(value));
         }
     }
     if let Some((name, _)) = params.iter().find(|(_, value)| value.as_str().is_empty()) {
-        return Err(Stop::usage(format!(
+        return Err(CliError::usage(format!(
             "{name:?} in --params is empty; give it a value"
         )));
     }
     Ok(params)
 }
 
-/// Converts a JSON value into a path parameter ([`Param`]).
-pub(super) fn param(value: &Value) -> Option<Param> {
+/// Converts a JSON value into a path parameter ([`PathParam`]).
+pub(super) fn param(value: &Value) -> Option<PathParam> {
     match value {
-        Value::String(text) => Some(Param::Text(text.clone())),
-        Value::Bool(flag) => Some(Param::Flag(*flag)),
-        Value::Number(number) => Some(Param::Number(number.to_string().into())),
+        Value::String(text) => Some(PathParam::Text(text.clone())),
+        Value::Bool(flag) => Some(PathParam::Flag(*flag)),
+        Value::Number(number) => Some(PathParam::Number(number.to_string().into())),
         Value::Null | Value::Array(_) | Value::Object(_) => None,
     }
 }
 
 /// Reads `--data` as [`Data`]: JSON or text as typed, `@FILE`, or `-` for standard input.
-pub(super) fn data(typed: &str) -> Result<Data, Stop> {
+pub(super) fn data(typed: &str) -> Result<Data, CliError> {
     let text = match typed.strip_prefix('@') {
         Some(path) => read_file(path)?,
         None if typed == "-" => message::read_stdin()?,
@@ -69,14 +71,14 @@ pub(super) fn data(typed: &str) -> Result<Data, Stop> {
 }
 
 /// Reads text from the argument, else from standard input.
-pub(super) fn words(typed: Option<&str>) -> Result<String, Stop> {
+pub(super) fn words(typed: Option<&str>) -> Result<String, CliError> {
     let text = match typed {
         Some(text) if text != "-" => text.to_owned(),
         _ => message::read_stdin()?,
     };
     if text.trim().is_empty() {
-        return Err(Stop::new(
-            Code::Usage,
+        return Err(CliError::new(
+            ExitKind::Usage,
             "there is nothing to hand off",
             "give TEXT, or pipe it in",
         ));
@@ -84,9 +86,9 @@ pub(super) fn words(typed: Option<&str>) -> Result<String, Stop> {
     Ok(text)
 }
 
-fn read_file(path: &str) -> Result<String, Stop> {
+fn read_file(path: &str) -> Result<String, CliError> {
     let unreadable = |error: io::Error| {
-        Stop::usage(format!(
+        CliError::usage(format!(
             "cannot read {path} (--data): {error}; name a file that can be read"
         ))
     };
@@ -97,7 +99,11 @@ fn read_file(path: &str) -> Result<String, Stop> {
         .map_err(unreadable)?;
     if text.len() as u64 > FILE_MAX {
         let text = format!("{path} (--data) has more than {} MiB", FILE_MAX >> 20);
-        return Err(Stop::new(Code::Usage, text, "send less, or a link to it"));
+        return Err(CliError::new(
+            ExitKind::Usage,
+            text,
+            "send less, or a link to it",
+        ));
     }
     Ok(text)
 }
@@ -106,7 +112,7 @@ fn read_file(path: &str) -> Result<String, Stop> {
 mod tests {
     use super::*;
 
-    fn typed(texts: &[&str]) -> Result<Params, Stop> {
+    fn typed(texts: &[&str]) -> Result<PathParams, CliError> {
         let texts: Vec<_> = texts.iter().map(ToString::to_string).collect();
         params(&texts)
     }
@@ -133,7 +139,7 @@ mod tests {
             (&["city="], "\"city\""),
         ] {
             let stop = typed(texts).unwrap_err();
-            assert_eq!(stop.code, Code::Usage);
+            assert_eq!(stop.code, ExitKind::Usage);
             assert!(stop.text.contains(field), "{stop}");
         }
     }

@@ -6,10 +6,10 @@ use jackfield_peer::{
     address::{NoWay, way_to_peer},
 };
 
-use super::registry::{self, Listed, Sought};
+use super::registry::{self, RegistryEntry, RegistryQuery};
 use crate::{
     client::Client,
-    exit::{Code, Stop},
+    exit::{CliError, ExitKind},
     output,
 };
 
@@ -21,13 +21,13 @@ const AGENT_END: usize = 12;
 
 /// A peer and its addresses.
 #[derive(Debug)]
-pub(super) struct Peer {
+pub(super) struct ResolvedPeer {
     pub(super) id: PeerId,
     pub(super) addresses: Vec<Multiaddr>,
 }
 
-impl Peer {
-    /// Resolves the argument to a [`Peer`].
+impl ResolvedPeer {
+    /// Resolves the argument to a [`ResolvedPeer`].
     pub(super) async fn find(text: &str, client: &Client) -> Result<Self> {
         if text.starts_with('/') {
             match (
@@ -41,7 +41,7 @@ impl Peer {
                     });
                 }
                 (Err(NoWay::NotDialled), Some(Ok(id))) => return Self::by_id(id, client).await,
-                (Err(why), _) => return Err(Stop::usage(format!("PEER {text:?} {why}")).into()),
+                (Err(why), _) => return Err(CliError::usage(format!("PEER {text:?} {why}")).into()),
             }
         }
         match text.parse() {
@@ -49,7 +49,8 @@ impl Peer {
             Err(_) if text == HUB => {
                 let own = registry::find_own(&client.connect().await?).await?;
                 let next = "start it with enabled = true in [p2p], or name another with --hub URL";
-                let none = || Stop::new(Code::Missing, "the hub has no address for peers", next);
+                let none =
+                    || CliError::new(ExitKind::Missing, "the hub has no address for peers", next);
                 Self::of(&own.ok_or_else(none)?)
             }
             Err(_) => match text.rsplit_once('@') {
@@ -76,16 +77,16 @@ impl Peer {
 
     /// Finds the peer of a hub's agent; the agent's id ends in the end of the peer's id.
     async fn by_agent(agent: &str, end: &str, client: &Client) -> Result<Self> {
-        let is_it = |listed: &Listed| listed.peer_id().ends_with(end);
+        let is_it = |listed: &RegistryEntry| listed.peer_id().ends_with(end);
         let found = registry::find_first(&client.connect().await?, is_it).await?;
         let text = format!("no peer of agent {agent:?} is registered");
         Self::of(&found.ok_or_else(|| unknown(&text, client))?)
     }
 
     async fn by_name(name: &str, client: &Client) -> Result<Self> {
-        let sought = Sought {
+        let sought = RegistryQuery {
             name: Some(name),
-            ..Sought::default()
+            ..RegistryQuery::default()
         };
         let found = registry::find(&client.connect().await?, &sought).await?;
         match found.as_slice() {
@@ -95,11 +96,11 @@ impl Peer {
                 // Any peer may use any name.
                 let ids: Vec<_> = several
                     .iter()
-                    .map(Listed::peer_id)
+                    .map(RegistryEntry::peer_id)
                     .map(output::clean)
                     .collect();
-                Err(Stop::new(
-                    Code::Usage,
+                Err(CliError::new(
+                    ExitKind::Usage,
                     format!("{} peers are called {name:?}", several.len()),
                     format!("choose one by its id: {}", ids.join(", ")),
                 )
@@ -108,12 +109,12 @@ impl Peer {
         }
     }
 
-    /// Converts an entry of the registry ([`Listed`]). Only addresses that lead to this peer are ever dialled.
-    pub(super) fn of(listed: &Listed) -> Result<Self> {
+    /// Converts an entry of the registry ([`RegistryEntry`]). Only addresses that lead to this peer are ever dialled.
+    pub(super) fn of(listed: &RegistryEntry) -> Result<Self> {
         let id = listed.peer_id();
         let name = output::clean(listed.name());
         let parsed = id.parse().map_err(|_| {
-            Stop::usage(format!(
+            CliError::usage(format!(
                 "the registry's peer id of {name} is invalid: {id:?}"
             ))
         })?;
@@ -121,8 +122,8 @@ impl Peer {
         let ways = ways.filter_map(|way| way.ok().filter(|(peer, _)| *peer == parsed));
         let addresses: Vec<_> = ways.map(|(_, address)| address).collect();
         if addresses.is_empty() {
-            return Err(Stop::new(
-                Code::Missing,
+            return Err(CliError::new(
+                ExitKind::Missing,
                 format!("the registry has no address of {name} ({id}) that can be dialled"),
                 "give its address instead of its name, such as /ip4/192.0.2.7/tcp/7412/p2p/ID",
             )
@@ -135,10 +136,10 @@ impl Peer {
     }
 }
 
-fn unknown(text: &str, client: &Client) -> Stop {
+fn unknown(text: &str, client: &Client) -> CliError {
     let next = format!(
         "jackfield p2p peers{} lists the registered peers; an address that ends in /p2p/ID needs no registry",
         client.flags()
     );
-    Stop::new(Code::Missing, text, next)
+    CliError::new(ExitKind::Missing, text, next)
 }

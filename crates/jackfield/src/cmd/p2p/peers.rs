@@ -6,10 +6,10 @@ use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::registry::{self, Listed, Sought};
+use super::registry::{self, RegistryEntry, RegistryQuery};
 use crate::{
     client::Client,
-    exit::Code,
+    exit::ExitKind,
     output::{self, Table},
 };
 
@@ -35,7 +35,7 @@ pub(crate) struct Peers {
 impl Peers {
     pub(crate) async fn run(self) -> Result<ExitCode> {
         let hub = self.client.connect().await?;
-        let sought = Sought {
+        let sought = RegistryQuery {
             name: self.name.as_deref(),
             skill: self.skill.as_deref(),
             words: self.query.as_deref(),
@@ -44,18 +44,18 @@ impl Peers {
         if self.client.json {
             let peers: Vec<_> = found.iter().map(told).collect();
             output::json(&json!({ "peers": peers }))?;
-            return Ok(Code::Ok.into());
+            return Ok(ExitKind::Ok.into());
         }
         if found.is_empty() {
-            output::chat("no matching peers; jackfield p2p peers lists all of them");
+            output::print_message("no matching peers; jackfield p2p peers lists all of them");
         }
         table(&found).print()?;
-        Ok(Code::Ok.into())
+        Ok(ExitKind::Ok.into())
     }
 }
 
 /// Formats a peer as a JSON object.
-fn told(listed: &Listed) -> Value {
+fn told(listed: &RegistryEntry) -> Value {
     let mut told = json!({
         "name": listed.name(),
         "peer_id": listed.peer_id(),
@@ -70,7 +70,7 @@ fn told(listed: &Listed) -> Value {
     told
 }
 
-fn table(found: &[Listed]) -> Table {
+fn table(found: &[RegistryEntry]) -> Table {
     let mut table = Table::new(["name", "peer", "skills", "addresses"]);
     for listed in found {
         table.row([

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     client,
-    exit::{About, Code, Stop},
+    exit::{CliError, ErrorSubject, ExitKind},
     output::{items, text},
 };
 
@@ -18,9 +18,9 @@ const PAGES: usize = 10;
 
 /// A peer in the registry's format.
 #[derive(Debug, Clone)]
-pub(super) struct Listed(pub(super) Value);
+pub(super) struct RegistryEntry(pub(super) Value);
 
-impl Listed {
+impl RegistryEntry {
     pub(super) fn name(&self) -> &str {
         text(&self.0, "agent_name")
     }
@@ -40,29 +40,29 @@ impl Listed {
 
 /// Search criteria. All given criteria must match.
 #[derive(Debug, Default)]
-pub(super) struct Sought<'a> {
+pub(super) struct RegistryQuery<'a> {
     pub(super) name: Option<&'a str>,
     pub(super) skill: Option<&'a str>,
     pub(super) words: Option<&'a str>,
 }
 
-/// Returns the peers that match [`Sought`].
-pub(super) async fn find(hub: &Hub, sought: &Sought<'_>) -> Result<Vec<Listed>> {
+/// Returns the peers that match [`RegistryQuery`].
+pub(super) async fn find(hub: &Hub, sought: &RegistryQuery<'_>) -> Result<Vec<RegistryEntry>> {
     page(hub, sought, 0).await
 }
 
 /// Returns the peer with this id.
-pub(super) async fn find_id(hub: &Hub, id: &str) -> Result<Option<Listed>> {
+pub(super) async fn find_id(hub: &Hub, id: &str) -> Result<Option<RegistryEntry>> {
     find_first(hub, |listed| listed.peer_id() == id).await
 }
 
 /// Returns the first peer that matches `is_it`.
 pub(super) async fn find_first(
     hub: &Hub,
-    is_it: impl Fn(&Listed) -> bool,
-) -> Result<Option<Listed>> {
+    is_it: impl Fn(&RegistryEntry) -> bool,
+) -> Result<Option<RegistryEntry>> {
     for number in 0..PAGES {
-        let listed = page(hub, &Sought::default(), number).await?;
+        let listed = page(hub, &RegistryQuery::default(), number).await?;
         let is_last = listed.len() < PAGE;
         let found = listed.into_iter().find(&is_it);
         if found.is_some() || is_last {
@@ -73,8 +73,8 @@ pub(super) async fn find_first(
 }
 
 /// Returns the hub itself: the only entry without a time of registration.
-pub(super) async fn find_own(hub: &Hub) -> Result<Option<Listed>> {
-    let listed = page(hub, &Sought::default(), 0).await?;
+pub(super) async fn find_own(hub: &Hub) -> Result<Option<RegistryEntry>> {
+    let listed = page(hub, &RegistryQuery::default(), 0).await?;
     let mut listed = listed.into_iter();
     Ok(listed.find(|listed| listed.0["registered_at"].is_null()))
 }
@@ -82,11 +82,11 @@ pub(super) async fn find_own(hub: &Hub) -> Result<Option<Listed>> {
 /// Returns the agents for a goal, best first: name and peer of each.
 pub(super) async fn find_for(hub: &Hub, goal: &str) -> Result<Vec<Value>> {
     let goal = json!({ "goal": goal });
-    let found = client::ask(hub, Method::POST, "/agents/find", Some(&goal)).await;
+    let found = client::request(hub, Method::POST, "/agents/find", Some(&goal)).await;
     Ok(list(found.map_err(|error| stop(&error))?))
 }
 
-async fn page(hub: &Hub, sought: &Sought<'_>, number: usize) -> Result<Vec<Listed>> {
+async fn page(hub: &Hub, sought: &RegistryQuery<'_>, number: usize) -> Result<Vec<RegistryEntry>> {
     let mut path = format!(
         "/peers?format=list&limit={PAGE}&offset={offset}",
         offset = number * PAGE
@@ -100,9 +100,9 @@ async fn page(hub: &Hub, sought: &Sought<'_>, number: usize) -> Result<Vec<Liste
             path += &format!("&{key}={}", encode(value));
         }
     }
-    let found = client::ask(hub, Method::GET, &path, None).await;
+    let found = client::request(hub, Method::GET, &path, None).await;
     let found = list(found.map_err(|error| stop(&error))?);
-    Ok(found.into_iter().map(Listed).collect())
+    Ok(found.into_iter().map(RegistryEntry).collect())
 }
 
 fn list(answer: Value) -> Vec<Value> {
@@ -117,10 +117,10 @@ fn texts<'a>(value: &'a Value, key: &str) -> Vec<&'a str> {
 }
 
 /// Converts an [`Error`] of the registry, by its status.
-fn stop(error: &Error) -> Stop {
+fn stop(error: &Error) -> CliError {
     match error {
-        Error::Refused { status: 404, .. } => Stop::new(
-            Code::Missing,
+        Error::Refused { status: 404, .. } => CliError::new(
+            ExitKind::Missing,
             "libp2p is not enabled on this hub, so it has no registry",
             "start it with enabled = true in [p2p], or name another with --hub URL",
         ),
@@ -129,8 +129,8 @@ fn stop(error: &Error) -> Stop {
                 code: "unauthorized".to_owned(),
                 message: "the hub's registry needs a token".to_owned(),
             };
-            Stop::from_hub(&unauthorized, About::Agent)
+            CliError::from_hub(&unauthorized, ErrorSubject::Agent)
         }
-        other => Stop::from_hub(other, About::Agent),
+        other => CliError::from_hub(other, ErrorSubject::Agent),
     }
 }

@@ -1,12 +1,12 @@
 //! Selection of a skill from a peer's card: by name, or the best match for a goal. A hub's card lists its
 //! agents as skills; the skills of each agent need a further request.
 
-use jackfield_peer::wire::{Card, Skill, read_card};
+use jackfield_peer::wire::{PeerCard, PeerSkill, read_card};
 use jackfield_peer::{inquire::fetch, node::Node};
 use jackfield_sdk::encode;
 use serde_json::Value;
 
-use super::peer::Peer;
+use super::peer::ResolvedPeer;
 use crate::output::{items, text};
 
 /// Path of a hub's list of agents.
@@ -14,7 +14,7 @@ const AGENTS: &str = "/agents";
 
 /// Criterion for a skill.
 #[derive(Debug)]
-pub(super) enum Wanted {
+pub(super) enum SkillQuery {
     /// A skill with this id or name.
     Skill(String),
     /// A skill for a goal, from a peer that was found by the goal.
@@ -25,21 +25,21 @@ pub(super) enum Wanted {
     },
 }
 
-/// Returns the [`Skill`] that matches, or the reason why there is none.
+/// Returns the [`PeerSkill`] that matches, or the reason why there is none.
 pub(super) async fn skill(
     node: &Node,
-    peer: &Peer,
-    card: &Card,
-    wanted: &Wanted,
-) -> Result<Skill, String> {
+    peer: &ResolvedPeer,
+    card: &PeerCard,
+    wanted: &SkillQuery,
+) -> Result<PeerSkill, String> {
     match wanted {
-        Wanted::Goal { goal, name } => {
+        SkillQuery::Goal { goal, name } => {
             let named = named(&card.skills, name).or_else(|| best(&card.skills, goal));
             named
                 .cloned()
                 .ok_or_else(|| "its card shows no skills".to_owned())
         }
-        Wanted::Skill(skill) => match named(&card.skills, skill) {
+        SkillQuery::Skill(skill) => match named(&card.skills, skill) {
             Some(named) => Ok(named.clone()),
             None if is_hub(card) => of_agent(node, peer, skill).await,
             None => Err(format!("its card has no skill {skill:?}")),
@@ -47,14 +47,14 @@ pub(super) async fn skill(
     }
 }
 
-/// Returns whether the [`Card`]'s skills are agents of a hub.
-fn is_hub(card: &Card) -> bool {
+/// Returns whether the [`PeerCard`]'s skills are agents of a hub.
+fn is_hub(card: &PeerCard) -> bool {
     let mut paths = card.skills.iter().map(|skill| &skill.path);
     paths.any(|path| path.starts_with("/agents/"))
 }
 
 /// Finds the skill of a hub's agent.
-async fn of_agent(node: &Node, peer: &Peer, skill: &str) -> Result<Skill, String> {
+async fn of_agent(node: &Node, peer: &ResolvedPeer, skill: &str) -> Result<PeerSkill, String> {
     let ask = async |path: &str| {
         let answer = fetch(node, peer.id, &peer.addresses, path).await;
         answer.map_err(|failure| failure.text.into_owned())
@@ -76,19 +76,19 @@ async fn of_agent(node: &Node, peer: &Peer, skill: &str) -> Result<Skill, String
         .ok_or_else(|| format!("the card at {path} has no skill {skill:?}"))
 }
 
-fn named<'a>(skills: &'a [Skill], name: &str) -> Option<&'a Skill> {
+fn named<'a>(skills: &'a [PeerSkill], name: &str) -> Option<&'a PeerSkill> {
     let is = |had: &str| had.eq_ignore_ascii_case(name);
     skills.iter().find(|skill| is(&skill.id) || is(&skill.name))
 }
 
 /// Returns the skill that contains most words of the goal; of equal ones the first, since cards start with
 /// the main skill.
-fn best<'a>(skills: &'a [Skill], goal: &str) -> Option<&'a Skill> {
+fn best<'a>(skills: &'a [PeerSkill], goal: &str) -> Option<&'a PeerSkill> {
     let goal = goal.to_lowercase();
     let words: Vec<_> = goal
         .split(|letter: char| !letter.is_alphanumeric())
         .collect();
-    let score = |skill: &Skill| {
+    let score = |skill: &PeerSkill| {
         let told = format!("{} {} {}", skill.id, skill.name, skill.description).to_lowercase();
         // Short words occur in every text.
         let said = words.iter().filter(|word| word.chars().count() > 3);
@@ -101,12 +101,12 @@ fn best<'a>(skills: &'a [Skill], goal: &str) -> Option<&'a Skill> {
 mod tests {
     use super::*;
 
-    fn skills() -> Vec<Skill> {
-        let skill = |id: &str, description: &str| Skill {
+    fn skills() -> Vec<PeerSkill> {
+        let skill = |id: &str, description: &str| PeerSkill {
             id: id.to_owned(),
             name: format!("The {id}"),
             description: description.to_owned(),
-            ..Skill::default()
+            ..PeerSkill::default()
         };
         vec![
             skill("ask", "Anything at all."),

@@ -1,6 +1,6 @@
 //! `jackfield p2p sidecar`: runs a node beside one HTTP agent, until ctrl-c or SIGTERM.
 
-mod tell;
+mod printer;
 
 use std::{
     fs::{DirBuilder, File, TryLockError},
@@ -26,12 +26,12 @@ use jackfield_sdk::{Error, encode};
 use jackfield_sidecar::{self as sidecar, RegistryAt, Setting, SidecarError};
 use tokio::signal::unix::{SignalKind, signal};
 
-use self::tell::{Places, Teller};
+use self::printer::{SidecarPrinter, SidecarUrls};
 use jackfield_hub::config::LogFormat;
 
 use crate::{
     client::{self, Client},
-    exit::{Code, Stop},
+    exit::{CliError, ExitKind},
     output, telemetry,
 };
 
@@ -115,7 +115,7 @@ impl Sidecar {
         );
         let (registry, hub) = (self.registry().await?, self.hub().await?);
         let url = |at: &Option<RegistryAt>| at.as_ref().map(|at| at.url.clone());
-        let places = Places {
+        let places = SidecarUrls {
             registry: url(&registry),
             hub: url(&hub),
         };
@@ -126,25 +126,26 @@ impl Sidecar {
         let opening = sidecar::Sidecar::open(setting);
         let opened = tokio::select! {
             opened = opening => opened.map_err(|error| explain(&error))?,
-            _ = interrupt.recv() => return Ok(Code::Interrupted.into()),
-            _ = terminate.recv() => return Ok(Code::Ok.into()),
+            _ = interrupt.recv() => return Ok(ExitKind::Interrupted.into()),
+            _ = terminate.recv() => return Ok(ExitKind::Ok.into()),
         };
-        let mut teller = Teller::new(self.client.json, opened.peer_id().to_string(), places);
+        let mut teller =
+            SidecarPrinter::new(self.client.json, opened.peer_id().to_string(), places);
         teller.begin();
         let mut standing = opened.standing();
         loop {
             let now = standing.borrow_and_update().clone();
-            teller.tell(now);
+            teller.print_changes(now);
             tokio::select! {
                 changed = standing.changed() => if changed.is_err() { break },
                 _ = interrupt.recv() => break,
                 _ = terminate.recv() => break,
             }
         }
-        output::chat("stopping; press ctrl-c again to stop at once");
+        output::print_message("stopping; press ctrl-c again to stop at once");
         tokio::select! {
-            () = opened.close(GRACE) => Ok(Code::Ok.into()),
-            _ = interrupt.recv() => Ok(Code::Interrupted.into()),
+            () = opened.close(GRACE) => Ok(ExitKind::Ok.into()),
+            _ = interrupt.recv() => Ok(ExitKind::Interrupted.into()),
         }
     }
 
@@ -176,7 +177,7 @@ impl Sidecar {
         }
         let hub = self.client.connect().await?;
         // Check the listener here, because the registration does not.
-        let asked = client::ask(&hub, Method::GET, "/healthz", None).await;
+        let asked = client::request(&hub, Method::GET, "/healthz", None).await;
         if let Err(error @ Error::Untrusted { .. }) = asked {
             return Err(error.into());
         }
@@ -196,7 +197,8 @@ impl Sidecar {
         let mut relays = Vec::new();
         for text in self.relay.iter().map(|text| text.trim()) {
             let way = address::way_to_peer(text);
-            let (_, relay) = way.map_err(|why| Stop::usage(format!("--relay {text:?} {why}")))?;
+            let (_, relay) =
+                way.map_err(|why| CliError::usage(format!("--relay {text:?} {why}")))?;
             relays.push(relay);
         }
         let mut listen = Vec::new();
@@ -220,8 +222,8 @@ impl Sidecar {
         } else {
             Allowed::only(&self.allow).map_err(|text| {
                 let next = "give the id that jackfield p2p peers shows, such as 12D3KooW…";
-                Stop::new(
-                    Code::Usage,
+                CliError::new(
+                    ExitKind::Usage,
                     format!("--allow {text:?} is not a peer id"),
                     next,
                 )
@@ -229,8 +231,8 @@ impl Sidecar {
         };
         let key = Identity::load_or_create(key_dir).map_err(|error| {
             let next = "--key-dir DIR stores the key elsewhere";
-            Stop::new(
-                Code::Failed,
+            CliError::new(
+                ExitKind::Failed,
                 format!("{:#}", anyhow::Error::from(error)),
                 next,
             )
@@ -270,7 +272,11 @@ impl Sidecar {
 fn lock(key_dir: &Path) -> Result<File> {
     let failed = |error: io::Error| {
         let text = format!("cannot lock {}: {error}", key_dir.display());
-        Stop::new(Code::Failed, text, "--key-dir DIR stores the key elsewhere")
+        CliError::new(
+            ExitKind::Failed,
+            text,
+            "--key-dir DIR stores the key elsewhere",
+        )
     };
     let mut folder = DirBuilder::new();
     folder.recursive(true).mode(0o700);
@@ -280,8 +286,8 @@ fn lock(key_dir: &Path) -> Result<File> {
     let file = options.open(key_dir.join("lock")).map_err(failed)?;
     match file.try_lock() {
         Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(Stop::new(
-            Code::Failed,
+        Err(TryLockError::WouldBlock) => Err(CliError::new(
+            ExitKind::Failed,
             "a sidecar for this URL runs already",
             "stop it first; --key-dir DIR lets another one run as another peer",
         )
@@ -290,29 +296,29 @@ fn lock(key_dir: &Path) -> Result<File> {
     }
 }
 
-fn no_multiaddr(flag: &str, text: &str) -> Stop {
+fn no_multiaddr(flag: &str, text: &str) -> CliError {
     let next = "write it like /ip4/0.0.0.0/tcp/9001 or /ip4/0.0.0.0/udp/9001/quic-v1";
-    Stop::new(
-        Code::Usage,
+    CliError::new(
+        ExitKind::Usage,
         format!("{flag} {text:?} is not a multiaddr"),
         next,
     )
 }
 
-fn explain(error: &SidecarError) -> Stop {
+fn explain(error: &SidecarError) -> CliError {
     let (code, next) = match error {
         SidecarError::Relay(_) => (
-            Code::Usage,
+            ExitKind::Usage,
             "a hub's addresses are shown by: jackfield p2p peers",
         ),
         SidecarError::Url(_) => (
-            Code::Usage,
+            ExitKind::Usage,
             "--agent-url, --registry and --hub take URLs such as http://localhost:8000",
         ),
         SidecarError::Node(_) => (
-            Code::Failed,
+            ExitKind::Failed,
             "is another sidecar running? --listen MULTIADDR chooses another address",
         ),
     };
-    Stop::new(code, error.to_string(), next)
+    CliError::new(code, error.to_string(), next)
 }

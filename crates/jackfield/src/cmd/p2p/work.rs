@@ -9,33 +9,33 @@ use jackfield_peer::delegate::{Delegation, Heard};
 use jackfield_peer::wire::{Data, HandOff};
 use serde_json::{Value, json};
 
-use super::station::Station;
-use crate::{output, reply::Page};
+use super::command_node::CommandNode;
+use crate::{output, reply::ReplyWriter};
 
 /// Default time limit of a handoff: the same as for a live call of a hub.
 pub(super) const TIMEOUT: Span = Span(Duration::from_secs(3600));
 
 /// Output settings.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Told {
+pub(super) struct WorkOutput {
     pub(super) json: bool,
     pub(super) verbose: bool,
 }
 
 /// Hands off work over a [`Delegation`] and prints the result.
-pub(super) async fn carry_out(
-    station: &Station,
+pub(super) async fn run(
+    station: &CommandNode,
     mut delegation: Delegation,
     hand_off: &HandOff,
     timeout: Span,
-    told: Told,
+    told: WorkOutput,
 ) -> Result<()> {
     delegation.send(hand_off);
-    let mut page = Page::new(told.verbose);
+    let mut page = ReplyWriter::new(told.verbose);
     // With `--json` and `--no-stream` the user expects one JSON object, although text arrives in chunks.
     let is_one_piece = told.json && !delegation.is_streamed();
     let mut held = is_one_piece.then(String::new);
-    let hearing = hear(&mut delegation, &mut page, told, &mut held);
+    let hearing = receive(&mut delegation, &mut page, told, &mut held);
     let heard = tokio::time::timeout(timeout.0, hearing).await;
     page.end()?;
     let failure = match heard {
@@ -58,10 +58,10 @@ pub(super) async fn carry_out(
 }
 
 /// Receives until the end; returns the [`Failure`], if any.
-async fn hear(
+async fn receive(
     delegation: &mut Delegation,
-    page: &mut Page,
-    told: Told,
+    page: &mut ReplyWriter,
+    told: WorkOutput,
     held: &mut Option<String>,
 ) -> io::Result<Option<Failure>> {
     let mut has_words = false;

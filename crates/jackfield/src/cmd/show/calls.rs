@@ -9,7 +9,7 @@ use jackfield_kit::matrix::Column;
 
 use crate::{
     client::{self, Client},
-    exit::About,
+    exit::ErrorSubject,
     output::{self, Table, text},
 };
 
@@ -28,7 +28,7 @@ pub(super) async fn show(hub: &Hub, client: &Client, caller: &str, called: &str)
         }))?;
         return Ok(());
     }
-    output::chat(&format!(
+    output::print_message(&format!(
         "{caller} ({}) calls {called} ({})",
         by.protocol, of.protocol
     ));
@@ -42,7 +42,7 @@ pub(super) async fn show(hub: &Hub, client: &Client, caller: &str, called: &str)
 
 async fn column(hub: &Hub, id: &str) -> Result<&'static Column> {
     let path = format!("/v1/agents/{}", encode(id));
-    let agent = client::get(hub, &path, About::Agent).await?;
+    let agent = client::get(hub, &path, ErrorSubject::Agent).await?;
     let door = text(&agent, "door");
     match matrix::column(door) {
         Some(column) => Ok(column),

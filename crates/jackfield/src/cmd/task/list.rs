@@ -6,10 +6,10 @@ use http::Method;
 use jackfield_sdk::{Hub, encode};
 use serde_json::{Value, json};
 
-use super::{dead, named};
+use super::{task_id, undelivered};
 use crate::{
     client::{self, Client},
-    exit::{About, Code},
+    exit::{ErrorSubject, ExitKind},
     output::{self, Table, clean_lines, text, time},
     reply::asks,
 };
@@ -56,10 +56,10 @@ pub(super) struct Ls {
 }
 
 impl Ls {
-    pub(super) async fn run(self) -> Result<Code> {
+    pub(super) async fn run(self) -> Result<ExitKind> {
         let limit = self.limit as usize;
         if self.dead {
-            return dead::list(&self.client, limit).await;
+            return undelivered::list(&self.client, limit).await;
         }
         let hub = self.client.connect().await?;
         if let Some(agent) = &self.at {
@@ -77,7 +77,7 @@ impl Ls {
         let more = loop {
             let page = PAGE.min(limit - tasks.len());
             let path = format!("/v1/calls?limit={page}{filter}{before}");
-            let mut answer = client::get(&hub, &path, About::Task).await?;
+            let mut answer = client::get(&hub, &path, ErrorSubject::Task).await?;
             for (key, all) in [("waiting", &mut waiting), ("tasks", &mut tasks)] {
                 if let Value::Array(some) = answer[key].take() {
                     all.extend(some);
@@ -92,10 +92,12 @@ impl Ls {
         waiting.retain(|_| self.state.is_none());
         if self.client.json {
             output::json(&json!({ "waiting": waiting, "tasks": tasks }))?;
-            return Ok(Code::Ok);
+            return Ok(ExitKind::Ok);
         }
         if tasks.is_empty() && waiting.is_empty() {
-            output::chat("no matching tasks; jackfield call AGENT TEXT --detach starts one");
+            output::print_message(
+                "no matching tasks; jackfield call AGENT TEXT --detach starts one",
+            );
         }
         let is_listed = |call: &Value| tasks.iter().any(|task| task["id"] == call["task"]);
         let others = waiting.iter().filter(|call| !is_listed(call));
@@ -104,25 +106,25 @@ impl Ls {
             decisions(call, &self.client);
         }
         if more {
-            output::chat(&format!("there are more than {limit}; --limit shows more"));
+            output::print_message(&format!("there are more than {limit}; --limit shows more"));
         }
-        Ok(Code::Ok)
+        Ok(ExitKind::Ok)
     }
 }
 
 /// Lists the open calls at an agent of this user.
-async fn open_at(hub: &Hub, client: &Client, agent: &str, limit: usize) -> Result<Code> {
+async fn open_at(hub: &Hub, client: &Client, agent: &str, limit: usize) -> Result<ExitKind> {
     let path = format!("/v1/agents/{}/calls", encode(agent));
-    let mut answer = client::get(hub, &path, About::Agent).await?;
+    let mut answer = client::get(hub, &path, ErrorSubject::Agent).await?;
     if client.json {
         output::json(&answer)?;
-        return Ok(Code::Ok);
+        return Ok(ExitKind::Ok);
     }
     let Value::Array(calls) = answer["calls"].take() else {
-        return Ok(Code::Ok);
+        return Ok(ExitKind::Ok);
     };
     if calls.is_empty() {
-        output::chat(&format!("no open calls at {agent}"));
+        output::print_message(&format!("no open calls at {agent}"));
     }
     let mut table = Table::new(["id", "agent", "state", "caller", "since"]);
     for call in calls.iter().take(limit) {
@@ -137,19 +139,19 @@ async fn open_at(hub: &Hub, client: &Client, agent: &str, limit: usize) -> Resul
     }
     table.print()?;
     if calls.len() > limit {
-        output::chat(&format!("there are more than {limit}; --limit shows more"));
+        output::print_message(&format!("there are more than {limit}; --limit shows more"));
     }
-    Ok(Code::Ok)
+    Ok(ExitKind::Ok)
 }
 
 /// Prints the open questions of a call to this user, with the commands that answer them.
 pub(crate) fn decisions(call: &Value, client: &Client) {
     let (id, caller) = (text(call, "id"), clean_lines(text(call, "caller")));
     for ask in output::items(call, "asks") {
-        output::chat(&format!(
+        output::print_message(&format!(
             "{} asks in a call of {caller}: {}\n{}",
             output::clean(text(call, "agent")),
-            asks::wanted(ask),
+            asks::one_line(ask),
             asks::command(id, ask, &client.flags())
         ));
     }
@@ -185,47 +187,47 @@ fn state(task: &Value) -> String {
 #[command(after_long_help = "Example:\n  jackfield task show 0199c2f0-1111-7aaa-8bbb-123456789abc")]
 pub(super) struct Show {
     /// Show the task with this id, or id ending, or the open call with this id
-    #[arg(value_parser = named::task)]
+    #[arg(value_parser = task_id::task)]
     task: String,
     #[command(flatten)]
     client: Client,
 }
 
 impl Show {
-    pub(super) async fn run(self) -> Result<Code> {
+    pub(super) async fn run(self) -> Result<ExitKind> {
         let hub = self.client.connect().await?;
-        let task = named::find(&hub, &self.task).await?;
+        let task = task_id::find(&hub, &self.task).await?;
         show(&hub, &self.client, &task).await
     }
 }
 
 /// Prints a task, or an open call.
-pub(crate) async fn show(hub: &Hub, client: &Client, id: &str) -> Result<Code> {
+pub(crate) async fn show(hub: &Hub, client: &Client, id: &str) -> Result<ExitKind> {
     let path = format!("/v1/calls/{id}");
-    let task = client::get(hub, &path, About::Task).await?;
+    let task = client::get(hub, &path, ErrorSubject::Task).await?;
     if client.json {
         output::json(&task)?;
-        return Ok(Code::Ok);
+        return Ok(ExitKind::Ok);
     }
     let mut facts = facts(&task);
     facts.extend(parents(hub, &task).await);
     output::facts(&facts)?;
     let open = output::items(&task, "asks");
     for ask in open {
-        output::chat(&format!(
+        output::print_message(&format!(
             "the agent asks: {}\n{}",
-            asks::wanted(ask),
+            asks::one_line(ask),
             asks::command(id, ask, &client.flags())
         ));
     }
     for approval in output::items(&task, "approvals") {
         if open.iter().all(|open| open["id"] != approval["ask_id"]) {
-            let (what, how) = asks::of_others(id, approval);
-            output::chat(&format!("{what}\n{how}"));
+            let (what, how) = asks::for_other_owner(id, approval);
+            output::print_message(&format!("{what}\n{how}"));
         }
     }
     history(&task)?;
-    Ok(Code::Ok)
+    Ok(ExitKind::Ok)
 }
 
 fn facts(task: &Value) -> Vec<(&'static str, String)> {
@@ -256,7 +258,7 @@ async fn parents(hub: &Hub, task: &Value) -> Vec<(&'static str, String)> {
     let mut next = text(task, "parent").to_owned();
     while !next.is_empty() && facts.len() < MOST_PARENTS {
         let path = format!("/v1/calls/{}", encode(&next));
-        let parent = client::ask(hub, Method::GET, &path, None).await;
+        let parent = client::request(hub, Method::GET, &path, None).await;
         let parent = parent.unwrap_or_default();
         let fact = match text(&parent, "agent") {
             "" => format!("call {next}"),
@@ -294,7 +296,7 @@ fn history(task: &Value) -> Result<()> {
         })?;
     }
     if task["truncated"] == true {
-        output::chat("(some parts are left out: too large, or no longer stored)");
+        output::print_message("(some parts are left out: too large, or no longer stored)");
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::path;
 use crate::{
     client::{self, Client},
-    exit::{About, Stop, WhatAbout},
+    exit::{CliError, ErrorSubject, WithErrorSubject},
     output::{self, Table, items, text},
     shell,
 };
@@ -28,11 +28,11 @@ const STATUSES: [&str; 6] = [
 #[derive(Debug, Args)]
 pub(super) struct Board {
     #[command(subcommand)]
-    verb: Verb,
+    verb: BoardCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Verb {
+enum BoardCommand {
     /// List the tasks of a team
     Ls(Ls),
     /// Add a task to the board
@@ -44,9 +44,9 @@ enum Verb {
 impl Board {
     pub(super) async fn run(self) -> Result<()> {
         match self.verb {
-            Verb::Ls(ls) => ls.run().await,
-            Verb::Add(add) => add.run().await,
-            Verb::Set(set) => set.run().await,
+            BoardCommand::Ls(ls) => ls.run().await,
+            BoardCommand::Add(add) => add.run().await,
+            BoardCommand::Set(set) => set.run().await,
         }
     }
 }
@@ -65,13 +65,13 @@ impl Ls {
     async fn run(self) -> Result<()> {
         let hub = self.client.connect().await?;
         let path = format!("{}/tasks", path(&self.team));
-        let answer = client::get(&hub, &path, About::Team).await?;
+        let answer = client::get(&hub, &path, ErrorSubject::Team).await?;
         if self.client.json {
             return Ok(output::json(&answer)?);
         }
         let tasks = items(&answer, "tasks");
         if tasks.is_empty() {
-            output::chat("the board is empty; jackfield team task add adds a task");
+            output::print_message("the board is empty; jackfield team task add adds a task");
         }
         table(tasks).print()
     }
@@ -113,9 +113,9 @@ impl Add {
             task["dependencies"] = json!(self.after);
         }
         let body = json!({ "tasks": [task] });
-        let answer = client::ask(&hub, Method::POST, &path, Some(&body))
+        let answer = client::request(&hub, Method::POST, &path, Some(&body))
             .await
-            .about(About::Team)?;
+            .about(ErrorSubject::Team)?;
         if self.client.json {
             return Ok(output::json(&answer)?);
         }
@@ -168,16 +168,16 @@ impl Set {
         if let Some(member) = self.member {
             body["agent_name"] = json!(member);
         }
-        let task = client::ask(&hub, Method::PATCH, &path, Some(&body)).await;
+        let task = client::request(&hub, Method::PATCH, &path, Some(&body)).await;
         let task = task.map_err(|error| match error {
-            Error::Refused { ref code, .. } if code == "not_found" => Stop {
+            Error::Refused { ref code, .. } if code == "not_found" => CliError {
                 next: Some(format!(
                     "{} shows the board",
                     shell::command("team task ls", &[&self.team], "", "")
                 )),
-                ..Stop::from_hub(&error, About::Team)
+                ..CliError::from_hub(&error, ErrorSubject::Team)
             },
-            error => Stop::from_hub(&error, About::Team),
+            error => CliError::from_hub(&error, ErrorSubject::Team),
         })?;
         if self.client.json {
             return Ok(output::json(&task)?);

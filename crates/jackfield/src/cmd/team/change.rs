@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 
 use super::{
     list,
-    make::{Described, Named, named},
+    make::{MemberArg, TeamDescription, named},
     path,
 };
 use crate::{
     client::{self, Client},
-    exit::{About, Code, Stop, WhatAbout},
+    exit::{CliError, ErrorSubject, ExitKind, WithErrorSubject},
     output::{items, text},
     shell,
 };
@@ -32,21 +32,21 @@ pub(super) struct Change {
     team: String,
     /// Add an agent or team, optionally under another name; may be repeated
     #[arg(long = "add", value_name = "[NAME=]ID", value_parser = named)]
-    added: Vec<Named>,
+    added: Vec<MemberArg>,
     /// Add a team, optionally under another name; may be repeated
     #[arg(long = "add-team", value_name = "[NAME=]TEAM", value_parser = named)]
-    added_teams: Vec<Named>,
+    added_teams: Vec<MemberArg>,
     /// Remove the member with this name; may be repeated
     #[arg(long = "remove", value_name = "NAME")]
     removed: Vec<String>,
     /// Replace all agents by this agent or team, optionally under another name; may be repeated
     #[arg(long = "member", value_name = "[NAME=]ID", value_parser = named)]
-    members: Vec<Named>,
+    members: Vec<MemberArg>,
     /// Send calls to the member with this name
     #[arg(long, value_name = "NAME")]
     coordinator: Option<String>,
     #[command(flatten)]
-    described: Described,
+    described: TeamDescription,
     #[command(flatten)]
     client: Client,
 }
@@ -56,7 +56,7 @@ impl Change {
         let hub = self.client.connect().await?;
         let path = path(&self.team);
         let members = if self.changes_members() {
-            let team = client::get(&hub, &path, About::Team).await?;
+            let team = client::get(&hub, &path, ErrorSubject::Team).await?;
             Some(self.members_of(items(&team, "members"))?)
         } else {
             None
@@ -66,17 +66,17 @@ impl Change {
             body.insert("members".to_owned(), json!(members));
         }
         if body.is_empty() {
-            return Err(Stop::new(
-                Code::Usage,
+            return Err(CliError::new(
+                ExitKind::Usage,
                 "there is nothing to change",
                 "name it with --add, --remove, --member, --team, --coordinator, --name or --description",
             )
             .into());
         }
         let body = Value::Object(body);
-        let team = client::ask(&hub, Method::PATCH, &path, Some(&body))
+        let team = client::request(&hub, Method::PATCH, &path, Some(&body))
             .await
-            .about(About::Team)?;
+            .about(ErrorSubject::Team)?;
         list::print(&team, self.client.json)
     }
 
@@ -89,15 +89,15 @@ impl Change {
     }
 
     /// Returns the new members, given the current ones.
-    fn members_of(&self, there: &[Value]) -> Result<Vec<Value>, Stop> {
+    fn members_of(&self, there: &[Value]) -> Result<Vec<Value>, CliError> {
         let teams = &self.described.teams;
         let stays = |member: &&Value| match member["team"] {
             Value::Null => self.members.is_empty(),
             _ => teams.is_empty(),
         };
         let mut members: Vec<_> = there.iter().filter(stays).cloned().collect();
-        members.extend(self.members.iter().map(Named::agent));
-        members.extend(teams.iter().map(Named::team));
+        members.extend(self.members.iter().map(MemberArg::agent));
+        members.extend(teams.iter().map(MemberArg::team));
         for name in &self.removed {
             let at = members.iter().position(|it| text(it, "name") == name);
             let at = at.ok_or_else(|| self.refuse(&format!("has no member {name:?}"), &members))?;
@@ -115,10 +115,10 @@ impl Change {
         Ok(members)
     }
 
-    fn refuse(&self, what: &str, members: &[Value]) -> Stop {
+    fn refuse(&self, what: &str, members: &[Value]) -> CliError {
         let names: Vec<_> = members.iter().map(|it| text(it, "name")).collect();
-        Stop::new(
-            Code::Usage,
+        CliError::new(
+            ExitKind::Usage,
             format!("team {} {what}; it has {}", self.team, names.join(", ")),
             shell::command("team show", &[&self.team], "", ""),
         )

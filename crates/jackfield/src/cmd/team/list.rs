@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{board, path};
 use crate::{
     client::{self, Client},
-    exit::About,
+    exit::ErrorSubject,
     output::{self, Table, items, text, time},
 };
 
@@ -21,13 +21,13 @@ pub(super) struct Ls {
 impl Ls {
     pub(super) async fn run(self) -> Result<()> {
         let hub = self.client.connect().await?;
-        let answer = client::get(&hub, "/v1/teams", About::Team).await?;
+        let answer = client::get(&hub, "/v1/teams", ErrorSubject::Team).await?;
         if self.client.json {
             return Ok(output::json(&answer)?);
         }
         let teams = items(&answer, "teams");
         if teams.is_empty() {
-            output::chat(
+            output::print_message(
                 "there are no teams; jackfield team create ID --member AGENT --member AGENT creates one",
             );
         }
@@ -63,8 +63,8 @@ impl Show {
     pub(super) async fn run(self) -> Result<()> {
         let hub = self.client.connect().await?;
         let path = path(&self.team);
-        let mut team = client::get(&hub, &path, About::Team).await?;
-        let mut answer = client::get(&hub, &format!("{path}/tasks"), About::Team).await?;
+        let mut team = client::get(&hub, &path, ErrorSubject::Team).await?;
+        let mut answer = client::get(&hub, &format!("{path}/tasks"), ErrorSubject::Team).await?;
         if self.client.json {
             team["tasks"] = answer["tasks"].take();
             return Ok(output::json(&team)?);

@@ -8,18 +8,18 @@ use serde_json::{Map, Value, json};
 use super::{list, path};
 use crate::{
     client::{self, Client},
-    exit::{About, Code, Stop, WhatAbout},
+    exit::{CliError, ErrorSubject, ExitKind, WithErrorSubject},
     output, prompt, shell,
 };
 
 /// A member as typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Named {
+pub(super) struct MemberArg {
     pub(super) name: String,
     id: String,
 }
 
-impl Named {
+impl MemberArg {
     /// Returns the member as an agent, in the hub's format.
     pub(super) fn agent(&self) -> Value {
         json!({"name": self.name, "agent": self.id})
@@ -31,13 +31,13 @@ impl Named {
     }
 }
 
-/// Parses `NAME=ID` into [`Named`], or an id that is also the name.
-pub(super) fn named(text: &str) -> Result<Named, String> {
+/// Parses `NAME=ID` into [`MemberArg`], or an id that is also the name.
+pub(super) fn named(text: &str) -> Result<MemberArg, String> {
     let (name, id) = text.split_once('=').unwrap_or((text, text));
     if name.is_empty() {
         return Err("write NAME=ID, or only the id".to_owned());
     }
-    Ok(Named {
+    Ok(MemberArg {
         name: name.to_owned(),
         id: client::agent_id(id)?,
     })
@@ -46,10 +46,10 @@ pub(super) fn named(text: &str) -> Result<Named, String> {
 /// Description of a team.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Team")]
-pub(super) struct Described {
+pub(super) struct TeamDescription {
     /// Add a team as a member, optionally under another name; may be repeated
     #[arg(long = "team", value_name = "[NAME=]TEAM", value_parser = named)]
-    pub(super) teams: Vec<Named>,
+    pub(super) teams: Vec<MemberArg>,
     /// Set a display name
     #[arg(long)]
     name: Option<String>,
@@ -58,7 +58,7 @@ pub(super) struct Described {
     description: Option<String>,
 }
 
-impl Described {
+impl TeamDescription {
     /// Returns the request body, without the members.
     pub(super) fn body(self, coordinator: Option<String>) -> Map<String, Value> {
         let mut body = Map::new();
@@ -86,12 +86,12 @@ pub(super) struct Create {
     team: String,
     /// Add an agent or team as a member, optionally under another name; may be repeated
     #[arg(long = "member", value_name = "[NAME=]ID", required = true, value_parser = named)]
-    members: Vec<Named>,
+    members: Vec<MemberArg>,
     /// Send calls to the member with this name [default: the first agent]
     #[arg(long, value_name = "NAME")]
     coordinator: Option<String>,
     #[command(flatten)]
-    described: Described,
+    described: TeamDescription,
     #[command(flatten)]
     client: Client,
 }
@@ -99,21 +99,21 @@ pub(super) struct Create {
 impl Create {
     pub(super) async fn run(self) -> Result<()> {
         let hub = self.client.connect().await?;
-        let agents = self.members.iter().map(Named::agent);
+        let agents = self.members.iter().map(MemberArg::agent);
         let members: Vec<_> = agents
-            .chain(self.described.teams.iter().map(Named::team))
+            .chain(self.described.teams.iter().map(MemberArg::team))
             .collect();
         let mut body = self.described.body(self.coordinator);
         body.insert("id".to_owned(), json!(self.team));
         body.insert("members".to_owned(), json!(members));
         let body = Value::Object(body);
-        let team = client::ask(&hub, Method::POST, "/v1/teams", Some(&body))
+        let team = client::request(&hub, Method::POST, "/v1/teams", Some(&body))
             .await
-            .about(About::Team)?;
+            .about(ErrorSubject::Team)?;
         list::print(&team, self.client.json)?;
         if !self.client.json {
             let (id, flags) = (&self.team, self.client.flags());
-            output::chat(&format!(
+            output::print_message(&format!(
                 "call it with: {}\nwatch it with: {}",
                 shell::command("call", &[id], "TEXT", &flags),
                 shell::command("watch", &[id], "", &flags)
@@ -143,21 +143,21 @@ impl Rm {
             "remove {} and its board? Its members stay; its work is stopped.",
             self.team
         );
-        if !self.yes && prompt::somebody_is_there() && !prompt::confirm(&question) {
-            return Err(Stop::new(
-                Code::Cancelled,
+        if !self.yes && prompt::is_interactive() && !prompt::confirm(&question) {
+            return Err(CliError::new(
+                ExitKind::Cancelled,
                 "nothing was done",
                 "--yes removes without asking",
             )
             .into());
         }
-        client::ask(&hub, Method::DELETE, &path(&self.team), None)
+        client::request(&hub, Method::DELETE, &path(&self.team), None)
             .await
-            .about(About::Team)?;
+            .about(ErrorSubject::Team)?;
         if self.client.json {
             output::json(&json!({"id": self.team, "removed": true}))?;
         } else {
-            output::chat(&format!("{} is removed", self.team));
+            output::print_message(&format!("{} is removed", self.team));
         }
         Ok(())
     }

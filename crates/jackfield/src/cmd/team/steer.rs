@@ -10,7 +10,7 @@ use super::path;
 use crate::{
     client::{self, Client},
     cmd::call::message,
-    exit::{self, About, WhatAbout},
+    exit::{self, ErrorSubject, WithErrorSubject},
     output::{self, text},
     shell,
 };
@@ -43,20 +43,20 @@ impl Say {
         if let Some(target) = &self.to {
             body["target"] = json!(target);
         }
-        let started = client::ask(&hub, Method::POST, &path, Some(&body))
+        let started = client::request(&hub, Method::POST, &path, Some(&body))
             .await
-            .about(About::Team)?;
+            .about(ErrorSubject::Team)?;
         if self.client.json {
             return Ok(output::json(&started)?);
         }
         if started["answered"] == true {
             let who = self.to.as_ref().unwrap_or(&self.team);
-            output::chat(&format!("{who} has the answer"));
+            output::print_message(&format!("{who} has the answer"));
             return Ok(());
         }
         let (task, team, flags) = (text(&started, "task"), &self.team, self.client.flags());
         output::line(&output::clean(task))?;
-        output::chat(&format!(
+        output::print_message(&format!(
             "read the answer with: {}\nwatch the team with: {}",
             shell::command("task wait", &[task], "", &flags),
             shell::command("watch", &[team], "", &flags)
@@ -87,13 +87,13 @@ impl Stop {
         if let Some(member) = self.member {
             body["target"] = json!(member);
         }
-        let answer = client::ask(&hub, Method::POST, &path, Some(&body))
+        let answer = client::request(&hub, Method::POST, &path, Some(&body))
             .await
-            .about(About::Team)?;
+            .about(ErrorSubject::Team)?;
         if self.client.json {
             return Ok(output::json(&answer)?);
         }
-        output::chat(&match answer["stopped"].as_u64() {
+        output::print_message(&match answer["stopped"].as_u64() {
             Some(0) | None => "nothing was running".to_owned(),
             Some(1) => "one call is stopped".to_owned(),
             Some(count) => format!("{count} calls are stopped"),
@@ -108,7 +108,7 @@ impl Stop {
 )]
 pub(super) struct Approve {
     #[command(flatten)]
-    decision: Decision,
+    decision: DecisionArgs,
 }
 
 impl Approve {
@@ -123,7 +123,7 @@ impl Approve {
 )]
 pub(super) struct Deny {
     #[command(flatten)]
-    decision: Decision,
+    decision: DecisionArgs,
 }
 
 impl Deny {
@@ -133,7 +133,7 @@ impl Deny {
 }
 
 #[derive(Debug, Args)]
-struct Decision {
+struct DecisionArgs {
     /// Decide for the team with this id
     #[arg(value_parser = client::agent_id)]
     team: String,
@@ -149,7 +149,7 @@ struct Decision {
     client: Client,
 }
 
-impl Decision {
+impl DecisionArgs {
     async fn run(self, approve: bool) -> Result<()> {
         let hub = self.client.connect().await?;
         let path = format!("{}/decisions", path(&self.team));
@@ -163,16 +163,16 @@ impl Decision {
         if let Some(reason) = &self.reason {
             body["reason"] = json!(reason);
         }
-        let told = client::ask(&hub, Method::POST, &path, Some(&body)).await;
+        let told = client::request(&hub, Method::POST, &path, Some(&body)).await;
         told.map(drop).map_err(|error| match error {
-            Error::Refused { ref code, .. } if code == "not_found" => exit::Stop {
+            Error::Refused { ref code, .. } if code == "not_found" => exit::CliError {
                 next: Some(format!(
                     "{} shows what waits for an answer",
                     shell::command("watch", &[&self.team], "", "")
                 )),
-                ..exit::Stop::from_hub(&error, About::Team)
+                ..exit::CliError::from_hub(&error, ErrorSubject::Team)
             },
-            error => exit::Stop::from_hub(&error, About::Team),
+            error => exit::CliError::from_hub(&error, ErrorSubject::Team),
         })?;
         if self.client.json {
             let decided = json!({"invocation_id": self.invocation, "approved": approve});
@@ -180,7 +180,7 @@ impl Decision {
         }
         let verdict = if approve { "approved" } else { "denied" };
         let what = self.invocation.as_deref().unwrap_or("it");
-        output::chat(&format!("{what} is {verdict}"));
+        output::print_message(&format!("{what} is {verdict}"));
         Ok(())
     }
 }

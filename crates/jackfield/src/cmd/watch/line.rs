@@ -26,7 +26,7 @@ const LONGEST: usize = 4096;
 
 /// Formatter of events as lines.
 #[derive(Debug)]
-pub(super) struct Lines {
+pub(super) struct EventLines {
     style: Style,
     zone: TimeZone,
     /// Width of the agent column on a terminal, as wide as the longest id so far; `None` elsewhere, where
@@ -35,14 +35,14 @@ pub(super) struct Lines {
     /// Flags to repeat in a command that the user is told to type.
     flags: String,
     /// Unfinished lines, by call.
-    open: HashMap<String, Open>,
+    open: HashMap<String, UnfinishedLine>,
     /// Names of tools in use, by call and tool call: only the first chunk of a tool call must have the name.
     tools: HashMap<String, HashMap<String, String>>,
 }
 
 /// An unfinished line.
 #[derive(Debug)]
-struct Open {
+struct UnfinishedLine {
     prefix: Prefix,
     kind: String,
     tool_call: String,
@@ -60,7 +60,7 @@ struct Prefix {
     call: String,
 }
 
-impl Lines {
+impl EventLines {
     pub(super) fn new(flags: String) -> Self {
         Self {
             style: Style::stdout(),
@@ -108,7 +108,7 @@ impl Lines {
 
     /// Finishes the lines that got no chunk for [`QUIET`].
     pub(super) fn quiet(&mut self, now: Instant) -> Vec<String> {
-        let is_quiet = |open: &Open| now.saturating_duration_since(open.grew) >= QUIET;
+        let is_quiet = |open: &UnfinishedLine| now.saturating_duration_since(open.grew) >= QUIET;
         self.finish(is_quiet)
     }
 
@@ -122,7 +122,7 @@ impl Lines {
         self.finish(|_| true)
     }
 
-    fn finish(&mut self, is_over: impl Fn(&Open) -> bool) -> Vec<String> {
+    fn finish(&mut self, is_over: impl Fn(&UnfinishedLine) -> bool) -> Vec<String> {
         let over = self.open.iter().filter(|(_, open)| is_over(open));
         let mut calls: Vec<_> = over.map(|(call, open)| (open.grew, call.clone())).collect();
         calls.sort_unstable();
@@ -137,19 +137,22 @@ impl Lines {
     fn piece(&mut self, call: &str, data: &Value, lines: &mut Vec<String>) {
         let (kind, tool_call) = (text(data, "kind"), text(data, "tool_call_id"));
         let tool = self.tool(call, data);
-        let goes_on = |open: &Open| open.kind == kind && open.tool_call == tool_call;
+        let goes_on = |open: &UnfinishedLine| open.kind == kind && open.tool_call == tool_call;
         if !self.open.get(call).is_some_and(goes_on) {
             self.close(call, lines);
         }
         let prefix = self.prefix(data);
-        let open = self.open.entry(call.to_owned()).or_insert_with(|| Open {
-            prefix: prefix.clone(),
-            kind: kind.to_owned(),
-            tool_call: tool_call.to_owned(),
-            tool,
-            text: String::new(),
-            grew: Instant::now(),
-        });
+        let open = self
+            .open
+            .entry(call.to_owned())
+            .or_insert_with(|| UnfinishedLine {
+                prefix: prefix.clone(),
+                kind: kind.to_owned(),
+                tool_call: tool_call.to_owned(),
+                tool,
+                text: String::new(),
+                grew: Instant::now(),
+            });
         open.text.push_str(text(data, "text"));
         open.grew = Instant::now();
         // An agent's text is split at its newlines; a tool's input and result are one line each.
@@ -263,7 +266,7 @@ fn what(name: &str, data: &Value, style: Style) -> Option<String> {
         ),
         "ask" => {
             let ask = format!("asks ({}, {}):", of("kind"), of("id"));
-            format!("{} {}", style.yellow(&ask), asks::wanted(data))
+            format!("{} {}", style.yellow(&ask), asks::one_line(data))
         }
         "answer" => format!("answered ({}): {}", of("ask_id"), of("content")),
         "ended" => return what(text(&data["end"], "type"), &data["end"], style),
@@ -325,8 +328,8 @@ mod tests {
 
     use super::*;
 
-    fn plain() -> Lines {
-        Lines {
+    fn plain() -> EventLines {
+        EventLines {
             style: Style::plain(),
             zone: TimeZone::UTC,
             width: Some(4),
@@ -348,7 +351,7 @@ mod tests {
     const CALL: &str = "0199c2f0-1111-7aaa-8bbb-123456789abc";
 
     /// Returns the lines of one call's chunks, given by kind, tool call and text; without the prefix.
-    fn words(lines: &mut Lines, chunks: &[(&str, &str, &str)]) -> Vec<String> {
+    fn words(lines: &mut EventLines, chunks: &[(&str, &str, &str)]) -> Vec<String> {
         let of = |(kind, tool_call, text): &(&str, &str, &str)| {
             let name = (*kind == "tool_start").then_some("rm");
             let data = json!({"at": AT, "agent": "bob", "call": CALL, "kind": kind, "text": text, "tool_call_id": tool_call, "tool_name": name});

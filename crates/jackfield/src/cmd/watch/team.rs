@@ -1,11 +1,11 @@
 //! `jackfield watch TEAM`: as JSON, in lines, or on a screen.
 
+mod describe;
 mod feed;
 mod lines;
 #[cfg(feature = "tui")]
 mod screen;
-mod story;
-mod words;
+mod team_event;
 
 use std::{process::ExitCode, time::Duration};
 
@@ -14,8 +14,8 @@ use jackfield_sdk::Hub;
 use serde_json::{Value, json};
 
 use self::{
-    feed::{Feed, Told},
-    lines::Lines,
+    feed::{TeamFeed, TeamFeedItem},
+    lines::TeamLines,
 };
 use crate::{
     client::Client,
@@ -38,39 +38,41 @@ pub(super) async fn watch(
     has_history: bool,
     client: &Client,
 ) -> Result<ExitCode> {
-    let mut feed = Feed::open(hub, team).await?;
+    let mut feed = TeamFeed::open(hub, team).await?;
     #[cfg(feature = "tui")]
     if !is_plain && !client.json && screen::is_possible() {
         return screen::run(feed, hub, team, &client.flags()).await;
     }
     let mut lines = (!client.json)
-        .then(|| Lines::new(Style::stdout(), team, &client.flags()).with_history(has_history));
-    output::chat("watching; ctrl-c ends it");
+        .then(|| TeamLines::new(Style::stdout(), team, &client.flags()).with_history(has_history));
+    output::print_message("watching; ctrl-c ends it");
     let mut is_back = false;
     loop {
-        let is_holding = lines.as_ref().is_some_and(Lines::is_holding);
+        let is_holding = lines.as_ref().is_some_and(TeamLines::is_holding);
         let told = tokio::select! {
             told = feed.next() => told,
             () = tokio::time::sleep(REPLAY_PAUSE), if is_holding => {
-                print(&lines.as_mut().map(Lines::held).unwrap_or_default())?;
+                print(&lines.as_mut().map(TeamLines::held).unwrap_or_default())?;
                 continue;
             }
         };
         let told = match told {
             Ok(told) => told,
             Err(stop) => {
-                print(&lines.as_mut().map(Lines::rest).unwrap_or_default())?;
+                print(&lines.as_mut().map(TeamLines::rest).unwrap_or_default())?;
                 return Err(stop.into());
             }
         };
         match told {
-            Told::Lost => output::chat("lost the connection to the hub; reconnecting"),
-            Told::Back => is_back = true,
+            TeamFeedItem::Lost => {
+                output::print_message("lost the connection to the hub; reconnecting")
+            }
+            TeamFeedItem::Back => is_back = true,
             // The snapshot shows whether the same run continues.
-            Told::Snapshot(ref snapshot) if std::mem::take(&mut is_back) => {
+            TeamFeedItem::Snapshot(ref snapshot) if std::mem::take(&mut is_back) => {
                 let rest = lines.as_mut().map(|lines| lines.broken_off(snapshot));
                 print(&rest.unwrap_or_default())?;
-                output::chat("reconnected");
+                output::print_message("reconnected");
             }
             _ => {}
         }
@@ -88,8 +90,8 @@ fn print(lines: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Prints an item ([`Told`]) as one object per line: envelopes unchanged, other events with their name.
-fn as_json(told: Told) -> Result<()> {
+/// Prints an item ([`TeamFeedItem`]) as one object per line: envelopes unchanged, other events with their name.
+fn as_json(told: TeamFeedItem) -> Result<()> {
     let named = |name: &str, mut data: Value| {
         if let Some(data) = data.as_object_mut() {
             data.insert("event".to_owned(), name.into());
@@ -97,11 +99,11 @@ fn as_json(told: Told) -> Result<()> {
         data
     };
     match told {
-        Told::Snapshot(data) => output::json(&named("snapshot", data))?,
-        Told::Gap(data) => output::json(&named("gap", data))?,
-        Told::Envelope { envelope, .. } => output::json(&envelope)?,
-        Told::Now => output::json(&json!({"event": "now"}))?,
-        Told::Earlier | Told::Lost | Told::Back => {}
+        TeamFeedItem::Snapshot(data) => output::json(&named("snapshot", data))?,
+        TeamFeedItem::Gap(data) => output::json(&named("gap", data))?,
+        TeamFeedItem::Envelope { envelope, .. } => output::json(&envelope)?,
+        TeamFeedItem::Now => output::json(&json!({"event": "now"}))?,
+        TeamFeedItem::Earlier | TeamFeedItem::Lost | TeamFeedItem::Back => {}
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use jackfield_sdk::{Address, Agent, Event};
+use jackfield_sdk::{Agent, Event, HubAddress};
 use jackfield_testkit::{Raw, SOON};
 use serde_json::{Value, json};
 use tokio::{
@@ -84,7 +84,7 @@ impl Crew {
         let (tell_attached, mut attached) = mpsc::channel(ROOM);
         let amen = Arc::new(Semaphore::new(0));
         let agent = lead(guest.to_owned(), amen.clone(), tell_asked, tell_stopped);
-        let agent = agent.hub(Address::new(&hub.url()).expect("an address"));
+        let agent = agent.hub(HubAddress::new(&hub.url()).expect("an address"));
         let mut running = JoinSet::new();
         running.spawn(async move {
             let attached = move || tell_attached.try_send(()).expect("there is room");

@@ -19,7 +19,7 @@ async fn the_answer_is_written_as_it_comes() {
     let agent = FakeAgent::attach(hub.hub(), "bob");
     let mut run = Cli::new(&hub).start(&["call", "bob", "hello"]);
     let serving = agent.call().await;
-    assert_eq!(serving.call().message.words(), "hello");
+    assert_eq!(serving.call().message.joined_text(), "hello");
     serving.push(Event::text("one\ntw"));
     assert_eq!(run.line().await.unwrap(), "one");
     answer(serving, "o");
@@ -152,7 +152,7 @@ async fn text_is_read_from_a_pipe_and_files_are_sent_along() {
             message
         });
         run.ok();
-        assert_eq!(serving.words(), "from a pipe");
+        assert_eq!(serving.joined_text(), "from a pipe");
         let file = serving.files().next().unwrap();
         assert_eq!(file.name.as_deref(), Some("note.md"));
         assert_eq!(file.mime.as_deref(), Some("text/markdown"));

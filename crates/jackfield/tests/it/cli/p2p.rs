@@ -110,7 +110,7 @@ async fn the_hub_itself_is_a_peer_whose_agents_are_streamed_from() {
 
     let mut run = cli.start(&[&ask[..], &["hello", "-v"]].concat());
     let serving = agent.call().await;
-    assert_eq!(serving.call().message.words(), "hello");
+    assert_eq!(serving.call().message.joined_text(), "hello");
     serving.push(Event::text("one\ntw"));
     assert_eq!(run.line().await.unwrap(), "one");
     serving.push(Event::Chunk(Chunk::status("at it")));
@@ -408,7 +408,7 @@ async fn the_hub_of_the_command_is_called_hub() {
         "hello",
     ]);
     let serving = agent.call().await;
-    assert_eq!(serving.call().message.words(), "hello");
+    assert_eq!(serving.call().message.joined_text(), "hello");
     serving.push(Event::text("hi"));
     serving.finish(End::done());
     assert_eq!(run.end().await.ok().out, "hi\n");

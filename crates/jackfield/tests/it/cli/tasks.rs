@@ -183,7 +183,7 @@ async fn a_call_waits_for_its_agent_to_come_online() {
     assert!(run.json().await["task"].is_string());
     let bob = FakeAgent::attach(hub.hub(), "bob");
     let serving = bob.call().await;
-    assert_eq!(serving.call().message.words(), "hello");
+    assert_eq!(serving.call().message.joined_text(), "hello");
     serving.finish(End::done());
     assert_eq!(run.json().await["type"], "done");
     run.end().await.ok();

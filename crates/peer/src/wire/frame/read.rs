@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use super::Frame;
-use crate::wire::Fault;
+use crate::wire::PeerInputError;
 
 /// Reads the frames of one answer.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl FrameReader {
 
     /// Takes the next bytes, then gives the frames that are whole by now, without those of types that we do not know. What
     /// follows the last frame is dropped.
-    pub fn feed(&mut self, bytes: &[u8]) -> Result<Vec<Frame>, Fault> {
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<Vec<Frame>, PeerInputError> {
         if self.kind != Kind::Ended {
             self.buffer.extend_from_slice(bytes);
         }
@@ -76,7 +76,7 @@ impl FrameReader {
                 Kind::Frames => "bytes in a line",
                 _ => "bytes",
             };
-            return Err(Fault::too_large(self.max, unit));
+            return Err(PeerInputError::too_large(self.max, unit));
         }
         Ok(frames)
     }
@@ -108,7 +108,11 @@ impl FrameReader {
     }
 
     /// Takes a line for a frame, or for the beginning of a plain body, which then stays in the buffer.
-    fn take_line(&mut self, line: Range<usize>, frames: &mut Vec<Frame>) -> Result<(), Fault> {
+    fn take_line(
+        &mut self,
+        line: Range<usize>,
+        frames: &mut Vec<Frame>,
+    ) -> Result<(), PeerInputError> {
         let end = line.end;
         let line = &self.buffer[line];
         if self.kind == Kind::Frames && line.trim_ascii().is_empty() {

@@ -1,9 +1,9 @@
 //! Writing frames: lines of at most [`MAX_LINE`] bytes, but for a long result that chunks cannot carry.
 
-use jackfield_wire::{json, p2p::ErrorFields};
+use jackfield_wire::{json, p2p::PeerErrorFields};
 use serde::Serialize;
 
-use crate::wire::{Data, ErrorBody, MAX_LINE, MAX_NAME, cut};
+use crate::wire::{Data, MAX_LINE, MAX_NAME, PeerErrorBody, cut};
 
 /// How many bytes of a line a text may take, escaped. The rest is for names, numbers, a kind and the line break.
 const ROOM: usize = MAX_LINE - 2048;
@@ -65,7 +65,7 @@ impl FrameWriter {
     }
 
     /// The work failed.
-    pub fn error(&mut self, error: &ErrorBody, out: &mut String) {
+    pub fn error(&mut self, error: &PeerErrorBody, out: &mut String) {
         line(&Line::Error(error.fields()), out);
     }
 
@@ -91,7 +91,7 @@ enum Line<'a> {
         kind: &'a str,
         text: &'a str,
     },
-    Error(ErrorFields<'a>),
+    Error(PeerErrorFields<'a>),
     Heartbeat,
 }
 

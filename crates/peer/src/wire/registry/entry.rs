@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{Peer, json_of};
-use crate::wire::{Fault, Limits};
+use crate::wire::{BodyLimits, PeerInputError};
 
 /// The largest list of peers that is read: 1,000 entries of the usual size.
-const MAX_PEERS: Limits = Limits {
+const MAX_PEERS: BodyLimits = BodyLimits {
     max_bytes: 8 * 1024 * 1024,
     max_depth: MAX_DEPTH,
 };
@@ -51,7 +51,7 @@ struct EntryFields<'a> {
 }
 
 impl Entry {
-    fn from_value(raw: &RawValue) -> Result<Self, Fault> {
+    fn from_value(raw: &RawValue) -> Result<Self, PeerInputError> {
         /// The original's mock wrote numbers here, which tell nobody anything.
         #[derive(Deserialize)]
         struct Times<'a> {
@@ -88,7 +88,7 @@ impl Entry {
 }
 
 /// Reads a list of peers in any of the shapes: `{"peers": […]}`, one entry, or a bare list.
-pub fn read_peers(bytes: &[u8]) -> Result<Vec<Entry>, Fault> {
+pub fn read_peers(bytes: &[u8]) -> Result<Vec<Entry>, PeerInputError> {
     #[derive(Deserialize)]
     struct Peers<'a> {
         #[serde(borrow)]
@@ -104,7 +104,7 @@ pub fn read_peers(bytes: &[u8]) -> Result<Vec<Entry>, Fault> {
     }
 }
 
-fn read_list(list: &[&RawValue]) -> Result<Vec<Entry>, Fault> {
+fn read_list(list: &[&RawValue]) -> Result<Vec<Entry>, PeerInputError> {
     let entries = list.iter().enumerate();
     let entries = entries.map(|(index, raw)| {
         Entry::from_value(raw).map_err(|fault| fault.within(&format!("[{index}]")))

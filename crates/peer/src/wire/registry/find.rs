@@ -1,20 +1,20 @@
 //! Searching by goal: `{"goal"}` in, a bare list out, which is all that the original's client understands.
 
-use jackfield_wire::p2p::{read_body, word};
+use jackfield_wire::p2p::{checked_text, read_body};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use super::json_of;
-use crate::wire::{Fault, Limits, MAX_DESCRIPTION};
+use crate::wire::{BodyLimits, MAX_DESCRIPTION, PeerInputError};
 
 /// Reads the body of `POST /agents/find` and `POST /tools/find`.
-pub fn read_goal(bytes: &[u8]) -> Result<String, Fault> {
+pub fn read_goal(bytes: &[u8]) -> Result<String, PeerInputError> {
     #[derive(Deserialize)]
     struct Search {
         goal: String,
     }
-    let search: Search = read_body(bytes, &Limits::SMALL)?;
-    word("goal", search.goal, MAX_DESCRIPTION)
+    let search: Search = read_body(bytes, &BodyLimits::SMALL)?;
+    checked_text("goal", search.goal, MAX_DESCRIPTION)
 }
 
 /// An agent that may serve the goal.

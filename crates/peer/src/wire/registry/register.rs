@@ -1,14 +1,14 @@
 //! What a peer or its owner says to be found, to stay so, and how it proves that the peer id is its own.
 
 use jackfield_wire::{
-    p2p::{read_body, word},
+    p2p::{checked_text, read_body},
     read::read_part,
 };
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::value::RawValue;
 
 use super::{DEFAULT_TTL, MAX_TTL, Peer, json_of, peer_id};
-use crate::wire::{Card, Fault, Limits};
+use crate::wire::{BodyLimits, PeerCard, PeerInputError};
 
 /// The longest part of a proof: an RSA key in base64 is the longest that peers have.
 const MAX_PROOF: usize = 4096;
@@ -30,7 +30,7 @@ pub struct Registration {
     pub ttl: u64,
     /// Its card.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub card: Option<Card>,
+    pub card: Option<PeerCard>,
     /// That the peer itself says so.
     #[serde(flatten)]
     pub proof: Option<Proof>,
@@ -72,7 +72,7 @@ pub struct Registered {
 
 impl Registration {
     /// Reads the body.
-    pub fn read(bytes: &[u8]) -> Result<Self, Fault> {
+    pub fn read(bytes: &[u8]) -> Result<Self, PeerInputError> {
         #[derive(Deserialize)]
         struct Body<'a> {
             #[serde(borrow)]
@@ -80,10 +80,10 @@ impl Registration {
             #[serde(default, deserialize_with = "ttl")]
             ttl: Option<u64>,
         }
-        let raw: &RawValue = read_body(bytes, &Limits::SMALL)?;
+        let raw: &RawValue = read_body(bytes, &BodyLimits::SMALL)?;
         let peer = Peer::read(raw)?;
         let body: Body<'_> = read_part(raw)?;
-        let card = body.card.map(Card::from_value).transpose();
+        let card = body.card.map(PeerCard::from_value).transpose();
         Ok(Registration {
             agent_name: peer.agent_name,
             peer_id: peer.peer_id,
@@ -103,14 +103,14 @@ impl Registration {
 
 impl Heartbeat {
     /// Reads the body.
-    pub fn read(bytes: &[u8]) -> Result<Self, Fault> {
+    pub fn read(bytes: &[u8]) -> Result<Self, PeerInputError> {
         #[derive(Deserialize)]
         struct Body {
             peer_id: String,
             #[serde(default, deserialize_with = "ttl")]
             ttl: Option<u64>,
         }
-        let raw: &RawValue = read_body(bytes, &Limits::SMALL)?;
+        let raw: &RawValue = read_body(bytes, &BodyLimits::SMALL)?;
         let body: Body = read_part(raw)?;
         Ok(Heartbeat {
             peer_id: peer_id(body.peer_id)?,
@@ -127,7 +127,7 @@ impl Heartbeat {
 
 impl Proof {
     /// Reads the proof among the fields of a body. Half a proof is refused, so that nobody takes it for a whole one.
-    fn read(raw: &RawValue) -> Result<Option<Self>, Fault> {
+    fn read(raw: &RawValue) -> Result<Option<Self>, PeerInputError> {
         #[derive(Deserialize)]
         struct Body {
             challenge: Option<String>,
@@ -136,7 +136,7 @@ impl Proof {
         }
         let body: Body = read_part(raw)?;
         let part = |field, text: Option<String>| {
-            let text = text.map(|text| word(field, text, MAX_PROOF));
+            let text = text.map(|text| checked_text(field, text, MAX_PROOF));
             text.transpose()
         };
         let public_key = part("public_key", body.public_key)?;
@@ -149,21 +149,27 @@ impl Proof {
             })),
             // A key alone proves nothing and asks for nothing.
             (None, None) => Ok(None),
-            (None, Some(_)) => Err(Fault::at("challenge", "is required beside a signature")),
-            (Some(_), None) => Err(Fault::at("signature", "is required beside a challenge")),
+            (None, Some(_)) => Err(PeerInputError::in_field(
+                "challenge",
+                "is required beside a signature",
+            )),
+            (Some(_), None) => Err(PeerInputError::in_field(
+                "signature",
+                "is required beside a challenge",
+            )),
         }
     }
 }
 
 impl Registered {
     /// Reads the answer.
-    pub fn read(bytes: &[u8]) -> Result<Self, Fault> {
+    pub fn read(bytes: &[u8]) -> Result<Self, PeerInputError> {
         #[derive(Deserialize)]
         struct Body {
             peer_id: String,
             expires_at: Option<String>,
         }
-        let body: Body = read_body(bytes, &Limits::SMALL)?;
+        let body: Body = read_body(bytes, &BodyLimits::SMALL)?;
         Ok(Registered {
             peer_id: peer_id(body.peer_id)?,
             expires_at: body.expires_at,

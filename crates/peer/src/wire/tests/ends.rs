@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn end() -> JsonEnd {
-    JsonEnd::new(Limits::default())
+    JsonEnd::new(BodyLimits::default())
 }
 
 #[test]
@@ -105,9 +105,9 @@ fn brackets_and_bytes_are_counted_while_they_come() {
     let text = format!("[\"{}\"]", "[".repeat(100));
     assert_eq!(end().feed(text.as_bytes()), Ok(true));
 
-    let mut large = JsonEnd::new(Limits {
+    let mut large = JsonEnd::new(BodyLimits {
         max_bytes: 4,
-        ..Limits::default()
+        ..BodyLimits::default()
     });
     assert_eq!(large.feed(b"   "), Ok(false));
     assert_eq!(large.feed(b"["), Ok(false));
@@ -143,7 +143,7 @@ fn near_json() -> impl Strategy<Value = Vec<u8>> {
 }
 
 /// Feeds pieces of the given size; what comes out when all is fed or something is refused.
-fn feed_in_pieces(bytes: &[u8], size: usize) -> Result<bool, Fault> {
+fn feed_in_pieces(bytes: &[u8], size: usize) -> Result<bool, PeerInputError> {
     let mut end = end();
     let mut is_complete = false;
     for piece in bytes.chunks(size) {

@@ -9,7 +9,7 @@ use crate::wire::frame::{Frame, FrameReader, FrameWriter, Verdict};
 const MAX: usize = 1 << 20;
 
 /// Reads a whole stream in pieces of the given size.
-fn read(bytes: &[u8], size: usize) -> Result<(Vec<Frame>, Verdict), Fault> {
+fn read(bytes: &[u8], size: usize) -> Result<(Vec<Frame>, Verdict), PeerInputError> {
     let mut reader = FrameReader::new(MAX);
     let mut frames = Vec::new();
     for piece in bytes.chunks(size) {
@@ -97,7 +97,7 @@ fn every_frame_is_written_as_it_is_read() {
 #[test]
 fn an_error_ends_a_stream_too() {
     let mut out = String::new();
-    let error = ErrorBody::new("gone\n", 502);
+    let error = PeerErrorBody::new("gone\n", 502);
     FrameWriter::default().error(&error, &mut out);
     assert_eq!(
         out,

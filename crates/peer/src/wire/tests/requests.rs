@@ -5,14 +5,14 @@ use proptest::prelude::*;
 use super::*;
 
 fn read(text: &str) -> HandOff {
-    match HandOff::read(text.as_bytes(), &Limits::default()) {
+    match HandOff::read(text.as_bytes(), &BodyLimits::default()) {
         Ok(request) => request,
         Err(fault) => panic!("{text} was refused: {fault}"),
     }
 }
 
 fn refused(text: &str) -> (u16, String) {
-    match HandOff::read(text.as_bytes(), &Limits::default()) {
+    match HandOff::read(text.as_bytes(), &BodyLimits::default()) {
         Ok(request) => panic!("{text} was taken for {request:?}"),
         Err(fault) => (fault.code, fault.to_string()),
     }
@@ -45,9 +45,9 @@ fn the_seeds_request_is_read_and_written_again() {
     let request = read(text);
     assert_eq!(request.method, Method::Post);
     assert_eq!(request.path, "/{goal}");
-    assert_eq!(request.params["goal"], Param::from("plan a trip"));
-    assert_eq!(request.params["n"], Param::Number("3".into()));
-    assert_eq!(request.params["dry"], Param::Flag(true));
+    assert_eq!(request.params["goal"], PathParam::from("plan a trip"));
+    assert_eq!(request.params["n"], PathParam::Number("3".into()));
+    assert_eq!(request.params["dry"], PathParam::Flag(true));
     assert_eq!(text_of(&request), Some("hello"));
     assert!(data_of(&request).is_none());
     assert!(!request.stream && request.hops == 0 && request.trace.is_none());
@@ -261,7 +261,7 @@ fn what_is_too_large_is_refused_as_such() {
         refused(&path),
         (413, r#"field "path" has more than 8192 bytes"#.into())
     );
-    let limits = Limits::default();
+    let limits = BodyLimits::default();
     let mut body = with(r#""input_data":"x""#);
     body.push_str(&" ".repeat(limits.max_bytes - body.len()));
     read(&body);
@@ -280,7 +280,7 @@ fn what_nests_too_deeply_or_is_not_text_is_refused() {
         refused(&deep(64)),
         (400, "the body is nested deeper than 64 levels".into())
     );
-    let fault = HandOff::read(b"{\"a\":\"\xff\"}", &Limits::default()).unwrap_err();
+    let fault = HandOff::read(b"{\"a\":\"\xff\"}", &BodyLimits::default()).unwrap_err();
     assert_eq!(fault.to_string(), "the body is not UTF-8");
 }
 
@@ -330,21 +330,21 @@ proptest! {
         let request = HandOff {
             method,
             path,
-            params: params.into_iter().map(|(name, text)| (name, Param::Text(text))).collect(),
+            params: params.into_iter().map(|(name, text)| (name, PathParam::Text(text))).collect(),
             input: text.map(Data::from_text),
             stream,
             hops,
             trace: None,
         };
         for json in [request.to_json(), request.to_framed_json()] {
-            let read = HandOff::read(json.as_bytes(), &Limits::default());
+            let read = HandOff::read(json.as_bytes(), &BodyLimits::default());
             prop_assert_eq!(read, Ok(request.clone()));
         }
     }
 
     #[test]
     fn no_bytes_make_the_reader_panic(bytes in any::<Vec<u8>>()) {
-        HandOff::read(&bytes, &Limits::default()).ok();
+        HandOff::read(&bytes, &BodyLimits::default()).ok();
         read_card(&bytes).ok();
         registry::read_peers(&bytes).ok();
         registry::Registration::read(&bytes).ok();

@@ -15,17 +15,23 @@ use crate::Agent;
 const SMALL: usize = 4 << 10;
 
 /// A connection and its other end.
-async fn pair() -> (Connection<DuplexStream>, WebSocketStream<DuplexStream>) {
+async fn pair() -> (
+    BridgeConnection<DuplexStream>,
+    WebSocketStream<DuplexStream>,
+) {
     let (near, far) = tokio::io::duplex(SMALL);
     let near = WebSocketStream::from_raw_socket(near, Role::Client, None).await;
     let far = WebSocketStream::from_raw_socket(far, Role::Server, None).await;
-    (Connection::new(near), far)
+    (BridgeConnection::new(near), far)
 }
 
 /// Registers with a hub that knows `resume`.
 async fn registered(
-    session: &mut Session<'_>,
-) -> (Connection<DuplexStream>, WebSocketStream<DuplexStream>) {
+    session: &mut BridgeSession<'_>,
+) -> (
+    BridgeConnection<DuplexStream>,
+    WebSocketStream<DuplexStream>,
+) {
     let (mut connection, mut hub) = pair().await;
     let resume = json!({"token": "t", "grace_ms": 1});
     let frame =
@@ -54,7 +60,7 @@ async fn write(hub: &mut WebSocketStream<DuplexStream>, frame: &Value) {
 #[tokio::test(start_paused = true)]
 async fn it_gives_a_sign_of_life_every_20_seconds() {
     let agent = Agent::new("a").on_message(|_, _| std::future::pending());
-    let mut session = Session::new(&agent);
+    let mut session = BridgeSession::new(&agent);
     let (mut connection, mut hub) = registered(&mut session).await;
     let start = Instant::now();
     let script = async {
@@ -79,7 +85,7 @@ async fn it_gives_a_sign_of_life_every_20_seconds() {
 #[tokio::test(start_paused = true)]
 async fn a_hub_that_is_silent_is_gone() {
     let agent = Agent::new("a");
-    let mut session = Session::new(&agent);
+    let mut session = BridgeSession::new(&agent);
     let (mut connection, _hub) = registered(&mut session).await;
     let start = Instant::now();
     let served = timeout(10 * SILENCE, connection.serve(&mut session)).await;
@@ -91,7 +97,7 @@ async fn a_hub_that_is_silent_is_gone() {
 #[tokio::test(start_paused = true)]
 async fn a_hub_that_only_answers_pings_is_not() {
     let agent = Agent::new("a");
-    let mut session = Session::new(&agent);
+    let mut session = BridgeSession::new(&agent);
     let (mut connection, mut hub) = registered(&mut session).await;
     // Reading is what answers pings.
     let silent = async { while hub.next().await.is_some() {} };
@@ -123,7 +129,7 @@ async fn a_hub_that_does_not_read_is_heard_and_its_handlers_wait() {
             }
         }
     });
-    let mut session = Session::new(&agent);
+    let mut session = BridgeSession::new(&agent);
     let (mut connection, mut hub) = registered(&mut session).await;
     let script = async {
         let message =
@@ -146,7 +152,7 @@ async fn a_hub_that_does_not_read_is_heard_and_its_handlers_wait() {
 #[tokio::test(start_paused = true)]
 async fn why_it_was_closed_is_read_even_if_nothing_can_be_written() {
     let agent = Agent::new("a");
-    let mut session = Session::new(&agent);
+    let mut session = BridgeSession::new(&agent);
     let (mut connection, mut hub) = registered(&mut session).await;
     let frame = CloseFrame {
         code: CloseCode::from(4001),
@@ -154,7 +160,7 @@ async fn why_it_was_closed_is_read_even_if_nothing_can_be_written() {
     };
     hub.send(Frame::Close(Some(frame))).await.unwrap();
     drop(hub);
-    session.beat();
+    session.queue_heartbeat();
     let error = connection.serve(&mut session).await;
     assert!(
         matches!(error, Error::Closed { code: 4001, .. }),

@@ -7,7 +7,7 @@ use tokio::{net::TcpListener, task::JoinSet};
 use tokio_tungstenite::{accept_async, tungstenite::Message as Frame};
 
 use super::*;
-use crate::{Address, Error, bridge::connection::connect};
+use crate::{Error, HubAddress, bridge::connection::connect};
 
 /// A place for a proxy, and its URL with somebody's name and password.
 async fn place() -> (TcpListener, String) {
@@ -28,10 +28,10 @@ async fn request(listener: &TcpListener) -> (TcpStream, String) {
 
 /// What somebody gets who wants to reach a hub.
 async fn failure(proxies: &Matcher, hub: &str) -> String {
-    let hub = Address::new(hub).unwrap();
+    let hub = HubAddress::new(hub).unwrap();
     match connect("/ws?agent_id=amy", &hub, proxies).await {
         Err(error @ Error::Unreachable { .. }) => {
-            assert!(error.is_passing());
+            assert!(error.is_retryable());
             error.source().unwrap().to_string()
         }
         other => panic!("{other:?}"),
@@ -58,7 +58,7 @@ async fn answered(answer: &'static [u8]) -> String {
 async fn a_socket_goes_through_a_tunnel_of_the_proxy_to_a_hub_that_only_the_proxy_knows() {
     let (listener, url) = place().await;
     let proxies = Matcher::builder().http(url).build();
-    let hub = Address::new("http://hub.invalid:7411/base").unwrap();
+    let hub = HubAddress::new("http://hub.invalid:7411/base").unwrap();
     let proxy = async {
         let (mut tcp, head) = request(&listener).await;
         let lines = "CONNECT hub.invalid:7411 HTTP/1.1\r\nHost: hub.invalid:7411\r\n";
@@ -106,7 +106,7 @@ async fn hubs_that_need_no_proxy_are_reached_without_one() {
     };
     let proxies = Matcher::builder().all("http://proxy.invalid:3128");
     let proxies = proxies.no("other.example, 127.0.0.1").build();
-    let address = Address::new(&address).unwrap();
+    let address = HubAddress::new(&address).unwrap();
     let (socket, _hub) = tokio::join!(connect("/ws?agent_id=amy", &address, &proxies), direct);
     socket.unwrap();
 }

@@ -19,17 +19,17 @@ async fn requests_take_turns() {
             Ok(told.send(()).await?)
         }
     });
-    let mut session = Session::new(&agent);
+    let mut session = BridgeSession::new(&agent);
     for request in ["r1", "r2", "r3"] {
         let message = json!({"type": "message", "request_id": request, "content": ""});
-        session.hear(&message.to_string());
+        session.handle_frame(&message.to_string());
     }
     for _ in 0..3 {
         ready.recv().await.unwrap();
     }
     let mut runs: Vec<(String, u32)> = Vec::new();
     let next =
-        |session: &mut Session<'_>, cx: &mut Context<'_>| Poll::Ready(session.poll_frame(cx));
+        |session: &mut BridgeSession<'_>, cx: &mut Context<'_>| Poll::Ready(session.poll_frame(cx));
     while let Poll::Ready(frame) = unconstrained(poll_fn(|cx| next(&mut session, cx))).await {
         let frame: Value = serde_json::from_str(&frame).unwrap();
         let id = frame["request_id"].as_str().unwrap();

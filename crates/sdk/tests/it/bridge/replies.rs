@@ -1,6 +1,6 @@
 //! What a handler says, as frames.
 
-use jackfield_sdk::{Agent, Artifact, Failure, File, Question};
+use jackfield_sdk::{Agent, AgentFailure, Artifact, CallerQuestion, File};
 use serde_json::{Value, json};
 
 use crate::bridge::script::Script;
@@ -106,7 +106,7 @@ async fn a_handler_ends_its_turn_as_it_wants() {
 #[tokio::test]
 async fn a_question_waits_for_its_answer_and_takes_the_first() {
     let agent = Agent::new("a").on_message(|_, reply| async move {
-        let wanted = Question::new("which?").schema(json!({"type": "string"}));
+        let wanted = CallerQuestion::new("which?").schema(json!({"type": "string"}));
         let which = reply.ask(wanted).await?;
         reply
             .text(format!("{}/{:?} ", which.text, which.parts))
@@ -207,7 +207,7 @@ async fn a_question_to_the_owner_has_its_name_before_it_is_decided() {
 async fn a_handler_fails_with_its_own_code_or_ours() {
     let agent = Agent::new("a").on_message(|message, reply| async move {
         match message.text.as_str() {
-            "code" => Err(Failure::new("quota", "no more today").into()),
+            "code" => Err(AgentFailure::new("quota", "no more today").into()),
             "panic" => panic!("at the {}", "disco"),
             "early" => {
                 reply.text("so far").await?;

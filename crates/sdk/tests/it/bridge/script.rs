@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::{SinkExt as _, StreamExt as _};
-use jackfield_sdk::{Address, Agent, Backoff, Error};
+use jackfield_sdk::{Agent, Backoff, Error, HubAddress};
 use jackfield_testkit::SOON;
 use serde_json::{Value, json};
 use tokio::{
@@ -29,7 +29,8 @@ pub(crate) struct Script {
 impl Script {
     pub(crate) async fn start(agent: Agent) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = Address::new(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+        let address =
+            HubAddress::new(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
         let soon = Backoff::new(Duration::from_millis(1), Duration::from_millis(5));
         let agent = agent.hub(address.with_token("secret")).backoff(soon);
         let mut agents = JoinSet::new();

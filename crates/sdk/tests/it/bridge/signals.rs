@@ -1,13 +1,13 @@
 //! Signals about transfers, frame by frame.
 
-use jackfield_sdk::{Agent, Signal, SignalError, Signaller};
+use jackfield_sdk::{Agent, CallerSignal, SignalError, Signaller};
 use jackfield_testkit::SOON;
 use serde_json::json;
 use tokio::{sync::mpsc, time::timeout};
 
 use crate::bridge::script::Script;
 
-type Heard = mpsc::Receiver<(Signal, Signaller)>;
+type Heard = mpsc::Receiver<(CallerSignal, Signaller)>;
 
 fn agent() -> (Agent, Heard) {
     let (heard, signals) = mpsc::channel(16);
@@ -24,7 +24,7 @@ fn agent() -> (Agent, Heard) {
     (agent, signals)
 }
 
-async fn next(signals: &mut Heard) -> (Signal, Signaller) {
+async fn next(signals: &mut Heard) -> (CallerSignal, Signaller) {
     timeout(SOON, signals.recv()).await.unwrap().unwrap()
 }
 

@@ -1,6 +1,6 @@
 //! The examples that attach to a hub.
 
-use jackfield_sdk::{Address, ChunkKind, DoneState, Event, File, Hub, Part};
+use jackfield_sdk::{ChunkKind, DoneState, Event, File, Hub, HubAddress, Part};
 use jackfield_testkit::{SOON, TestHub};
 use serde_json::json;
 use tokio::{process::Child, time::timeout};
@@ -23,7 +23,7 @@ async fn attached(name: &str, agent: &str, arguments: &[&str]) -> Attached {
         .unwrap();
     let line = first_line(program.stderr.take().unwrap()).await;
     assert!(line.starts_with(&format!("{agent} is attached")), "{line}");
-    let hub = Hub::new(Address::new(&served.url("")).unwrap()).unwrap();
+    let hub = Hub::new(HubAddress::new(&served.url("")).unwrap()).unwrap();
     Attached {
         program,
         hub,

@@ -145,7 +145,7 @@ async fn nobody_waits_for_an_agent_that_said_goodbye() -> anyhow::Result<()> {
     }));
     is_attached.await?;
     let hub = client(served.addr());
-    let call = hub.call("bob").text("x").keep().start().await?;
+    let call = hub.call("bob").text("x").durable().start().await?;
     drop(stop);
     let ended = timeout(SOON, running.join_next()).await?;
     ended.unwrap()?.unwrap();
@@ -233,7 +233,7 @@ async fn a_cancelled_call_drops_its_handler() -> anyhow::Result<()> {
     for (asks, keeps) in [(true, false), (false, false), (true, true)] {
         let mut builder = hub.call("bob").text("x");
         if keeps {
-            builder = builder.keep();
+            builder = builder.durable();
         }
         let mut call = builder.start().await?;
         assert!(matches!(call.next().await?, Some(Event::Chunk(_))));

@@ -31,7 +31,7 @@ async fn the_caller_answers_what_it_is_asked_also_over_a_cut() -> anyhow::Result
     for keeps in [false, true] {
         let mut builder = hub.call("bob").text("x");
         if keeps {
-            builder = builder.keep();
+            builder = builder.durable();
         }
         let mut call = builder.start().await?;
         let (mut asked, mut text) = (Vec::new(), String::new());

@@ -2,12 +2,12 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use jackfield_sdk::{Address, Agent, Backoff, Error, Hub};
+use jackfield_sdk::{Agent, Backoff, Error, Hub, HubAddress};
 use jackfield_testkit::SOON;
 use tokio::{sync::mpsc, task::JoinSet, time::timeout};
 
-pub(crate) fn address(addr: SocketAddr) -> Address {
-    Address::new(&format!("http://{addr}")).expect("a URL")
+pub(crate) fn address(addr: SocketAddr) -> HubAddress {
+    HubAddress::new(&format!("http://{addr}")).expect("a URL")
 }
 
 pub(crate) fn client(addr: SocketAddr) -> Hub {

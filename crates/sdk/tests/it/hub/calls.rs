@@ -33,7 +33,7 @@ async fn a_kept_call_survives_cuts_without_loss_or_repetition() -> anyhow::Resul
     let mut call = client(proxy.addr())
         .call("bob")
         .text("x")
-        .keep()
+        .durable()
         .start()
         .await?;
     let serving = bob.call().await;

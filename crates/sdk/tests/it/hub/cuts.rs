@@ -137,7 +137,7 @@ fn answer_to(question: &str) -> String {
 async fn call(hub: Hub, seed: u64, keeps: bool, came: watch::Sender<usize>) -> Seen {
     let mut builder = hub.call("bob").text(seed.to_string());
     if keeps {
-        builder = builder.keep();
+        builder = builder.durable();
     }
     let mut call = builder.start().await.expect("it begins");
     let mut seen = Seen::default();

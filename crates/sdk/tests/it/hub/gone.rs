@@ -7,7 +7,8 @@ use std::{
 };
 
 use jackfield_sdk::{
-    Address, Discovered, Discovery, Ends, Error, Event, Hub, Reconnect, Untrusted,
+    ConnectionEnds, Discovery, DiscoveryFuture, Error, Event, Hub, HubAddress, Reconnect,
+    UntrustedHub,
 };
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -40,8 +41,8 @@ async fn listen() -> (TcpListener, String) {
 #[tokio::test]
 async fn a_hub_that_stays_away_is_given_up_after_a_minute() {
     let (listener, url) = listen().await;
-    let hub = Hub::new(Address::new(&url).unwrap()).unwrap();
-    let call = hub.call("bob").text("x").keep_if_resumable();
+    let hub = Hub::new(HubAddress::new(&url).unwrap()).unwrap();
+    let call = hub.call("bob").text("x").durable_if_resumable();
     let (call, served) = tokio::join!(call.start(), answer(&listener, BEGIN));
     let mut call = call.unwrap();
     drop(listener);
@@ -71,15 +72,15 @@ struct Guide {
 }
 
 impl Discovery for Guide {
-    fn locate(&self) -> Discovered<'_, Option<Address>> {
-        Box::pin(async { Address::new(&self.at.lock().unwrap()).ok() })
+    fn locate(&self) -> DiscoveryFuture<'_, Option<HubAddress>> {
+        Box::pin(async { HubAddress::new(&self.at.lock().unwrap()).ok() })
     }
 
-    fn check(&self, ends: Ends) -> Discovered<'_, Result<(), Untrusted>> {
+    fn check(&self, ends: ConnectionEnds) -> DiscoveryFuture<'_, Result<(), UntrustedHub>> {
         Box::pin(async move {
             match ends.peer == self.refused {
                 false => Ok(()),
-                true => Err(Untrusted {
+                true => Err(UntrustedHub {
                     why: "it is another's".to_owned(),
                     remedy: "name it".to_owned(),
                 }),
@@ -95,9 +96,9 @@ async fn a_call_goes_on_where_the_hub_has_moved_to() {
         at: Mutex::new(url.clone()),
         refused: ([127, 0, 0, 1], 1).into(),
     });
-    let address = Address::new(&url).unwrap().with_discovery(guide.clone());
+    let address = HubAddress::new(&url).unwrap().with_discovery(guide.clone());
     let hub = Hub::new(address.with_token("secret")).unwrap();
-    let call = hub.call("bob").text("x").keep();
+    let call = hub.call("bob").text("x").durable();
     let (call, served) = tokio::join!(call.start(), answer(&first, BEGIN));
     let mut call = call.unwrap();
     drop(first);
@@ -117,7 +118,7 @@ async fn nothing_is_sent_to_whoever_is_refused() {
         at: Mutex::new(url.clone()),
         refused: listener.local_addr().unwrap(),
     });
-    let address = Address::new(&url).unwrap().with_discovery(guide);
+    let address = HubAddress::new(&url).unwrap().with_discovery(guide);
     let hub = Hub::new(address.clone()).unwrap();
     let silent = async {
         let (mut socket, _) = listener.accept().await.unwrap();

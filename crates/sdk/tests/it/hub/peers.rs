@@ -93,7 +93,7 @@ async fn a_cancelled_call_cancels_those_that_were_made_for_it() -> anyhow::Resul
                 let mut call = hub
                     .call("bob")
                     .text("x")
-                    .keep()
+                    .durable()
                     .parent(parent)
                     .start()
                     .await?;

@@ -37,7 +37,7 @@ async fn a_kept_call_goes_on_when_the_hub_was_restarted() -> anyhow::Result<()> 
     });
     let mut bob = Beside::start(agent, served.addr()).await;
     let hub = client(served.addr());
-    let mut call = hub.call("bob").text("x").keep().start().await?;
+    let mut call = hub.call("bob").text("x").durable().start().await?;
     let mut text = String::new();
     for number in 0..30 {
         step.send_replace(number);

@@ -2,7 +2,9 @@
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 
-use jackfield_sdk::{Address, Base64, Error, Fingerprint, Hub, TlsError, Trust, try_socket};
+use jackfield_sdk::{
+    Base64, Error, Fingerprint, Hub, HubAddress, HubTlsError, TlsTrust, try_socket,
+};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls::{
     ServerConfig,
@@ -94,8 +96,8 @@ fn file(folder: &TempDir, certificate: &CertificateDer<'_>) -> PathBuf {
 }
 
 /// What the HTTP client and the WebSocket make of a server; they agree. Nothing if it is trusted.
-async fn trouble(url: &str, trust: Trust) -> Option<TlsError> {
-    let address = Address::new(url).unwrap().with_trust(trust);
+async fn trouble(url: &str, trust: TlsTrust) -> Option<HubTlsError> {
+    let address = HubAddress::new(url).unwrap().with_trust(trust);
     let of = |error: Error| match error {
         Error::Tls { why, .. } => Some(why),
         // The server answers every request, and every handshake of a WebSocket, with 410.
@@ -115,28 +117,28 @@ async fn a_ca_of_ones_own_is_trusted_by_its_file_or_its_fingerprint_by_http_and_
     let port = serve(&certified, &mut tasks).await.port();
     let url = format!("https://localhost:{port}");
     let path = file(&folder, &certified.chain[1]);
-    let by_file = Trust::from_ca(path.to_str().unwrap()).unwrap();
+    let by_file = TlsTrust::from_ca(path.to_str().unwrap()).unwrap();
     assert_eq!(trouble(&url, by_file.clone()).await, None);
     for certificate in &certified.chain {
         let pin = Fingerprint::of(certificate).to_string();
-        let pinned = Trust::from_ca(&pin).unwrap();
+        let pinned = TlsTrust::from_ca(&pin).unwrap();
         assert_eq!(trouble(&url, pinned.clone()).await, None, "{pin}");
         assert_eq!(pinned.ca(), Some(pin));
     }
-    let unknown = trouble(&url, Trust::default()).await;
-    assert_eq!(unknown, Some(TlsError::UnknownIssuer));
-    let other = Trust::pinned(Fingerprint::of(b"another"));
+    let unknown = trouble(&url, TlsTrust::default()).await;
+    assert_eq!(unknown, Some(HubTlsError::UnknownIssuer));
+    let other = TlsTrust::pinned(Fingerprint::of(b"another"));
     let shown = Fingerprint::of(&certified.chain[1]);
     assert_eq!(
         trouble(&url, other).await,
-        Some(TlsError::NotPinned { shown })
+        Some(HubTlsError::NotPinned { shown })
     );
 
     // A CA vouches for names; a certificate that is trusted by itself need not.
     let by_address = format!("https://127.0.0.1:{port}");
-    let wrong = Some(TlsError::WrongName(vec!["localhost".to_owned()]));
+    let wrong = Some(HubTlsError::WrongName(vec!["localhost".to_owned()]));
     assert_eq!(trouble(&by_address, by_file).await, wrong);
-    let pinned = |at: usize| Trust::pinned(Fingerprint::of(&certified.chain[at]));
+    let pinned = |at: usize| TlsTrust::pinned(Fingerprint::of(&certified.chain[at]));
     assert_eq!(trouble(&by_address, pinned(1)).await, wrong);
     assert_eq!(trouble(&by_address, pinned(0)).await, None);
 }
@@ -147,14 +149,17 @@ async fn a_ca_that_serves_by_itself_is_trusted_where_exactly_it_is_named() {
     let certified = by_itself(&["localhost"], true);
     let port = serve(&certified, &mut tasks).await.port();
     let url = format!("https://localhost:{port}");
-    let refused = trouble(&url, Trust::default()).await;
-    assert_eq!(refused, Some(TlsError::CaAsLeaf));
+    let refused = trouble(&url, TlsTrust::default()).await;
+    assert_eq!(refused, Some(HubTlsError::CaAsLeaf));
     let path = file(&folder, &certified.chain[0]);
-    let named = Trust::from_ca(path.to_str().unwrap()).unwrap();
+    let named = TlsTrust::from_ca(path.to_str().unwrap()).unwrap();
     assert_eq!(trouble(&url, named.clone()).await, None);
     let by_address = format!("https://127.0.0.1:{port}");
     let wrong = trouble(&by_address, named).await;
-    assert!(matches!(wrong, Some(TlsError::WrongName(_))), "{wrong:?}");
+    assert!(
+        matches!(wrong, Some(HubTlsError::WrongName(_))),
+        "{wrong:?}"
+    );
 }
 
 #[tokio::test]
@@ -165,9 +170,9 @@ async fn a_certificate_that_has_expired_is_told_as_that() {
     params.not_after = rcgen::date_time_ymd(2002, 1, 1);
     let certified = by_ca(&params);
     let port = serve(&certified, &mut tasks).await.port();
-    let ca = Trust::pinned(Fingerprint::of(&certified.chain[1]));
+    let ca = TlsTrust::pinned(Fingerprint::of(&certified.chain[1]));
     let told = trouble(&format!("https://localhost:{port}"), ca).await;
-    assert_eq!(told, Some(TlsError::Expired));
+    assert_eq!(told, Some(HubTlsError::Expired));
 }
 
 #[tokio::test]
@@ -182,8 +187,8 @@ async fn speaking_tls_to_a_server_without_it_is_told_as_that() {
             tcp.write_all(answer).await.ok();
         }
     });
-    let pinned = Trust::pinned(Fingerprint::of(b"any"));
-    assert_eq!(trouble(&url, pinned).await, Some(TlsError::PlainServer));
+    let pinned = TlsTrust::pinned(Fingerprint::of(b"any"));
+    assert_eq!(trouble(&url, pinned).await, Some(HubTlsError::PlainServer));
 }
 
 #[tokio::test]
@@ -206,8 +211,8 @@ async fn speaking_plainly_to_a_server_that_wants_tls_is_told_as_that() {
                 tcp.write_all((head + body).as_bytes()).await.ok();
             }
         });
-        let told = trouble(&url, Trust::default()).await;
-        assert_eq!(told, Some(TlsError::TlsServer), "{body}");
+        let told = trouble(&url, TlsTrust::default()).await;
+        assert_eq!(told, Some(HubTlsError::TlsServer), "{body}");
     }
 }
 
@@ -240,7 +245,7 @@ fn a_file_without_a_certificate_is_told_before_anything_is_tried() {
         (path, "no certificate"),
         (folder.path().join("gone.pem"), "No such file"),
     ] {
-        let error = Trust::from_ca(path.to_str().unwrap()).unwrap_err();
+        let error = TlsTrust::from_ca(path.to_str().unwrap()).unwrap_err();
         assert!(error.to_string().contains(why), "{error}");
     }
 }

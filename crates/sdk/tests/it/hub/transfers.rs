@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jackfield_sdk::{Agent, Event, Hub, Offer, Signal, SignalError, Signaller};
+use jackfield_sdk::{Agent, CallerSignal, Event, Hub, Offer, SignalError, Signaller};
 use jackfield_testkit::{SOON, TestHub};
 use serde_json::Value;
 use tokio::{sync::mpsc, task::JoinSet, time::timeout};
@@ -22,7 +22,7 @@ fn offer(id: &str) -> Offer {
 }
 
 /// An agent that offers an archive to whoever asks for files, and hands on what it hears.
-fn packer() -> (Agent, mpsc::Receiver<(Signal, Signaller)>) {
+fn packer() -> (Agent, mpsc::Receiver<(CallerSignal, Signaller)>) {
     let (heard, signals) = mpsc::channel(16);
     let agent = Agent::new("packer")
         .on_message(|message, reply| async move {
@@ -35,12 +35,14 @@ fn packer() -> (Agent, mpsc::Receiver<(Signal, Signaller)>) {
     (agent, signals)
 }
 
-async fn next(signals: &mut mpsc::Receiver<(Signal, Signaller)>) -> (Signal, Signaller) {
+async fn next(
+    signals: &mut mpsc::Receiver<(CallerSignal, Signaller)>,
+) -> (CallerSignal, Signaller) {
     timeout(SOON, signals.recv()).await.unwrap().unwrap()
 }
 
 /// The ticket of a signal `relay`, and from where on.
-fn ticket(signal: &Signal) -> (String, usize) {
+fn ticket(signal: &CallerSignal) -> (String, usize) {
     assert_eq!(signal.signal_type, "relay");
     let said: Value = serde_json::from_str(signal.payload.as_deref().unwrap()).unwrap();
     let offset = said["offset"].as_u64().unwrap();
@@ -88,7 +90,7 @@ async fn an_offer_is_signalled_about_and_fetched_through_the_hub_from_any_byte_o
         };
         let fetching = async {
             let mut content = transfer.content(from).await?;
-            assert_eq!(content.begins(), from);
+            assert_eq!(content.offset(), from);
             assert_eq!(content.length(), Some(CONTENT.len() as u64 - from));
             let mut got = Vec::new();
             while let Some(piece) = content.next().await? {

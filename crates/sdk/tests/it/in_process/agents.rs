@@ -17,7 +17,7 @@ use jackfield_model::{
     AgentId, Answer, Ask, AskKind, DoneState, End, Event, Json, Message, Owner, Part, Reason,
     SessionId,
 };
-use jackfield_sdk::{Agent, Artifact, Error, Extension, Failure, File, Skill};
+use jackfield_sdk::{Agent, AgentFailure, Artifact, Error, Extension, File, Skill};
 use jackfield_testkit::{SOON, fake_request};
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -309,8 +309,8 @@ async fn a_handler_that_fails_says_why() {
     let agent = Agent::new("bob").on_message(|message, _| async move {
         match message.text.as_str() {
             "panic" => panic!("oh"),
-            "quota" => Err(Failure::new("quota", "no more today").into()),
-            "busy" => Err(Failure::new("agent_busy", "later").into()),
+            "quota" => Err(AgentFailure::new("quota", "no more today").into()),
+            "busy" => Err(AgentFailure::new("agent_busy", "later").into()),
             _ => Err("it is broken".into()),
         }
     });

@@ -33,7 +33,7 @@ async fn a_call_of_another_agent_is_made_on_behalf_of_the_message_at_hand() {
     let replies = call(&hub, "ann", "hello");
     let serving = bob.call().await;
     let called = serving.call();
-    assert_eq!(called.message.words(), "hello");
+    assert_eq!(called.message.joined_text(), "hello");
     assert_eq!(called.principal.label(), "ann");
     assert!(!called.principal.is_admin());
     let parent = called.parent().expect("a parent");

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use jackfield_sdk::{Agent, Event, Failure, Team};
+use jackfield_sdk::{Agent, AgentFailure, Event, Team};
 use tokio::sync::{Barrier, Notify};
 
 use crate::in_process::hub::{call, echo, endless, is_dropped, next_chunk, outcome, with, words};
@@ -15,7 +15,7 @@ fn shout(id: &str) -> Agent {
 
 fn fails(id: &str) -> Agent {
     Agent::new(id)
-        .on_message(|_, _| async move { Err(Failure::new("quota", "no more today").into()) })
+        .on_message(|_, _| async move { Err(AgentFailure::new("quota", "no more today").into()) })
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use jackfield_core::{call::Reply, principal::Principal};
 use jackfield_model::{Answer, DoneState, Event};
-use jackfield_sdk::{Agent, Artifact, Failure, File, Workflow};
+use jackfield_sdk::{Agent, AgentFailure, Artifact, File, Workflow};
 use serde_json::json;
 
 use crate::in_process::hub::{call, echo, endless, is_dropped, next, next_chunk, outcome, with};
@@ -75,7 +75,7 @@ async fn a_step_that_fails_fails_the_workflow_with_its_name() {
     let breaks = Agent::new("breaks").on_message(|message, _| async move {
         match message.text.as_str() {
             "panic" => panic!("oh"),
-            _ => Err(Failure::new("quota", "no more today").into()),
+            _ => Err(AgentFailure::new("quota", "no more today").into()),
         }
     });
     let workflow = Workflow::new("flow")

@@ -42,7 +42,7 @@ pub(super) fn reopening_raises_the_epoch_of_what_is_unfinished(store: &dyn Store
     let reopened = reopen(store);
     let words = |id| {
         let found = reopened.iter().find(|one| one.record.id == id).unwrap();
-        found.message.as_ref().unwrap().words()
+        found.message.as_ref().unwrap().joined_text()
     };
     assert_eq!(
         reopened.len(),
@@ -118,7 +118,11 @@ pub(super) fn reopening_tells_what_the_log_says_of_the_last_turn(store: &dyn Sto
     let reopened = reopen(store);
     let of = |id| reopened.iter().find(|one| one.record.id == id).unwrap();
     let (cut, begun, silent) = (of(cut.id), of(begun.id), of(silent.id));
-    let said = |one: &Reopened| one.message.as_ref().map(jackfield_model::Message::words);
+    let said = |one: &Reopened| {
+        one.message
+            .as_ref()
+            .map(jackfield_model::Message::joined_text)
+    };
     let ids: Vec<_> = cut.asks.iter().map(|ask| ask.id.as_str()).collect();
     assert_eq!((said(cut), cut.seq), (Some("two".into()), Some(4)));
     assert_eq!(ids, ["q"], "of this turn, and not answered");

@@ -95,7 +95,11 @@ pub(crate) fn tasks_are_found_by_where_a_protocol_says_they_stand(store: &dyn St
         (TaskState::InputRequired, true, None),
         (TaskState::Rejected, false, None),
         (TaskState::Failed, false, Some(Reason::Busy)),
-        (TaskState::Failed, false, Some(Reason::of_agent("quota"))),
+        (
+            TaskState::Failed,
+            false,
+            Some(Reason::from_agent_code("quota")),
+        ),
         (TaskState::Failed, false, None),
     ] {
         let record = TaskRecord {

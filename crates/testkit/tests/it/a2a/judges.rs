@@ -8,7 +8,7 @@ mod rust;
 
 use std::{ffi::OsString, path::Path, process::Command, sync::Arc};
 
-use jackfield_sdk::{Address, InProcess};
+use jackfield_sdk::{HubAddress, InProcess};
 use jackfield_testkit::{TestHub, judge};
 use serde_json::json;
 use tokio::{
@@ -52,7 +52,7 @@ impl Cast {
         }
 
         let attached = handlers::waiting("sdk", releases());
-        let attached = attached.hub(Address::new(&hub.url("")).unwrap());
+        let attached = attached.hub(HubAddress::new(&hub.url("")).unwrap());
         let (ready, is_ready) = oneshot::channel();
         let mut ready = Some(ready);
         working.spawn(async move {

@@ -1,6 +1,6 @@
 //! The seed's own curl command, as it stands there, against an Agora agent, a bridge agent and an agent of the SDK.
 
-use jackfield_sdk::{Address, Agent};
+use jackfield_sdk::{Agent, HubAddress};
 use jackfield_testkit::{Raw, TestHub};
 use serde_json::{Value, json};
 use tokio::{process::Command, sync::oneshot, task::JoinSet};
@@ -106,7 +106,7 @@ async fn the_command_of_the_seed_reaches_a_bridge_agent() {
 async fn the_command_of_the_seed_reaches_an_agent_of_the_sdk() {
     let hub = TestHub::start().await;
     let agent = Agent::new("my-agent")
-        .hub(Address::new(&hub.url("")).unwrap())
+        .hub(HubAddress::new(&hub.url("")).unwrap())
         .on_message(|message, reply| async move {
             reply.text(format!("You said: {}", message.text)).await?;
             Ok(())

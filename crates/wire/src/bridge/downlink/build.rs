@@ -6,10 +6,10 @@ use serde_json::value::RawValue;
 
 use super::super::{Attachment, OVERHEAD};
 use super::{
-    Ack, AgentEntry, Answer, CallChunk, CallDone, CallError, Cancel, HubError, Message, Registered,
-    RtcRelay,
+    Ack, Answer, CallChunk, CallDone, CallError, Cancel, DiscoveredAgent, HubError, Message,
+    Registered, RtcRelay,
 };
-use crate::json::{Text, to_json};
+use crate::json::{JsonText, to_json};
 
 fn len(raw: Option<&RawValue>) -> usize {
     raw.map_or(0, |raw| raw.get().len())
@@ -19,12 +19,12 @@ fn len(raw: Option<&RawValue>) -> usize {
 pub fn registered(registered: &Registered<'_>) -> String {
     #[derive(Serialize)]
     #[serde(tag = "type", rename = "registered")]
-    struct Accepted<'a> {
+    struct AcceptedFrame<'a> {
         status: &'static str,
         #[serde(flatten)]
         registered: &'a Registered<'a>,
     }
-    let accepted = Accepted {
+    let accepted = AcceptedFrame {
         status: "ok",
         registered,
     };
@@ -35,11 +35,11 @@ pub fn registered(registered: &Registered<'_>) -> String {
 pub fn refused(error: &str) -> String {
     #[derive(Serialize)]
     #[serde(tag = "type", rename = "registered")]
-    struct Refused<'a> {
+    struct RefusedFrame<'a> {
         status: &'static str,
         error: &'a str,
     }
-    let refused = Refused {
+    let refused = RefusedFrame {
         status: "error",
         error,
     };
@@ -61,15 +61,15 @@ pub fn cancel(session_id: &str, request_id: &str) -> String {
     to_json(&cancel, OVERHEAD)
 }
 
-/// Builds a `discover_agents_result` frame from [`AgentEntry`] values.
-pub fn discover_agents_result(entries: &[AgentEntry<'_>]) -> String {
+/// Builds a `discover_agents_result` frame from [`DiscoveredAgent`] values.
+pub fn discover_agents_result(entries: &[DiscoveredAgent<'_>]) -> String {
     const ENTRY: usize = 192;
     #[derive(Serialize)]
     #[serde(tag = "type", rename = "discover_agents_result")]
-    struct Found<'a> {
-        agents: &'a [AgentEntry<'a>],
+    struct DiscoverAgentsResultOut<'a> {
+        agents: &'a [DiscoveredAgent<'a>],
     }
-    let found = Found { agents: entries };
+    let found = DiscoverAgentsResultOut { agents: entries };
     to_json(&found, OVERHEAD + entries.len() * ENTRY)
 }
 
@@ -109,7 +109,7 @@ pub fn ack(request_id: &str, seq: u64) -> String {
 /// Builds an `answer` frame from [`Answer`].
 pub fn answer(answer: &Answer<'_>) -> String {
     let words = answer.content.as_deref().unwrap_or_default();
-    let size = Text::Plain(words).size_hint() + len(answer.parts);
+    let size = JsonText::Plain(words).size_hint() + len(answer.parts);
     to_json(answer, OVERHEAD + size)
 }
 

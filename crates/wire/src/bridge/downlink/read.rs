@@ -5,20 +5,22 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::super::{Malformed, Tag, whole};
-use super::{CallChunk, Downlink, Registered, Resumed, RtcRelay};
-use crate::json::Text;
-use crate::read::{Misread, Open, lenient, lenient_text, lenient_texts, text, try_read, verbatim};
+use super::super::{FrameTypeTag, MalformedFrame, read_frame};
+use super::{CallChunk, Downlink, Registered, ResumeGrant, RtcRelay};
+use crate::json::JsonText;
+use crate::read::{
+    FieldError, OpenObject, lenient, lenient_text, lenient_texts, text, try_read, verbatim,
+};
 
-/// Reads a frame from the hub. Returns [`Malformed`] with the path of a wrong field.
-pub fn parse_downlink(text: &str) -> Result<Downlink<'_>, Malformed> {
+/// Reads a frame from the hub. Returns [`MalformedFrame`] with the path of a wrong field.
+pub fn parse_downlink(text: &str) -> Result<Downlink<'_>, MalformedFrame> {
     // The hub limits the nesting depth of its frames, and this reader does not recurse into them.
-    read_downlink(text).map_err(|misread| Malformed::of(text, misread))
+    read_downlink(text).map_err(|misread| MalformedFrame::of(text, misread))
 }
 
-fn read_downlink(text: &str) -> Result<Downlink<'_>, Misread> {
+fn read_downlink(text: &str) -> Result<Downlink<'_>, FieldError> {
     #[derive(Deserialize)]
-    struct Found<'a> {
+    struct DiscoverAgentsResultIn<'a> {
         #[serde(borrow)]
         agents: Vec<&'a RawValue>,
     }
@@ -27,27 +29,31 @@ fn read_downlink(text: &str) -> Result<Downlink<'_>, Misread> {
             return chunk.chunk().map(Downlink::CallAgentChunk);
         }
         Some(other) => other.r#type,
-        None => whole::<Tag<'_>>(text)?.r#type,
+        None => read_frame::<FrameTypeTag<'_>>(text)?.r#type,
     };
     Ok(match &*frame_type {
-        "call_agent_chunk" => Downlink::CallAgentChunk(whole::<CallChunkIn<'_>>(text)?.chunk()?),
-        "message" => Downlink::Message(whole(text)?),
-        "ack" => Downlink::Ack(whole(text)?),
-        "cancel" => Downlink::Cancel(whole(text)?),
-        "registered" => whole::<RegisteredIn<'_>>(text)?.into(),
+        "call_agent_chunk" => {
+            Downlink::CallAgentChunk(read_frame::<CallChunkIn<'_>>(text)?.chunk()?)
+        }
+        "message" => Downlink::Message(read_frame(text)?),
+        "ack" => Downlink::Ack(read_frame(text)?),
+        "cancel" => Downlink::Cancel(read_frame(text)?),
+        "registered" => read_frame::<RegisteredIn<'_>>(text)?.into(),
         "discover_agents_result" => {
-            let entries = whole::<Found<'_>>(text)?.agents.into_iter();
+            let entries = read_frame::<DiscoverAgentsResultIn<'_>>(text)?
+                .agents
+                .into_iter();
             // An entry without an id cannot be used.
             let entries = entries.filter_map(|raw| try_read(raw.get()));
             Downlink::DiscoverAgentsResult(entries.collect())
         }
-        "call_agent_done" => Downlink::CallAgentDone(whole(text)?),
-        "call_agent_error" => Downlink::CallAgentError(whole(text)?),
+        "call_agent_done" => Downlink::CallAgentDone(read_frame(text)?),
+        "call_agent_error" => Downlink::CallAgentError(read_frame(text)?),
         "rtc_signal_relay" => {
-            Downlink::RtcSignalRelay(whole::<Open<'_, RelayIn<'_>>>(text)?.into())
+            Downlink::RtcSignalRelay(read_frame::<OpenObject<'_, RtcRelayIn<'_>>>(text)?.into())
         }
-        "answer" => Downlink::Answer(whole(text)?),
-        "error" => Downlink::Error(whole(text)?),
+        "answer" => Downlink::Answer(read_frame(text)?),
+        "error" => Downlink::Error(read_frame(text)?),
         _ => Downlink::Unknown(frame_type),
     })
 }
@@ -60,7 +66,7 @@ struct CallChunkIn<'a> {
     r#type: Cow<'a, str>,
     #[serde(default, deserialize_with = "text")]
     call_id: Option<Cow<'a, str>>,
-    delta: Option<Text<'a>>,
+    delta: Option<JsonText<'a>>,
     #[serde(default, deserialize_with = "lenient_text")]
     kind: Option<Cow<'a, str>>,
     #[serde(default, deserialize_with = "lenient_text")]
@@ -70,10 +76,10 @@ struct CallChunkIn<'a> {
 }
 
 impl<'a> CallChunkIn<'a> {
-    fn chunk(self) -> Result<CallChunk<'a>, Misread> {
+    fn chunk(self) -> Result<CallChunk<'a>, FieldError> {
         let word = |word: Option<Cow<'a, str>>| word.filter(|word| !word.is_empty());
         Ok(CallChunk {
-            call_id: self.call_id.ok_or_else(|| Misread::missing("call_id"))?,
+            call_id: self.call_id.ok_or_else(|| FieldError::missing("call_id"))?,
             delta: self.delta.unwrap_or_default(),
             kind: word(self.kind),
             tool_name: word(self.tool_name),
@@ -93,7 +99,7 @@ struct RegisteredIn<'a> {
     extensions: Vec<Cow<'a, str>>,
     /// Data for resuming; absent if it has no token.
     #[serde(default, deserialize_with = "lenient")]
-    resume: Option<Resumed<'a>>,
+    resume: Option<ResumeGrant<'a>>,
 }
 
 impl<'a> From<RegisteredIn<'a>> for Downlink<'a> {
@@ -110,7 +116,7 @@ impl<'a> From<RegisteredIn<'a>> for Downlink<'a> {
 
 /// An [`RtcRelay`] as read, before its other fields are filtered.
 #[derive(Deserialize)]
-struct RelayIn<'a> {
+struct RtcRelayIn<'a> {
     #[serde(borrow)]
     transfer_id: Cow<'a, str>,
     #[serde(borrow)]
@@ -124,9 +130,9 @@ struct RelayIn<'a> {
     ice_servers: Option<&'a RawValue>,
 }
 
-impl<'a> From<Open<'a, RelayIn<'a>>> for RtcRelay<'a> {
-    fn from(relay: Open<'a, RelayIn<'a>>) -> Self {
-        let Open { known, mut rest } = relay;
+impl<'a> From<OpenObject<'a, RtcRelayIn<'a>>> for RtcRelay<'a> {
+    fn from(relay: OpenObject<'a, RtcRelayIn<'a>>) -> Self {
+        let OpenObject { known, mut rest } = relay;
         rest.retain(|member| member.name != "type");
         RtcRelay {
             transfer_id: known.transfer_id,

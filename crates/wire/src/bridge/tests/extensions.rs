@@ -1,8 +1,10 @@
 //! The frames of our extensions, and what passes through a hub without being understood.
 
 use super::*;
-use crate::bridge::downlink::{Answer, Have, Message, Meta, Registered, Resumed, RtcRelay};
-use crate::bridge::uplink::{Got, Register, Resume, Sent};
+use crate::bridge::downlink::{
+    AcknowledgedAnswer, Answer, Message, MessageMeta, Registered, ResumeGrant, RtcRelay,
+};
+use crate::bridge::uplink::{AnswerProgress, CallProgress, Register, ResumeState};
 
 #[test]
 fn every_frame_of_an_extension_is_written_as_it_was_read() {
@@ -42,17 +44,17 @@ fn a_resuming_agent_says_what_it_sent() {
         panic!("no register");
     };
     assert_eq!(register.extensions, [extension::RESUME, "x-new"]);
-    let sent = |request_id: &'static str, sent| Sent {
+    let sent = |request_id: &'static str, sent| AnswerProgress {
         request_id: request_id.into(),
         sent,
     };
-    let got = |call_id: &'static str, got| Got {
+    let got = |call_id: &'static str, got| CallProgress {
         call_id: call_id.into(),
         got,
     };
     assert_eq!(
         register.resume,
-        Some(Resume {
+        Some(ResumeState {
             token: "x".into(),
             open: vec![sent("r", 3), sent("q", 0)],
             calls: Some(vec![got("c", 2), got("d", 0)]),
@@ -71,10 +73,10 @@ fn an_agent_reads_what_the_hub_kept() {
         registered,
         Registered {
             extensions: vec!["resume".into()],
-            resume: Some(Resumed {
+            resume: Some(ResumeGrant {
                 token: "y".into(),
                 grace_ms: 30_000,
-                open: vec![Have {
+                open: vec![AcknowledgedAnswer {
                     request_id: "r".into(),
                     have: 2
                 }],
@@ -168,7 +170,7 @@ fn lone_surrogates_survive_a_hop_and_decode_to_something() {
 fn absent_metadata_and_answers_stay_absent() {
     assert_eq!(
         downlink::message(&Message {
-            meta: Some(Meta::default()),
+            meta: Some(MessageMeta::default()),
             ..Message::default()
         }),
         r#"{"type":"message","session_id":"","request_id":"","content":"","attachments":[],"meta":{}}"#

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::bridge::downlink::{
-    AgentEntry, CallChunk, CallDone, CallError, HTTP_CALLER, Message, Registered, RtcRelay,
+    CallChunk, CallDone, CallError, DiscoveredAgent, HTTP_CALLER, Message, Registered, RtcRelay,
 };
 use crate::bridge::uplink::{CallAgent, Chunk, DiscoverAgents, Heartbeat};
 
@@ -227,7 +227,7 @@ fn what_the_hub_writes_is_exact() {
             r#"{"type":"cancel","session_id":"s","request_id":"r"}"#,
         ),
         (
-            downlink::discover_agents_result(&[AgentEntry {
+            downlink::discover_agents_result(&[DiscoveredAgent {
                 id: "a".into(),
                 name: Some("A".into()),
                 agent_type: "claude".into(),

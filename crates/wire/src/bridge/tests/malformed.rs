@@ -3,7 +3,7 @@
 use super::*;
 use crate::MAX_ECHO;
 
-fn refused(text: &str) -> Malformed {
+fn refused(text: &str) -> MalformedFrame {
     match parse(text, MAX_DEPTH) {
         Err(malformed) => malformed,
         Ok(frame) => panic!("{text} was taken for {frame:?}"),
@@ -14,19 +14,19 @@ fn refused(text: &str) -> Malformed {
 fn text_that_is_no_object_is_refused() {
     for text in ["", "  ", "hello", "{", r#"{"type":"ask"} x"#, "nul"] {
         let malformed = refused(text);
-        assert_eq!(malformed.misread.mistake, Mistake::Syntax, "{text}");
-        assert!(malformed.is_no_object(), "{text}");
+        assert_eq!(malformed.misread.mistake, FieldErrorKind::Syntax, "{text}");
+        assert!(malformed.is_not_an_object(), "{text}");
     }
     for text in ["null", "[]", "\"chunk\"", "1", "true"] {
         let malformed = refused(text);
-        assert_eq!(malformed.misread.mistake, Mistake::Invalid, "{text}");
-        assert!(malformed.is_no_object(), "{text}");
+        assert_eq!(malformed.misread.mistake, FieldErrorKind::Invalid, "{text}");
+        assert!(malformed.is_not_an_object(), "{text}");
     }
 }
 
 #[test]
 fn each_mistake_names_the_frame_and_the_field() {
-    use Mistake::{Invalid, Missing, Twice};
+    use FieldErrorKind::{Invalid, Missing, Twice};
     for (text, mistake, field) in [
         (r#"{}"#, Missing, "type"),
         (r#"{"type":null}"#, Missing, "type"),
@@ -242,7 +242,7 @@ fn each_mistake_names_the_frame_and_the_field() {
         let malformed = refused(text);
         let found = (malformed.misread.mistake, malformed.field());
         assert_eq!(found, (mistake, Some(field)), "{text}: {malformed}");
-        assert!(!malformed.is_no_object(), "{text}");
+        assert!(!malformed.is_not_an_object(), "{text}");
         let named = text.split_once(r#""type":""#);
         let named = named.and_then(|(_, rest)| rest.split('"').next());
         assert_eq!(malformed.frame_type.as_deref(), named, "{text}");
@@ -326,7 +326,7 @@ fn values_nested_too_deeply_are_refused_wherever_they_stand() {
             );
             let malformed = refused(&text);
             let found = (malformed.misread.mistake, malformed.field());
-            assert_eq!(found, (Mistake::TooDeep, Some(field)));
+            assert_eq!(found, (FieldErrorKind::TooDeep, Some(field)));
             assert_eq!(malformed.frame_type.as_deref(), Some(frame_type));
         }
     }
@@ -362,11 +362,11 @@ fn an_agent_refuses_only_what_it_cannot_use() {
     ] {
         let malformed = parse_downlink(text).unwrap_err();
         let found = (malformed.misread.mistake, malformed.field());
-        assert_eq!(found, (Mistake::Missing, Some(field)), "{text}");
+        assert_eq!(found, (FieldErrorKind::Missing, Some(field)), "{text}");
     }
     let twice = r#"{"type":"cancel","request_id":"r","request_id":"r"}"#;
     let malformed = parse_downlink(twice).unwrap_err();
-    assert_eq!(malformed.misread.mistake, Mistake::Twice);
+    assert_eq!(malformed.misread.mistake, FieldErrorKind::Twice);
     let text = r#"{"type":"message","session_id":5,"request_id":"r","content":"c","attachments":[1,{"url":"u"}],"with_files":"x","meta":7,"client_id":null}"#;
     let Downlink::Message(message) = read_downlink(text) else {
         panic!("no message");

@@ -9,12 +9,12 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::bridge::downlink::{
-    AgentEntry, Answer, CallChunk, CallDone, CallError, Have, HubError, Message, Meta, Registered,
-    Resumed, RtcRelay,
+    AcknowledgedAnswer, Answer, CallChunk, CallDone, CallError, DiscoveredAgent, HubError, Message,
+    MessageMeta, Registered, ResumeGrant, RtcRelay,
 };
 use crate::bridge::uplink::{
-    AgentError, Artifact, Ask, CallAgent, Chunk, DiscoverAgents, Done, Got, Heartbeat, Register,
-    Resume, RtcSignal, Sent,
+    AgentError, AnswerProgress, Artifact, Ask, CallAgent, CallProgress, Chunk, DiscoverAgents,
+    Done, Heartbeat, Register, ResumeState, RtcSignal,
 };
 
 /// Any JSON value of a moderate size, as text.
@@ -182,19 +182,19 @@ proptest! {
                 capabilities: vec![text(1), text(2)], name: some(2), description: some(3),
                 profile: Some(json),
                 extensions: vec![text(2)],
-                resume: Some(Resume {
+                resume: Some(ResumeState {
                     token: text(1),
-                    open: vec![Sent { request_id: text(0), sent: number.unwrap_or(0) }],
-                    calls: number.map(|got| vec![Got { call_id: text(2), got }]),
+                    open: vec![AnswerProgress { request_id: text(0), sent: number.unwrap_or(0) }],
+                    calls: number.map(|got| vec![CallProgress { call_id: text(2), got }]),
                 }),
             }),
             Uplink::Chunk(Chunk {
-                session_id: some(0), request_id: text(0), delta: Text::Plain(&word[1]), kind: some(2),
+                session_id: some(0), request_id: text(0), delta: JsonText::Plain(&word[1]), kind: some(2),
                 tool_name: some(3), tool_call_id: some(4), seq: number,
             }),
             Uplink::Done(Done {
                 session_id: some(0), request_id: text(0), attachments: vec![attachment; 2],
-                file_transfer_offer: Some(json), result: Some(Text::Plain(&word[1])), file_manifest: Some(json),
+                file_transfer_offer: Some(json), result: Some(JsonText::Plain(&word[1])), file_manifest: Some(json),
                 state: some(2), usage: Some(json), stop_reason: some(3), seq: number,
             }),
             Uplink::Error(AgentError {
@@ -244,26 +244,26 @@ proptest! {
         let frames = [
             Downlink::Registered(Registered {
                 extensions: vec![text(0)],
-                resume: Some(Resumed {
+                resume: Some(ResumeGrant {
                     token: text(0), grace_ms: number, gone: vec![text(1)],
-                    open: vec![Have { request_id: text(2), have: number }],
+                    open: vec![AcknowledgedAnswer { request_id: text(2), have: number }],
                 }),
             }),
             Downlink::Refused(text(0)),
             Downlink::Message(Message {
-                session_id: text(0), request_id: text(1), content: Text::Plain(&word[6]),
+                session_id: text(0), request_id: text(1), content: JsonText::Plain(&word[6]),
                 attachments: vec![attachment.clone()], client_id: some(0), with_files: number % 2 == 0,
-                meta: Some(Meta {
+                meta: Some(MessageMeta {
                     message_id: some(0), task_id: some(1), context_id: some(2), parts: Some(json),
                     metadata: Some(json), caller: some(3), parent: some(4),
                 }),
             }),
-            Downlink::DiscoverAgentsResult(vec![AgentEntry {
+            Downlink::DiscoverAgentsResult(vec![DiscoveredAgent {
                 id: text(0), name: Some(text(1)), agent_type: text(2), capabilities: vec![text(0)],
                 is_online: number % 2 == 0, description: some(0),
             }]),
             Downlink::CallAgentChunk(CallChunk {
-                call_id: text(0), delta: Text::Plain(&word[6]), kind: some(0), tool_name: some(1),
+                call_id: text(0), delta: JsonText::Plain(&word[6]), kind: some(0), tool_name: some(1),
                 tool_call_id: some(2),
             }),
             Downlink::CallAgentDone(CallDone {

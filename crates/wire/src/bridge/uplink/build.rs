@@ -8,7 +8,7 @@ use super::{
     AgentError, Artifact, Ask, CallAgent, Chunk, DiscoverAgents, Done, Heartbeat, Register,
     RtcSignal,
 };
-use crate::json::{Text, to_json};
+use crate::json::{JsonText, to_json};
 
 fn len(raw: Option<&RawValue>) -> usize {
     raw.map_or(0, |raw| raw.get().len())
@@ -27,7 +27,7 @@ pub fn chunk(chunk: &Chunk<'_>) -> String {
 /// Builds a `done` frame from [`Done`].
 pub fn done(done: &Done<'_>) -> String {
     let size = Attachment::size_hint(&done.attachments)
-        + done.result.as_ref().map_or(0, Text::size_hint)
+        + done.result.as_ref().map_or(0, JsonText::size_hint)
         + len(done.file_transfer_offer);
     to_json(done, OVERHEAD + size)
 }
@@ -49,7 +49,7 @@ pub fn discover_agents(discover: &DiscoverAgents<'_>) -> String {
 
 /// Builds a `call_agent` frame from [`CallAgent`].
 pub fn call_agent(call: &CallAgent<'_>) -> String {
-    let size = Text::Plain(&call.task_description).size_hint();
+    let size = JsonText::Plain(&call.task_description).size_hint();
     to_json(call, OVERHEAD + size)
 }
 

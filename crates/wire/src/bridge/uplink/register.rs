@@ -1,5 +1,5 @@
 //! The `register` frame: how an agent registers, and how it resumes after a lost connection (extension
-//! `resume`). A version is only read here: [`Version::is_supported`] decides about it, [`Version::refusal`]
+//! `resume`). A version is only read here: [`BridgeVersion::is_supported`] decides about it, [`BridgeVersion::refusal`]
 //! is the error message.
 
 use std::borrow::Cow;
@@ -27,8 +27,8 @@ pub struct Register<'a> {
     )]
     pub token: Option<Cow<'a, str>>,
     /// The protocol version of the agent.
-    #[serde(default = "Version::missing")]
-    pub bridge_version: Version<'a>,
+    #[serde(default = "BridgeVersion::missing")]
+    pub bridge_version: BridgeVersion<'a>,
     /// The type of the agent: a model, a framework, a tool.
     #[serde(
         default,
@@ -66,26 +66,26 @@ pub struct Register<'a> {
     pub extensions: Vec<Cow<'a, str>>,
     /// The state of the lost connection (Jackfield's own field).
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub resume: Option<Resume<'a>>,
+    pub resume: Option<ResumeState<'a>>,
 }
 
 /// The state of an agent's lost connection.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Resume<'a> {
+pub struct ResumeState<'a> {
     /// The resume token that the hub gave to the lost connection.
     #[serde(borrow)]
     pub token: Cow<'a, str>,
     /// The requests that the agent is still working on.
     #[serde(borrow, default, deserialize_with = "or_default")]
-    pub open: Vec<Sent<'a>>,
+    pub open: Vec<AnswerProgress<'a>>,
     /// The unfinished calls of the agent; absent from agents that do not count received frames.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub calls: Option<Vec<Got<'a>>>,
+    pub calls: Option<Vec<CallProgress<'a>>>,
 }
 
 /// Progress of an answer, as sent by the agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sent<'a> {
+pub struct AnswerProgress<'a> {
     /// The answered request.
     #[serde(borrow)]
     pub request_id: Cow<'a, str>,
@@ -96,7 +96,7 @@ pub struct Sent<'a> {
 
 /// Progress of the reply to a call that the agent made, as received by the agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Got<'a> {
+pub struct CallProgress<'a> {
     /// The id of the call.
     #[serde(borrow)]
     pub call_id: Cow<'a, str>,
@@ -107,13 +107,13 @@ pub struct Got<'a> {
 
 /// The protocol version that an agent states.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Version<'a> {
+pub struct BridgeVersion<'a> {
     number: Option<u32>,
     /// The version as written by the agent; `None` if absent.
     text: Option<Cow<'a, str>>,
 }
 
-impl Version<'_> {
+impl BridgeVersion<'_> {
     /// Returns the version as a number, if it starts with a number.
     pub fn number(&self) -> Option<u32> {
         self.number
@@ -145,7 +145,7 @@ impl Version<'_> {
 
     /// Returns the version of an agent that stated none.
     fn missing() -> Self {
-        Version {
+        BridgeVersion {
             number: None,
             text: None,
         }
@@ -153,7 +153,7 @@ impl Version<'_> {
 }
 
 /// Clients send a string or a number; the original hub uses the leading digits.
-impl<'de: 'a, 'a> Deserialize<'de> for Version<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for BridgeVersion<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = <&RawValue>::deserialize(deserializer)?;
         // Arrays and objects never start with a digit.
@@ -163,14 +163,14 @@ impl<'de: 'a, 'a> Deserialize<'de> for Version<'a> {
             short if short.len() < text.len() => short.to_owned().into(),
             _ => text,
         };
-        Ok(Version {
+        Ok(BridgeVersion {
             number,
             text: Some(text),
         })
     }
 }
 
-impl Serialize for Version<'_> {
+impl Serialize for BridgeVersion<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.text())
     }
@@ -185,16 +185,16 @@ fn leading_number(text: &str) -> Option<u32> {
     text[..end].parse().ok()
 }
 
-impl Default for Version<'_> {
+impl Default for BridgeVersion<'_> {
     /// Returns the version that Jackfield's agents speak.
     fn default() -> Self {
-        Version::from(VERSION)
+        BridgeVersion::from(VERSION)
     }
 }
 
-impl From<u32> for Version<'_> {
+impl From<u32> for BridgeVersion<'_> {
     fn from(number: u32) -> Self {
-        Version {
+        BridgeVersion {
             number: Some(number),
             text: Some(number.to_string().into()),
         }

@@ -5,13 +5,13 @@ use std::cmp::Reverse;
 
 use serde::Serialize;
 
-use super::{Card, Skill};
+use super::{PeerCard, PeerSkill};
 use crate::p2p::{MAX_SKILLS, cut};
 
 /// Length limits in bytes for descriptions, tried one after the other.
 const SHORTER: [usize; 6] = [1024, 512, 256, 128, 64, 0];
 
-impl Card {
+impl PeerCard {
     /// Returns the card as JSON of at most `max` bytes, always the same for the same card.
     ///
     /// Schemas are removed first, the largest first; then descriptions are shortened; then skills are removed
@@ -19,7 +19,7 @@ impl Card {
     /// missing, the description states how many and ends with `hint`, which should name the place of the full
     /// list.
     pub fn fit(&self, max: usize, hint: &str) -> String {
-        let mut fit = Fit {
+        let mut fit = ShrinkingCard {
             card: self.clone(),
             total: self.skills.len(),
             max,
@@ -51,19 +51,19 @@ impl Card {
 }
 
 /// A card that is being shrunk.
-struct Fit<'a> {
+struct ShrinkingCard<'a> {
     /// The remaining card. Its description has no hint yet.
-    card: Card,
+    card: PeerCard,
     /// Number of skills at the start.
     total: usize,
     max: usize,
     hint: &'a str,
 }
 
-impl Fit<'_> {
+impl ShrinkingCard<'_> {
     /// Returns the card as JSON, if it fits now.
     fn json(&self) -> Option<String> {
-        let json = described(&self.card, &self.description());
+        let json = json_with_description(&self.card, &self.description());
         (json.len() <= self.max).then_some(json)
     }
 
@@ -104,7 +104,7 @@ impl Fit<'_> {
     fn only_a_name(mut self) -> String {
         self.card.version.clear();
         loop {
-            let json = described(&self.card, "");
+            let json = json_with_description(&self.card, "");
             if json.len() <= self.max {
                 return json;
             }
@@ -118,15 +118,15 @@ impl Fit<'_> {
 }
 
 /// Returns the card as JSON, with a different description.
-fn described(card: &Card, description: &str) -> String {
+fn json_with_description(card: &PeerCard, description: &str) -> String {
     #[derive(Serialize)]
-    struct Described<'a> {
+    struct CardJson<'a> {
         name: &'a str,
         version: &'a str,
         description: &'a str,
-        skills: &'a [Skill],
+        skills: &'a [PeerSkill],
     }
-    let card = Described {
+    let card = CardJson {
         name: &card.name,
         version: &card.version,
         description,

@@ -5,7 +5,7 @@
 
 use percent_encoding::{AsciiSet, percent_decode_str, utf8_percent_encode};
 
-use super::{Fault, NUL, PLAIN, decode, fits, leftover_brace, not_utf8, wrong};
+use super::{NUL, PLAIN, PeerInputError, bad_path, decode, fits, leftover_brace, not_utf8};
 
 /// Characters encoded in a query that a peer wrote. Some servers treat `;` as `&`.
 pub(super) const QUERY: &AsciiSet = &PLAIN.add(b';');
@@ -19,29 +19,29 @@ pub(super) fn split(path: &str) -> (&str, Option<&str>) {
 }
 
 /// Refuses a template with a placeholder in a name of the query.
-pub(super) fn check_names(template: &str) -> Result<(), Fault> {
+pub(super) fn check_names(template: &str) -> Result<(), PeerInputError> {
     let mut names = split(template).1.into_iter().flat_map(pairs);
     match names.any(|(name, _)| name.contains(['{', '}'])) {
-        true => Err(wrong("must not have a gap in the name of a query")),
+        true => Err(bad_path("must not have a gap in the name of a query")),
         false => Ok(()),
     }
 }
 
 /// Checks a query with complete escapes, and returns it with all characters encoded that a query must not
 /// contain.
-pub(super) fn check(query: &str) -> Result<String, Fault> {
+pub(super) fn check(query: &str) -> Result<String, PeerInputError> {
     if query.contains('?') {
-        return Err(wrong("must not have more than one ?"));
+        return Err(bad_path("must not have more than one ?"));
     }
     if query.contains(['{', '}']) {
         return Err(leftover_brace());
     }
     if pairs(query).any(|(name, _)| name.is_empty()) {
-        return Err(wrong("must have a name for each value of its query"));
+        return Err(bad_path("must have a name for each value of its query"));
     }
     let decoded = percent_decode_str(query).decode_utf8();
     if decoded.map_err(|_| not_utf8())?.contains('\0') {
-        return Err(wrong(NUL));
+        return Err(bad_path(NUL));
     }
     Ok(utf8_percent_encode(query, QUERY).collect())
 }

@@ -7,7 +7,7 @@ use super::*;
 /// Where all skills are, as a hub would say it.
 const HINT: &str = "hand off GET /agents for all";
 
-fn read(text: &str) -> Card {
+fn read(text: &str) -> PeerCard {
     match read_card(text.as_bytes()) {
         Ok(card) => card,
         Err(why) => panic!("{text} was refused: {why:?}"),
@@ -16,7 +16,7 @@ fn read(text: &str) -> Card {
 
 fn refused(text: &str) -> (u16, String) {
     match read_card(text.as_bytes()) {
-        Err(NoCard::Fault(fault)) => (fault.code, fault.to_string()),
+        Err(CardError::Fault(fault)) => (fault.code, fault.to_string()),
         other => panic!("{text} was taken for {other:?}"),
     }
 }
@@ -76,10 +76,10 @@ fn what_is_missing_is_filled_in_and_what_is_unknown_is_left_out() {
 
 #[test]
 fn an_error_instead_of_a_card_is_told_as_such() {
-    let Err(NoCard::Error(error)) = read_card(br#"{"error":"timeout","code":504}"#) else {
+    let Err(CardError::Error(error)) = read_card(br#"{"error":"timeout","code":504}"#) else {
         panic!("no error");
     };
-    assert_eq!(error, ErrorBody::new("timeout", 504));
+    assert_eq!(error, PeerErrorBody::new("timeout", 504));
 }
 
 #[test]
@@ -163,36 +163,36 @@ fn a_card_is_bounded_in_bytes_skills_and_texts() {
 }
 
 /// A card with this many skills, whose schemas and descriptions have the given sizes.
-fn card(skills: usize, schema: usize, description: usize) -> Card {
-    let skill = |at| Skill {
+fn card(skills: usize, schema: usize, description: usize) -> PeerCard {
+    let skill = |at| PeerSkill {
         id: format!("skill-{at}"),
         name: format!("Skill {at}"),
         description: "ö".repeat(description / 2),
         path: format!("/agents/agent-{at}/run"),
         method: "POST".into(),
         input_schema: (schema > 0).then(|| raw(&format!("{{\"a\":\"{}\"}}", "x".repeat(schema)))),
-        ..Skill::default()
+        ..PeerSkill::default()
     };
-    Card {
+    PeerCard {
         name: "hub".into(),
         version: "1".into(),
         description: "A hub.".into(),
         skills: (0..skills).map(skill).collect(),
-        ..Card::default()
+        ..PeerCard::default()
     }
 }
 
 #[test]
 fn a_card_that_fits_is_not_touched() {
     let card = card(10, 100, 100);
-    assert_eq!(card.fit(FIT_CARD, HINT), card.to_json());
+    assert_eq!(card.fit(MAX_WRITTEN_CARD, HINT), card.to_json());
 }
 
 #[test]
 fn the_largest_schemas_go_first() {
     let mut card = card(4, 3000, 20);
     card.skills[2].output_schema = Some(raw(&format!("{{\"a\":\"{}\"}}", "y".repeat(9000))));
-    let fitted = read(&card.fit(FIT_CARD, HINT));
+    let fitted = read(&card.fit(MAX_WRITTEN_CARD, HINT));
     let has_schema: Vec<_> = fitted
         .skills
         .iter()
@@ -205,7 +205,7 @@ fn the_largest_schemas_go_first() {
 
 #[test]
 fn then_descriptions_are_shortened_and_no_skill_is_lost() {
-    let fitted = read(&card(40, 500, 1000).fit(FIT_CARD, HINT));
+    let fitted = read(&card(40, 500, 1000).fit(MAX_WRITTEN_CARD, HINT));
     assert_eq!(fitted.skills.len(), 40);
     assert!(
         fitted
@@ -224,7 +224,7 @@ fn then_skills_are_left_out_from_the_end_and_the_card_says_where_they_are() {
     for skill in &mut card.skills {
         skill.path.push_str(&"/x".repeat(150));
     }
-    let fitted = read(&card.fit(FIT_CARD, HINT));
+    let fitted = read(&card.fit(MAX_WRITTEN_CARD, HINT));
     let kept = fitted.skills.len();
     assert!((30..64).contains(&kept), "{kept}");
     assert_eq!(fitted.skills[kept - 1].id, format!("skill-{}", kept - 1));
@@ -253,7 +253,7 @@ proptest! {
         length in 0usize..600,
         max in 2usize..20_000,
     ) {
-        let card = Card { name, description, ..card(skills, schema, length) };
+        let card = PeerCard { name, description, ..card(skills, schema, length) };
         let fitted = card.fit(max, HINT);
         prop_assert!(fitted.len() <= max);
         prop_assert!(serde_json::from_str::<Value>(&fitted).is_ok());

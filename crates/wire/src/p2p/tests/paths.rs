@@ -4,12 +4,12 @@ use percent_encoding::percent_decode;
 use proptest::prelude::*;
 
 use super::*;
-use crate::p2p::path::{Route, check, expand, fitting, matches, route};
+use crate::p2p::path::{PeerRoute, check, cut_to_fit, expand, matches, route};
 
-fn params(list: &[(&str, &str)]) -> Params {
+fn params(list: &[(&str, &str)]) -> PathParams {
     let pairs = list.iter();
     pairs
-        .map(|(name, text)| ((*name).to_owned(), Param::from(*text)))
+        .map(|(name, text)| ((*name).to_owned(), PathParam::from(*text)))
         .collect()
 }
 
@@ -41,9 +41,9 @@ fn placeholders_are_filled_with_encoded_values() {
     ] {
         assert_eq!(expand(template, &params), Ok(path.to_owned()), "{template}");
     }
-    let typed = Params::from([
-        ("n".to_owned(), Param::Number("7".into())),
-        ("b".to_owned(), Param::Flag(false)),
+    let typed = PathParams::from([
+        ("n".to_owned(), PathParam::Number("7".into())),
+        ("b".to_owned(), PathParam::Flag(false)),
     ]);
     assert_eq!(expand("/{n}/{b}", &typed), Ok("/7/false".into()));
 }
@@ -76,7 +76,7 @@ fn a_placeholder_is_a_name_and_nothing_more() {
         fault.to_string(),
         r#"field "params.b" is required: the path has a place for it"#
     );
-    assert!(expand("/{a}", &Params::new()).is_err());
+    assert!(expand("/{a}", &PathParams::new()).is_err());
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn words_of_every_kind_fill_a_place() {
         // The peer that gets it filled in takes it for the same words.
         assert_eq!(check(path), Ok(path.to_owned()));
         assert!(matches("/{goal}", path));
-        assert_eq!(route(path), Ok(Route::Goal(words.to_owned())));
+        assert_eq!(route(path), Ok(PeerRoute::Goal(words.to_owned())));
     }
     let long = "x".repeat(MAX_PATH - 1);
     assert_eq!(
@@ -148,17 +148,20 @@ fn of_words_that_are_too_long_the_start_fits() {
     ] {
         let words = letter.repeat(MAX_PATH);
         let with = |a: &str| params(&[("a", a), ("b", "Köln")]);
-        let fits = fitting(template, "a", &with(""), &words);
+        let fits = cut_to_fit(template, "a", &with(""), &words);
         assert!(words.starts_with(fits) && expand(template, &with(fits)).is_ok());
         let more = &words[..fits.len() + letter.len()];
         let fault = expand(template, &with(more)).unwrap_err();
         assert_eq!(fault.code, 413, "{template}");
-        assert_eq!(fitting(template, "a", &with(""), "short"), "short");
+        assert_eq!(cut_to_fit(template, "a", &with(""), "short"), "short");
     }
     let full = "/x".repeat(MAX_PATH);
-    assert_eq!(fitting(&full, "a", &Params::new(), "words"), "");
+    assert_eq!(cut_to_fit(&full, "a", &PathParams::new(), "words"), "");
     for broken in ["/{", "/{a}/}", "/{{a}}", "/{a.b}/{a}"] {
-        assert_eq!(fitting(broken, "a", &Params::new(), "words"), "words");
+        assert_eq!(
+            cut_to_fit(broken, "a", &PathParams::new(), "words"),
+            "words"
+        );
     }
 }
 
@@ -378,7 +381,7 @@ fn a_query_must_be_the_one_that_the_template_declares() {
         ("/agents/a/s?q=b/c", "/s?q=b/c"),
         ("/agents/a?q=b", "/?q=b"),
     ] {
-        let agent = Route::Agent {
+        let agent = PeerRoute::Agent {
             id: "a".into(),
             rest: rest.into(),
         };
@@ -388,29 +391,32 @@ fn a_query_must_be_the_one_that_the_template_declares() {
 
 #[test]
 fn the_hubs_own_paths_are_found() {
-    let agent = |id: &str, rest: &str| Route::Agent {
+    let agent = |id: &str, rest: &str| PeerRoute::Agent {
         id: id.into(),
         rest: rest.into(),
     };
     for (path, expected) in [
-        ("/card", Route::Card),
-        ("card", Route::Card),
-        ("/card/", Route::Card),
-        ("/c%61rd", Route::Card),
-        ("/agents", Route::Agents),
-        ("/agents/", Route::Agents),
-        ("/agents/a/card", Route::AgentCard("a".into())),
-        ("/agents/a%40hub/card/", Route::AgentCard("a@hub".into())),
+        ("/card", PeerRoute::Card),
+        ("card", PeerRoute::Card),
+        ("/card/", PeerRoute::Card),
+        ("/c%61rd", PeerRoute::Card),
+        ("/agents", PeerRoute::Agents),
+        ("/agents/", PeerRoute::Agents),
+        ("/agents/a/card", PeerRoute::AgentCard("a".into())),
+        (
+            "/agents/a%40hub/card/",
+            PeerRoute::AgentCard("a@hub".into()),
+        ),
         ("/agents/a", agent("a", "/")),
         ("/agents/a/", agent("a", "/")),
         ("/agents/a@hub/run", agent("a@hub", "/run")),
         ("/agents/%C3%A4%2Fb/x%20y/z", agent("ä/b", "/x%20y/z")),
         ("/agents/a/card/x", agent("a", "/card/x")),
         ("/agents/card", agent("card", "/")),
-        ("/plan%20a%20trip", Route::Goal("plan a trip".into())),
-        ("/plan a trip", Route::Goal("plan a trip".into())),
-        ("/a%2Fb", Route::Goal("a/b".into())),
-        ("/Agents", Route::Goal("Agents".into())),
+        ("/plan%20a%20trip", PeerRoute::Goal("plan a trip".into())),
+        ("/plan a trip", PeerRoute::Goal("plan a trip".into())),
+        ("/a%2Fb", PeerRoute::Goal("a/b".into())),
+        ("/Agents", PeerRoute::Goal("Agents".into())),
     ] {
         assert_eq!(route(path), Ok(expected), "{path}");
     }
@@ -496,7 +502,7 @@ proptest! {
     #[test]
     fn every_value_stays_in_its_segment(value in prop_oneof![tricky(), any::<String>()]) {
         if let Ok(path) = expand("/agents/{a}/x", &params(&[("a", &value)])) {
-            let expected = Route::Agent { id: value, rest: "/x".into() };
+            let expected = PeerRoute::Agent { id: value, rest: "/x".into() };
             prop_assert_eq!(route(&path), Ok(expected));
             let is_match = matches("/agents/{a}/x", &path);
             prop_assert!(is_match);
@@ -507,8 +513,8 @@ proptest! {
     fn no_text_makes_the_checks_panic(text in any::<String>(), other in any::<String>()) {
         check(&text).ok();
         route(&text).ok();
-        expand(&text, &Params::new()).ok();
+        expand(&text, &PathParams::new()).ok();
         matches(&text, &other);
-        assert!(other.starts_with(fitting(&text, "a", &Params::new(), &other)));
+        assert!(other.starts_with(cut_to_fit(&text, "a", &PathParams::new(), &other)));
     }
 }

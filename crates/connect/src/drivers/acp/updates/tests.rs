@@ -5,17 +5,17 @@ use serde_json::json;
 use super::*;
 
 /// What these updates say, one after another. Each is the whole `params` of a `session/update`.
-fn heard(updates: &[&str]) -> (Vec<Said>, u64) {
-    let mut hearing = Hearing::default();
+fn heard(updates: &[&str]) -> (Vec<OutputItem>, u64) {
+    let mut hearing = UpdateReader::default();
     let said = updates.iter().flat_map(|update| {
         let params: Value = serde_json::from_str(update).unwrap();
-        hearing.hear(&params["update"])
+        hearing.read_update(&params["update"])
     });
     let said = said.collect();
     (said, hearing.skipped)
 }
 
-fn said(updates: &[&str]) -> Vec<Said> {
+fn said(updates: &[&str]) -> Vec<OutputItem> {
     let (said, skipped) = heard(updates);
     assert_eq!(skipped, 0);
     said
@@ -33,10 +33,10 @@ fn words_and_thoughts_are_said_as_they_come() {
     assert_eq!(
         said,
         [
-            Said::Thinking("hm".to_owned()),
-            Said::Text("I'll look.".to_owned()),
-            Said::Text("[a.txt](file:///a.txt)".to_owned()),
-            Said::Status("(left out: image)".to_owned()),
+            OutputItem::Thinking("hm".to_owned()),
+            OutputItem::Text("I'll look.".to_owned()),
+            OutputItem::Text("[a.txt](file:///a.txt)".to_owned()),
+            OutputItem::Status("(left out: image)".to_owned()),
         ]
     );
 }
@@ -54,15 +54,15 @@ fn a_tool_call_starts_once_tells_its_input_once_and_ends_once() {
     assert_eq!(
         said,
         [
-            Said::ToolStart {
+            OutputItem::ToolStart {
                 name: "Reading configuration file".to_owned(),
                 id: id()
             },
-            Said::ToolInput {
+            OutputItem::ToolInput {
                 id: id(),
                 text: r#"{"path":"a"}"#.to_owned()
             },
-            Said::ToolResult {
+            OutputItem::ToolResult {
                 id: id(),
                 text: "x = 1\nchanged /b.rs".to_owned()
             },
@@ -79,15 +79,15 @@ fn a_tool_that_is_heard_of_at_its_end_only_is_told_whole() {
     assert_eq!(
         said,
         [
-            Said::ToolStart {
+            OutputItem::ToolStart {
                 name: "execute".to_owned(),
                 id: id()
             },
-            Said::ToolInput {
+            OutputItem::ToolInput {
                 id: id(),
                 text: "ls /x".to_owned()
             },
-            Said::ToolResult {
+            OutputItem::ToolResult {
                 id: id(),
                 text: "[error] no such folder".to_owned()
             },
@@ -100,7 +100,7 @@ fn a_plan_is_a_status_whenever_it_changes() {
     let plan = r#"{"sessionId":"s","update":{"sessionUpdate":"plan","entries":[{"content":"look","priority":"high","status":"completed"},{"content":"mend","priority":"medium","status":"in_progress"},{"content":"test","priority":"low","status":"pending"}]}}"#;
     assert_eq!(
         said(&[plan, plan]),
-        [Said::Status(
+        [OutputItem::Status(
             "plan:\n[x] look\n[>] mend\n[ ] test".to_owned()
         )]
     );
@@ -116,7 +116,7 @@ fn usage_is_told_and_what_is_for_editors_is_not() {
     ]);
     let usage =
         json!({"used": 53000, "size": 200_000, "cost": {"amount": 0.045, "currency": "USD"}});
-    assert_eq!(said, [Said::Usage(usage)]);
+    assert_eq!(said, [OutputItem::Usage(usage)]);
 }
 
 #[test]
@@ -133,17 +133,17 @@ fn unknown_updates_are_skipped_and_counted() {
 #[test]
 fn the_reason_to_stop_decides_how_the_turn_ends() {
     for (reason, expected) in [
-        ("end_turn", Ending::Done),
-        ("max_tokens", Ending::Done),
-        ("max_turn_requests", Ending::Done),
-        ("something_new", Ending::Done),
-        ("refusal", Ending::Refused),
-        ("cancelled", Ending::Stopped),
+        ("end_turn", PromptOutcome::Done),
+        ("max_tokens", PromptOutcome::Done),
+        ("max_turn_requests", PromptOutcome::Done),
+        ("something_new", PromptOutcome::Done),
+        ("refusal", PromptOutcome::Refused),
+        ("cancelled", PromptOutcome::Stopped),
     ] {
         let (said, ending) = ending(&json!({"stopReason": reason}));
         assert_eq!(ending, expected);
-        assert_eq!(said, [Said::StopReason(reason.to_owned())]);
+        assert_eq!(said, [OutputItem::StopReason(reason.to_owned())]);
     }
     let (said, _) = ending(&json!({"stopReason": "end_turn", "usage": {"totalTokens": 7}}));
-    assert_eq!(said[0], Said::Usage(json!({"totalTokens": 7})));
+    assert_eq!(said[0], OutputItem::Usage(json!({"totalTokens": 7})));
 }

@@ -2,27 +2,27 @@
 
 use super::*;
 
-fn said(heard: Vec<Heard>) -> Vec<Said> {
+fn said(heard: Vec<ClaudeEvent>) -> Vec<OutputItem> {
     heard
         .into_iter()
         .map(|heard| match heard {
-            Heard::Said(said) => said,
+            ClaudeEvent::Said(said) => said,
             other => panic!("{other:?}"),
         })
         .collect()
 }
 
-fn all(lines: &[&str]) -> Vec<Heard> {
-    let mut reader = Reader::default();
+fn all(lines: &[&str]) -> Vec<ClaudeEvent> {
+    let mut reader = ClaudeReader::default();
     lines.iter().flat_map(|line| reader.read(line)).collect()
 }
 
-fn words(text: &str) -> Said {
-    Said::Text(text.to_owned())
+fn words(text: &str) -> OutputItem {
+    OutputItem::Text(text.to_owned())
 }
 
-fn thought(text: &str) -> Said {
-    Said::Thinking(text.to_owned())
+fn thought(text: &str) -> OutputItem {
+    OutputItem::Thinking(text.to_owned())
 }
 
 #[test]
@@ -46,22 +46,22 @@ fn pieces_become_chunks_and_the_whole_message_is_not_said_again() {
         r#"{"type":"assistant","message":{"id":"msg_2","content":[{"type":"text","text":"one file"}]}}"#,
     ]);
     let id = || "toolu_1".to_owned();
-    let input = |text: &str| Said::ToolInput {
+    let input = |text: &str| OutputItem::ToolInput {
         id: id(),
         text: text.to_owned(),
     };
     assert_eq!(
         said(heard),
         [
-            Said::Session("s-1".to_owned()),
+            OutputItem::Session("s-1".to_owned()),
             thought("hm"),
-            Said::ToolStart {
+            OutputItem::ToolStart {
                 name: "Bash".to_owned(),
                 id: id()
             },
             input("{\"command\""),
             input(":\"ls\"}"),
-            Said::ToolResult {
+            OutputItem::ToolResult {
                 id: id(),
                 text: "a.txt".to_owned()
             },
@@ -80,11 +80,11 @@ fn a_message_without_pieces_counts_as_a_whole() {
         [
             thought("hm"),
             words("hi"),
-            Said::ToolStart {
+            OutputItem::ToolStart {
                 name: "Read".to_owned(),
                 id: "t".to_owned()
             },
-            Said::ToolInput {
+            OutputItem::ToolInput {
                 id: "t".to_owned(),
                 text: r#"{"path":"x"}"#.to_owned()
             },
@@ -109,7 +109,7 @@ fn results_of_tools_are_words_whatever_they_are_made_of() {
         r#"{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"x"},{"type":"image","source":{}}]},{"type":"tool_result","tool_use_id":"b","content":"no such file","is_error":true}]}}"#,
         r#"{"type":"user","message":{"role":"user","content":"what I said"}}"#,
     ]);
-    let result = |id: &str, text: &str| Said::ToolResult {
+    let result = |id: &str, text: &str| OutputItem::ToolResult {
         id: id.to_owned(),
         text: text.to_owned(),
     };
@@ -130,13 +130,13 @@ fn the_result_ends_it_with_what_it_cost() {
     assert_eq!(
         heard,
         [
-            Heard::Said(Said::Usage(json!({
+            ClaudeEvent::Said(OutputItem::Usage(json!({
                 "input_tokens": 3, "output_tokens": 4, "total_cost_usd": 0.5, "num_turns": 2, "duration_ms": 12
             }))),
             // Nothing was said before, so this is the answer.
-            Heard::Said(words("hi")),
-            Heard::Said(Said::StopReason("end_turn".to_owned())),
-            Heard::End(Ok(())),
+            ClaudeEvent::Said(words("hi")),
+            ClaudeEvent::Said(OutputItem::StopReason("end_turn".to_owned())),
+            ClaudeEvent::End(Ok(())),
         ]
     );
 }
@@ -144,24 +144,24 @@ fn the_result_ends_it_with_what_it_cost() {
 #[test]
 fn failures_are_told_in_its_own_words() {
     let end = |line: &str| match all(&[line]).pop() {
-        Some(Heard::End(Err(failure))) => failure,
+        Some(ClaudeEvent::End(Err(failure))) => failure,
         other => panic!("{other:?}"),
     };
     assert_eq!(
         end(
             r#"{"type":"result","subtype":"success","is_error":true,"result":"Credit balance is too low"}"#
         ),
-        Failure::new("agent_error", "Credit balance is too low")
+        AgentFailure::new("agent_error", "Credit balance is too low")
     );
     assert_eq!(
         end(r#"{"type":"result","subtype":"error_max_turns","is_error":false}"#),
-        Failure::new("error_max_turns", "claude ended with error_max_turns")
+        AgentFailure::new("error_max_turns", "claude ended with error_max_turns")
     );
     assert_eq!(
         end(
             r#"{"type":"result","subtype":"error_during_execution","is_error":true,"errors":["No conversation found with session ID: x"]}"#
         ),
-        Failure::new(
+        AgentFailure::new(
             "error_during_execution",
             "No conversation found with session ID: x"
         )
@@ -179,13 +179,13 @@ fn permissions_are_asked_for_and_withdrawn() {
     assert_eq!(
         heard,
         [
-            Heard::Permission(Permission {
+            ClaudeEvent::Permission(PermissionRequest {
                 request: "r1".to_owned(),
                 tool: "Bash".to_owned(),
                 input: json!({"command": "rm x"}),
             }),
-            Heard::Withdrawn("r1".to_owned()),
-            Heard::Unknown {
+            ClaudeEvent::Withdrawn("r1".to_owned()),
+            ClaudeEvent::Unknown {
                 request: "r2".to_owned(),
                 what: "hook_callback".to_owned()
             },
@@ -205,7 +205,7 @@ fn permissions_are_asked_for_and_withdrawn() {
 
 #[test]
 fn what_is_not_known_is_counted_and_left_out() {
-    let mut reader = Reader::default();
+    let mut reader = ClaudeReader::default();
     for line in [
         "[SandboxDebug] hello",
         "{",
@@ -227,7 +227,7 @@ fn a_retry_is_status() {
         said(all(&[
             r#"{"type":"system","subtype":"api_retry","attempt":2,"max_retries":10,"error":"overloaded"}"#
         ])),
-        [Said::Status(
+        [OutputItem::Status(
             "asking the model again, attempt 2: overloaded".to_owned()
         )]
     );
@@ -239,7 +239,7 @@ fn questions_name_their_options() {
         "question": "Which colour?",
         "options": [{"label": "Blue", "description": "like the sea"}, {"label": "Red"}],
     }));
-    let expected = Question::new("Which colour?\n- Blue: like the sea\n- Red");
+    let expected = CallerQuestion::new("Which colour?\n- Blue: like the sea\n- Red");
     assert_eq!(
         asked,
         expected.schema(json!({"type": "string", "examples": ["Blue", "Red"]}))

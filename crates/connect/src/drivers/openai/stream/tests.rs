@@ -4,17 +4,17 @@ use serde_json::json;
 
 use super::*;
 
-fn heard(pieces: &[&str]) -> (Hearing, Vec<Said>) {
-    let mut hearing = Hearing::default();
+fn heard(pieces: &[&str]) -> (CompletionReader, Vec<OutputItem>) {
+    let mut hearing = CompletionReader::default();
     let mut said = Vec::new();
     for piece in pieces {
-        said.extend(hearing.hear(piece).unwrap());
+        said.extend(hearing.read_event(piece).unwrap());
     }
     (hearing, said)
 }
 
-fn text(text: &str) -> Said {
-    Said::Text(text.to_owned())
+fn text(text: &str) -> OutputItem {
+    OutputItem::Text(text.to_owned())
 }
 
 #[test]
@@ -33,7 +33,10 @@ fn words_come_as_they_are_and_the_end_tells_usage_and_reason() {
     let usage = json!({"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11});
     assert_eq!(
         end,
-        [Said::Usage(usage), Said::StopReason("stop".to_owned())]
+        [
+            OutputItem::Usage(usage),
+            OutputItem::StopReason("stop".to_owned())
+        ]
     );
     assert_eq!(words, "Hello");
 }
@@ -43,7 +46,7 @@ fn reasoning_is_thinking_whatever_it_is_called() {
     for field in ["reasoning_content", "reasoning"] {
         let piece = json!({"choices": [{"delta": {field: "hm", "content": null}}]});
         let (_, said) = heard(&[&piece.to_string()]);
-        assert_eq!(said, [Said::Thinking("hm".to_owned())]);
+        assert_eq!(said, [OutputItem::Thinking("hm".to_owned())]);
     }
 }
 
@@ -57,11 +60,11 @@ fn calls_of_tools_start_once_and_their_input_is_joined_to_them() {
         r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"call_c","function":{"name":"g","arguments":{"x":1}}}]}}]}"#,
         "[DONE]",
     ]);
-    let start = |name: &str, id: &str| Said::ToolStart {
+    let start = |name: &str, id: &str| OutputItem::ToolStart {
         name: name.to_owned(),
         id: id.to_owned(),
     };
-    let input = |id: &str, text: &str| Said::ToolInput {
+    let input = |id: &str, text: &str| OutputItem::ToolInput {
         id: id.to_owned(),
         text: text.to_owned(),
     };
@@ -78,7 +81,7 @@ fn calls_of_tools_start_once_and_their_input_is_joined_to_them() {
         ]
     );
     // Nobody carries them out, and nobody is to think so.
-    let failed = |id: &str| Said::ToolResult {
+    let failed = |id: &str| OutputItem::ToolResult {
         id: id.to_owned(),
         text: "[error] not carried out: no tools are offered to this model".to_owned(),
     };
@@ -93,7 +96,7 @@ fn a_whole_answer_is_heard_too() {
     ]);
     assert_eq!(said, [text("Hello")]);
     let (end, words) = hearing.end("here").unwrap();
-    assert_eq!(end[1], Said::StopReason("length".to_owned()));
+    assert_eq!(end[1], OutputItem::StopReason("length".to_owned()));
     assert_eq!(words, "Hello");
 }
 
@@ -110,7 +113,7 @@ fn an_answer_that_just_stops_is_a_crash() {
 
 #[test]
 fn an_error_in_the_stream_and_nonsense_are_told_apart() {
-    let failure = |data| Hearing::default().hear(data).unwrap_err();
+    let failure = |data| CompletionReader::default().read_event(data).unwrap_err();
     let error = failure(r#"{"error":{"message":"out of memory","code":500}}"#);
     assert_eq!(
         (error.code.as_str(), error.message.as_str()),

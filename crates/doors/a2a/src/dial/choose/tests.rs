@@ -2,7 +2,7 @@
 
 use std::{net::IpAddr, sync::Arc};
 
-use jackfield_kit::outbound::{Lookup, OutboundRules, Resolver};
+use jackfield_kit::outbound::{HostLookup, HostResolver, OutboundRules};
 use serde_json::{Value, json};
 
 use super::*;
@@ -10,8 +10,8 @@ use super::*;
 /// Every name leads to a public address, but those that begin with `inside`.
 struct Names;
 
-impl Resolver for Names {
-    fn resolve(&self, host: String) -> Lookup {
+impl HostResolver for Names {
+    fn resolve(&self, host: String) -> HostLookup {
         let addr: IpAddr = if host.starts_with("inside") {
             [10, 0, 0, 1]
         } else {
@@ -27,7 +27,7 @@ async fn choose_at(
     base: &str,
     card: &Value,
     allow_private: bool,
-) -> Result<Choice, String> {
+) -> Result<ChosenEndpoint, String> {
     let (typed, base) = (Url::parse(typed).unwrap(), Url::parse(base).unwrap());
     let rules = OutboundRules {
         allow_private,
@@ -35,7 +35,7 @@ async fn choose_at(
     };
     let outbound = Outbound::with_resolver(&rules, Arc::new(Names)).unwrap();
     let card = ForeignCard::read(&card.to_string()).unwrap();
-    let origin = Origin {
+    let origin = CardOrigin {
         typed: &typed,
         base: &base,
     };
@@ -43,7 +43,7 @@ async fn choose_at(
 }
 
 /// The place that is chosen of a card at the root of `https://agents.example`.
-async fn chosen(card: &Value) -> Place {
+async fn chosen(card: &Value) -> RemoteEndpoint {
     let base = "https://agents.example/";
     choose_at(base, base, card, false).await.unwrap().place
 }
@@ -102,7 +102,7 @@ async fn a_tenant_is_kept() {
     assert_eq!(place.tenant.as_deref(), Some("t"));
     assert_eq!(
         (place.version, place.binding, place.streams),
-        (Version::V10, Binding::JsonRpc, false)
+        (A2aVersion::V10, Binding::JsonRpc, false)
     );
 }
 
@@ -315,7 +315,7 @@ async fn a_url_that_names_a_method_is_agnos() {
         assert_eq!(place.dialect, Dialect::Agno);
         assert_eq!(
             (place.version, place.binding),
-            (Version::V03, Binding::JsonRpc)
+            (A2aVersion::V03, Binding::JsonRpc)
         );
     }
     // REST has its methods there anyway.

@@ -11,7 +11,7 @@ use http::{
     HeaderMap, HeaderValue, StatusCode,
     header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE},
 };
-use jackfield_kit::outbound::{Answer, Outbound};
+use jackfield_kit::outbound::{Outbound, PostResponse};
 use parking_lot::Mutex;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
@@ -29,17 +29,17 @@ const MARGIN: Duration = Duration::from_secs(30);
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// OAuth tokens for a remote.
-pub(super) struct Tokens {
+pub(super) struct OAuthTokens {
     oauth: OAuth,
     outbound: Outbound,
-    token: Mutex<Option<Token>>,
+    token: Mutex<Option<OAuthToken>>,
     /// Held during a fetch: concurrent requests wait and use the same token.
     fetching: tokio::sync::Mutex<()>,
     /// True if the server accepts client id and secret only in the body.
     in_body: AtomicBool,
 }
 
-struct Token {
+struct OAuthToken {
     header: HeaderValue,
     /// Time until the token is used; `None` for unlimited.
     until: Option<Instant>,
@@ -47,7 +47,7 @@ struct Token {
 
 /// Successful answer of the token endpoint.
 #[derive(Deserialize)]
-struct Granted<'a> {
+struct TokenGrant<'a> {
     access_token: String,
     token_type: Option<String>,
     /// Lifetime in seconds: a number, or a number in a string.
@@ -57,11 +57,11 @@ struct Granted<'a> {
 
 /// Error answer of the token endpoint.
 #[derive(Deserialize)]
-struct Refused {
+struct TokenRefusal {
     error: String,
 }
 
-impl Tokens {
+impl OAuthTokens {
     pub(super) fn new(oauth: OAuth, outbound: Outbound) -> Result<Self, String> {
         let checked = outbound.check(&oauth.token_url);
         checked.map_err(|error| format!("token_url: {error}"))?;
@@ -96,12 +96,12 @@ impl Tokens {
 
     fn known(&self) -> Option<HeaderValue> {
         let token = self.token.lock();
-        let is_good = |token: &&Token| token.until.is_none_or(|until| Instant::now() < until);
+        let is_good = |token: &&OAuthToken| token.until.is_none_or(|until| Instant::now() < until);
         let token = token.as_ref().filter(is_good)?;
         Some(token.header.clone())
     }
 
-    async fn fetch(&self) -> Result<Token, String> {
+    async fn fetch(&self) -> Result<OAuthToken, String> {
         let id = read(&self.oauth.client_id).await?;
         let secret = read(&self.oauth.client_secret).await?;
         let mut in_body = self.in_body.load(Ordering::Relaxed);
@@ -117,7 +117,7 @@ impl Tokens {
 
     /// Requests a token. Client id and secret go into a header, which every server must support, or into the
     /// body.
-    async fn ask(&self, id: &str, password: &str, in_body: bool) -> Result<Answer, String> {
+    async fn ask(&self, id: &str, password: &str, in_body: bool) -> Result<PostResponse, String> {
         let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
         let (id, password) = (encoded(id), encoded(password));
         let mut headers = HeaderMap::new();
@@ -142,7 +142,7 @@ impl Tokens {
         answer.map_err(|error| format!("no token: {error}"))
     }
 
-    fn read(&self, answer: &Answer) -> Result<Token, String> {
+    fn read(&self, answer: &PostResponse) -> Result<OAuthToken, String> {
         let from = self
             .oauth
             .token_url
@@ -151,13 +151,13 @@ impl Tokens {
             .unwrap_or_default();
         let no = |why: &str| format!("no token from {from}: {why}");
         if answer.status != StatusCode::OK {
-            let why = match serde_json::from_slice::<Refused>(&answer.body) {
+            let why = match serde_json::from_slice::<TokenRefusal>(&answer.body) {
                 Ok(refused) => format!("{} ({})", refused.error, answer.status),
                 Err(_) => answer.status.to_string(),
             };
             return Err(no(&why));
         }
-        let granted = serde_json::from_slice::<Granted<'_>>(&answer.body);
+        let granted = serde_json::from_slice::<TokenGrant<'_>>(&answer.body);
         // The parser's message might repeat parts of the secret answer.
         let granted = granted.map_err(|_| no("the answer holds none"))?;
         let kind = granted.token_type.as_deref().unwrap_or("bearer");
@@ -170,14 +170,14 @@ impl Tokens {
             let life = life.min(LONGEST);
             Instant::now() + life - MARGIN.min(life / 2)
         });
-        Ok(Token { header, until })
+        Ok(OAuthToken { header, until })
     }
 }
 
 /// Returns true if the server did not accept the client. Some servers use the wrong status for such an
 /// answer.
-fn is_about_the_client(answer: &Answer) -> bool {
-    let refused = serde_json::from_slice::<Refused>(&answer.body);
+fn is_about_the_client(answer: &PostResponse) -> bool {
+    let refused = serde_json::from_slice::<TokenRefusal>(&answer.body);
     let is_invalid_client = refused.is_ok_and(|refused| refused.error == "invalid_client");
     answer.status == StatusCode::UNAUTHORIZED
         || (answer.status == StatusCode::BAD_REQUEST && is_invalid_client)
@@ -189,7 +189,7 @@ fn seconds(raw: &RawValue) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-impl fmt::Debug for Tokens {
+impl fmt::Debug for OAuthTokens {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tokens")
             .field("oauth", &self.oauth)

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::dial::{
-    scripted::{Scripted, Step, answer, json},
+    scripted::{ScriptStep, ScriptedServer, answer, json},
     spec::OAuth,
 };
 
@@ -23,8 +23,8 @@ impl Secret {
         Self(path)
     }
 
-    fn source(&self) -> Source {
-        Source::File(self.0.clone())
+    fn source(&self) -> SecretLocation {
+        SecretLocation::File(self.0.clone())
     }
 }
 
@@ -54,7 +54,7 @@ async fn shown(credentials: &Credentials) -> String {
 }
 
 /// A client of the authorization server, and the files that hold its name and secret.
-fn client(server: &Scripted) -> (Credentials, [Secret; 2]) {
+fn client(server: &ScriptedServer) -> (Credentials, [Secret; 2]) {
     let files = [Secret::new("the id\n"), Secret::new("hunter2:&\n")];
     let auth = Auth {
         oauth: Some(OAuth {
@@ -68,7 +68,7 @@ fn client(server: &Scripted) -> (Credentials, [Secret; 2]) {
     (credentials(&auth).unwrap(), files)
 }
 
-fn granted(token: &str, rest: &str) -> Vec<Step> {
+fn granted(token: &str, rest: &str) -> Vec<ScriptStep> {
     json(&format!(
         r#"{{"access_token":"{token}","token_type":"Bearer"{rest}}}"#
     ))
@@ -79,7 +79,7 @@ async fn secrets_are_read_anew_for_each_request_and_not_printed() {
     let file = Secret::new("  first\n");
     let auth = Auth {
         bearer: Some(file.source()),
-        headers: vec![("X-Path".to_owned(), Source::Env("PATH".to_owned()))],
+        headers: vec![("X-Path".to_owned(), SecretLocation::Env("PATH".to_owned()))],
         oauth: None,
     };
     let credentials = credentials(&auth).unwrap();
@@ -94,13 +94,13 @@ async fn secrets_are_read_anew_for_each_request_and_not_printed() {
 #[tokio::test]
 async fn a_secret_that_is_not_there_is_named_and_not_told() {
     let (empty, unfit) = (Secret::new(" \n"), Secret::new("hunter2\nhunter3"));
-    let gone = Source::File(std::env::temp_dir().join("no such secret"));
+    let gone = SecretLocation::File(std::env::temp_dir().join("no such secret"));
     for (source, why) in [
         (empty.source(), "is empty"),
         (unfit.source(), "does not fit into a header"),
         (gone, "no such secret"),
         (
-            Source::Env("JACKFIELD_NO_SUCH_VARIABLE".to_owned()),
+            SecretLocation::Env("JACKFIELD_NO_SUCH_VARIABLE".to_owned()),
             "JACKFIELD_NO_SUCH_VARIABLE",
         ),
     ] {
@@ -115,7 +115,7 @@ async fn a_secret_that_is_not_there_is_named_and_not_told() {
 
 #[test]
 fn what_cannot_be_meant_is_refused_before_it_is_used() {
-    let path = || Source::Env("PATH".to_owned());
+    let path = || SecretLocation::Env("PATH".to_owned());
     let header = |name: &str| Auth {
         headers: vec![(name.to_owned(), path())],
         ..Auth::default()
@@ -147,7 +147,7 @@ fn what_cannot_be_meant_is_refused_before_it_is_used() {
 #[tokio::test]
 async fn a_token_is_asked_for_once_by_however_many_and_kept_until_shortly_before_its_end() {
     let scripts = vec![granted("one", r#","expires_in":3600"#), granted("two", "")];
-    let mut server = Scripted::start(scripts).await;
+    let mut server = ScriptedServer::start(scripts).await;
     let (credentials, _files) = client(&server);
     let (first, second) = tokio::join!(shown(&credentials), shown(&credentials));
     assert_eq!((&*first, &*second), ("Bearer one", "Bearer one"));
@@ -181,7 +181,7 @@ async fn a_server_that_wants_the_client_in_the_body_gets_it_there_from_then_on()
     for status in ["401 Unauthorized", "400 Bad Request"] {
         let refused = answer(status, "application/json", no);
         let scripts = vec![refused, granted("one", ""), granted("two", "")];
-        let mut server = Scripted::start(scripts).await;
+        let mut server = ScriptedServer::start(scripts).await;
         let (credentials, _files) = client(&server);
         assert_eq!(shown(&credentials).await, "Bearer one");
         credentials.refused();
@@ -212,7 +212,7 @@ async fn no_token_is_an_error_that_says_who_gave_none_and_why() {
         ),
         (json(r#"{"access_token":"hunter2\n"}"#), "header"),
     ] {
-        let server = Scripted::start(vec![script]).await;
+        let server = ScriptedServer::start(vec![script]).await;
         let (credentials, _files) = client(&server);
         let error = applied(&credentials).await.unwrap_err();
         assert!(error.contains(why) && error.contains("/token"), "{error}");
@@ -227,7 +227,7 @@ async fn no_token_is_an_error_that_says_who_gave_none_and_why() {
 async fn a_life_that_makes_no_sense_is_as_good_as_none() {
     for life in ["0", "-1", "\"soon\"", "1e300", "{}", "null", "\"3600\""] {
         let expires = format!(r#","expires_in":{life}"#);
-        let server = Scripted::start(vec![granted("one", &expires)]).await;
+        let server = ScriptedServer::start(vec![granted("one", &expires)]).await;
         let (credentials, _files) = client(&server);
         assert_eq!(shown(&credentials).await, "Bearer one", "{life}");
     }

@@ -2,8 +2,8 @@
 //! learns the kind of server and the addresses of its agents.
 
 use http::StatusCode;
-use jackfield_kit::outbound::{Fetched, Outbound, Url, origin_of};
-use jackfield_wire::json::{self, Members};
+use jackfield_kit::outbound::{FetchResponse, Outbound, Url, origin_of};
+use jackfield_wire::json::{self, RawMembers};
 use serde_json::value::RawValue;
 
 use super::{MAX_CARD, at, headers};
@@ -26,7 +26,7 @@ pub(in crate::dial) async fn describe(
     if !matches!(url.path(), "" | "/") || url.query().is_some() {
         return None;
     }
-    let site = Site {
+    let site = ProbedServer {
         outbound: outbound.trusting([origin_of(url).as_str()]).ok()?,
         url,
         credentials,
@@ -41,14 +41,14 @@ pub(in crate::dial) async fn describe(
 }
 
 /// Server under examination.
-struct Site<'a> {
+struct ProbedServer<'a> {
     outbound: Outbound,
     url: &'a Url,
     credentials: &'a Credentials,
 }
 
-impl Site<'_> {
-    async fn fetch(&self, path: &str) -> Option<Fetched> {
+impl ProbedServer<'_> {
+    async fn fetch(&self, path: &str) -> Option<FetchResponse> {
         let headers = headers(self.credentials).await.ok()?;
         let url = at(self.url, path);
         let fetched = self.outbound.fetch(url.as_str(), headers, MAX_CARD).await;
@@ -56,7 +56,7 @@ impl Site<'_> {
     }
 
     /// Returns the answer if its status is 200.
-    async fn body(&self, path: &str) -> Option<Fetched> {
+    async fn body(&self, path: &str) -> Option<FetchResponse> {
         let fetched = self.fetch(path).await?;
         (fetched.status == StatusCode::OK).then_some(fetched)
     }
@@ -81,12 +81,12 @@ impl Site<'_> {
 
     async fn agno(&self) -> Option<String> {
         let config = self.body("/config").await?;
-        let config: Members<'_> = serde_json::from_slice(&config.body).ok()?;
+        let config: RawMembers<'_> = serde_json::from_slice(&config.body).ok()?;
         let mut paths = Vec::new();
         for kind in AGNO_KINDS {
             let listed = config.get(kind).and_then(json::elements);
             let ids = listed.into_iter().flatten().filter_map(|entry: &RawValue| {
-                Members::of(entry)?.text("id").map(|id| id.into_owned())
+                RawMembers::of(entry)?.text("id").map(|id| id.into_owned())
             });
             paths.extend(
                 ids.filter(|id| is_plain(id))

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::{
     super::{
         Dialect,
-        spec::{Auth, OAuth, Source},
+        spec::{Auth, OAuth, SecretLocation},
         static_site::StaticSite,
     },
     *,
@@ -35,7 +35,7 @@ fn nothing_to_show() -> Credentials {
     Credentials::new(&Auth::default(), outbound()).unwrap()
 }
 
-async fn found(site: &StaticSite, path: &str) -> Result<Found, CardTrouble> {
+async fn found(site: &StaticSite, path: &str) -> Result<FoundCard, CardFetchError> {
     find(&outbound(), &site.url(path), &nothing_to_show()).await
 }
 
@@ -101,7 +101,7 @@ async fn a_card_is_found_below_what_was_typed_or_there_or_at_the_root() {
         assert_eq!(found.place.url, format!("{}/rpc", site.origin()));
         assert_eq!(&*found.raw, card("/rpc"));
         assert_eq!(found.profile.name, "Echo");
-        assert_eq!(found.signature, Signed::None);
+        assert_eq!(found.signature, SignatureCheck::None);
         // A card of somebody above is somebody else's, perhaps.
         let is_above = tried[0] != at && typed.len() > 1;
         let is_above = is_above && !at.starts_with(typed.trim_end_matches('/'));
@@ -138,11 +138,11 @@ async fn agnos_agents_are_found_by_their_own_address() {
         card.to_string(),
     );
     let found = found(&site, "/a2a/agents/basic").await.unwrap();
-    let expected = Place {
+    let expected = RemoteEndpoint {
         url: format!("{}/a2a/agents/basic", site.origin()),
         binding: Binding::JsonRpc,
         dialect: Dialect::Agno,
-        version: Version::V03,
+        version: A2aVersion::V03,
         tenant: None,
         streams: true,
     };
@@ -165,7 +165,10 @@ async fn what_the_operator_gives_is_shown() {
     site.put(NEW, card("/"));
     let auth = Auth {
         // A variable that every test run has.
-        headers: vec![("X-Crate".into(), Source::Env("CARGO_PKG_NAME".into()))],
+        headers: vec![(
+            "X-Crate".into(),
+            SecretLocation::Env("CARGO_PKG_NAME".into()),
+        )],
         ..Auth::default()
     };
     let credentials = Credentials::new(&auth, outbound()).unwrap();
@@ -175,14 +178,17 @@ async fn what_the_operator_gives_is_shown() {
     assert_eq!(site.header("x-crate").as_deref(), Some("jackfield-a2a"));
 
     let auth = Auth {
-        bearer: Some(Source::Env("JACKFIELD_NOT_SET_ANYWHERE".into())),
+        bearer: Some(SecretLocation::Env("JACKFIELD_NOT_SET_ANYWHERE".into())),
         ..Auth::default()
     };
     let credentials = Credentials::new(&auth, outbound()).unwrap();
     let trouble = find(&outbound(), &site.url("/"), &credentials)
         .await
         .unwrap_err();
-    assert!(matches!(trouble, CardTrouble::Credentials(_)), "{trouble}");
+    assert!(
+        matches!(trouble, CardFetchError::Credentials(_)),
+        "{trouble}"
+    );
 }
 
 #[tokio::test]
@@ -194,7 +200,7 @@ async fn a_token_that_ran_out_is_fetched_anew_and_shown_once_more() {
     }
     site.answer(NEW, 401, &[], "");
     site.put(NEW, card("/"));
-    let name = Source::Env("CARGO_PKG_NAME".into());
+    let name = SecretLocation::Env("CARGO_PKG_NAME".into());
     let auth = Auth {
         oauth: Some(OAuth {
             token_url: site.url("/token").into(),

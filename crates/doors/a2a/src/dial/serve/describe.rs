@@ -26,16 +26,16 @@ fn errors(list: &[(&str, &str)]) -> Responses {
 }
 
 /// Error responses of every route.
-pub(super) struct Refused;
+pub(super) struct CommonErrors;
 
 /// Error responses of adding a remote.
-pub(super) struct RefusedAdding;
+pub(super) struct AddErrors;
 
 /// Error responses of routes for a single remote.
-pub(super) struct NotThere;
+pub(super) struct RemoteNotFound;
 
 /// Error response of removing a configured remote.
-pub(super) struct InTheFile;
+pub(super) struct RemoteConfigured;
 
 const REFUSED: [(&str, &str); 3] = [
     ("400", "The request is malformed: invalid"),
@@ -56,25 +56,25 @@ const REFUSED_ADDING: [(&str, &str); 4] = [
     ),
 ];
 
-impl IntoResponses for Refused {
+impl IntoResponses for CommonErrors {
     fn responses() -> Responses {
         errors(&REFUSED)
     }
 }
 
-impl IntoResponses for RefusedAdding {
+impl IntoResponses for AddErrors {
     fn responses() -> Responses {
         errors(&[&REFUSED[..], &REFUSED_ADDING[..]].concat())
     }
 }
 
-impl IntoResponses for NotThere {
+impl IntoResponses for RemoteNotFound {
     fn responses() -> Responses {
         errors(&[("404", "No such remote, or none of yours: not_found")])
     }
 }
 
-impl IntoResponses for InTheFile {
+impl IntoResponses for RemoteConfigured {
     fn responses() -> Responses {
         errors(&[("409", "It stands in the configuration file: conflict")])
     }
@@ -97,15 +97,15 @@ pub(super) fn span() -> RefOr<Schema> {
 }
 
 /// Schema of an object that the hub does not validate.
-pub(super) struct AnyObject;
+pub(super) struct ForeignCardSchema;
 
-impl PartialSchema for AnyObject {
+impl PartialSchema for ForeignCardSchema {
     fn schema() -> RefOr<Schema> {
         ObjectBuilder::new().schema_type(Type::Object).into()
     }
 }
 
-impl ToSchema for AnyObject {
+impl ToSchema for ForeignCardSchema {
     fn name() -> Cow<'static, str> {
         "ForeignCard".into()
     }

@@ -7,11 +7,11 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::super::{
-    Place,
-    find::Found,
+    RemoteEndpoint,
+    find::FoundCard,
     remote::{Remote, RemoteState},
     spec::Auth,
-    verify::Signed,
+    verify::SignatureCheck,
 };
 
 /// Remotes of a hub.
@@ -39,14 +39,14 @@ pub(super) struct RemoteView {
     #[schema(value_type = String, format = DateTime)]
     added_at: Timestamp,
     /// State of the remote.
-    state: State,
+    state: RemoteStateView,
     /// Time of the last change of the state.
     #[schema(value_type = String, format = DateTime)]
     since: Timestamp,
     /// Last error.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    error: Option<ErrorThen>,
+    error: Option<RemoteErrorView>,
     /// Facts from the card at the last fetch.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -63,7 +63,7 @@ pub(super) struct RemoteView {
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = RemoteState)]
-enum State {
+enum RemoteStateView {
     /// The first attempt is running.
     Trying,
     /// The remote can be called.
@@ -77,7 +77,7 @@ enum State {
 /// Error with its time.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = RemoteError)]
-struct ErrorThen {
+struct RemoteErrorView {
     /// Error message.
     message: String,
     /// Time of the error.
@@ -142,7 +142,7 @@ impl RemoteView {
         let known = remote.known();
         let error = known
             .last_error
-            .map(|(at, message)| ErrorThen { message, at });
+            .map(|(at, message)| RemoteErrorView { message, at });
         Self {
             id: remote.id.clone(),
             owner: remote.owner.clone(),
@@ -150,10 +150,10 @@ impl RemoteView {
             configured: remote.is_configured,
             added_at: remote.added_at,
             state: match known.state {
-                RemoteState::Trying => State::Trying,
-                RemoteState::Online => State::Online,
-                RemoteState::Offline(_) => State::Offline,
-                RemoteState::Refused(_) => State::Refused,
+                RemoteState::Trying => RemoteStateView::Trying,
+                RemoteState::Online => RemoteStateView::Online,
+                RemoteState::Offline(_) => RemoteStateView::Offline,
+                RemoteState::Refused(_) => RemoteStateView::Refused,
             },
             since: known.since,
             error,
@@ -165,8 +165,8 @@ impl RemoteView {
 }
 
 impl CardView {
-    fn of(found: &Found) -> Self {
-        let Place {
+    fn of(found: &FoundCard) -> Self {
+        let RemoteEndpoint {
             url,
             binding,
             version,
@@ -189,12 +189,12 @@ impl CardView {
 }
 
 impl SignatureView {
-    fn of(signed: &Signed) -> Self {
+    fn of(signed: &SignatureCheck) -> Self {
         match signed.clone() {
-            Signed::None => Self::None,
-            Signed::Verified { kid, jku } => Self::Verified { kid, jku },
-            Signed::Unverified(why) => Self::Unverified { why },
-            Signed::Bad(why) => Self::Bad { why },
+            SignatureCheck::None => Self::None,
+            SignatureCheck::Verified { kid, jku } => Self::Verified { kid, jku },
+            SignatureCheck::Unverified(why) => Self::Unverified { why },
+            SignatureCheck::Bad(why) => Self::Bad { why },
         }
     }
 }

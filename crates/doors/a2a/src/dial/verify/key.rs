@@ -21,7 +21,7 @@ pub(super) struct KeySet {
 }
 
 impl KeySet {
-    pub(super) fn keys(self) -> Vec<Key> {
+    pub(super) fn keys(self) -> Vec<PublishedKey> {
         let keys = self.keys.into_iter().take(MAX_KEYS);
         keys.filter_map(|key| serde_json::from_value(key).ok())
             .collect()
@@ -30,7 +30,7 @@ impl KeySet {
 
 /// Published key.
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct Key {
+pub(super) struct PublishedKey {
     kty: String,
     pub(super) kid: Option<String>,
     alg: Option<String>,
@@ -44,12 +44,12 @@ pub(super) struct Key {
 }
 
 /// Key with its signature algorithm.
-pub(super) enum Verifier {
+pub(super) enum SignatureVerifier {
     Plain(ParsedPublicKey),
     Rsa(RsaPublicKeyComponents<Vec<u8>>, &'static RsaParameters),
 }
 
-impl Verifier {
+impl SignatureVerifier {
     pub(super) fn verify(&self, message: &[u8], signature: &[u8]) -> bool {
         match self {
             Self::Plain(key) => key.verify_sig(message, signature).is_ok(),
@@ -58,9 +58,9 @@ impl Verifier {
     }
 }
 
-impl Key {
+impl PublishedKey {
     /// Returns the key for the algorithm `alg`; `None` if the key has a different type or purpose.
-    pub(super) fn verifier(&self, alg: &str) -> Option<Verifier> {
+    pub(super) fn verifier(&self, alg: &str) -> Option<SignatureVerifier> {
         let is_meant = self.alg.as_deref().is_none_or(|own| own == alg)
             && self.purpose.as_deref().is_none_or(|own| own == "sig");
         if !is_meant {
@@ -90,7 +90,7 @@ impl Key {
         crv: &str,
         size: usize,
         how: &'static dyn VerificationAlgorithm,
-    ) -> Option<Verifier> {
+    ) -> Option<SignatureVerifier> {
         if !self.is("EC", crv) {
             return None;
         }
@@ -106,23 +106,25 @@ impl Key {
         plain(how, &point)
     }
 
-    fn edwards(&self) -> Option<Verifier> {
+    fn edwards(&self) -> Option<SignatureVerifier> {
         if !self.is("OKP", "Ed25519") {
             return None;
         }
         plain(&ED25519, &decode(self.x.as_deref()?)?)
     }
 
-    fn rsa(&self, how: &'static RsaParameters) -> Option<Verifier> {
+    fn rsa(&self, how: &'static RsaParameters) -> Option<SignatureVerifier> {
         if self.kty != "RSA" {
             return None;
         }
         let (n, e) = (decode(self.n.as_deref()?)?, decode(self.e.as_deref()?)?);
-        Some(Verifier::Rsa(RsaPublicKeyComponents { n, e }, how))
+        Some(SignatureVerifier::Rsa(RsaPublicKeyComponents { n, e }, how))
     }
 }
 
 /// Parses a key; `None` for invalid bytes.
-fn plain(how: &'static dyn VerificationAlgorithm, bytes: &[u8]) -> Option<Verifier> {
-    ParsedPublicKey::new(how, bytes).ok().map(Verifier::Plain)
+fn plain(how: &'static dyn VerificationAlgorithm, bytes: &[u8]) -> Option<SignatureVerifier> {
+    ParsedPublicKey::new(how, bytes)
+        .ok()
+        .map(SignatureVerifier::Plain)
 }

@@ -16,7 +16,7 @@ use tokio::{net::TcpListener, task::JoinSet};
 
 use super::{super::static_site::StaticSite, *};
 use crate::wire::card::ForeignCard;
-use crate::{A2a, CardKey, Cards, router};
+use crate::{A2aDoor, CardKey, Cards, router};
 
 const JKU: &str = "https://signer.example/jwks.json";
 
@@ -25,11 +25,11 @@ fn outbound() -> Outbound {
 }
 
 /// Judges a card by keys that are known already.
-async fn judged(card: &Value, keys: &Value, generation: Generation) -> Signed {
+async fn judged(card: &Value, keys: &Value, generation: Generation) -> SignatureCheck {
     let outbound = outbound();
     let typed = Url::parse("https://agents.example").unwrap();
     let set: KeySet = serde_json::from_value(keys.clone()).unwrap();
-    let rings = Rings {
+    let rings = KeySetCache {
         outbound: &outbound,
         typed: &typed,
         fetched: vec![(JKU.to_owned(), Ok(set.keys()))],
@@ -39,8 +39,8 @@ async fn judged(card: &Value, keys: &Value, generation: Generation) -> Signed {
     judge(rings, &card, &read.signatures, generation).await
 }
 
-fn is_verified(signed: &Signed) -> bool {
-    matches!(signed, Signed::Verified { jku, .. } if jku == JKU)
+fn is_verified(signed: &SignatureCheck) -> bool {
+    matches!(signed, SignatureCheck::Verified { jku, .. } if jku == JKU)
 }
 
 /// Cards as published programs signed and served them, with their keys.
@@ -87,7 +87,10 @@ async fn a_card_that_was_changed_is_bad() {
             let mut card = card.clone();
             *card.pointer_mut(pointer).unwrap() = value;
             let signed = judged(&card, &keys, generation).await;
-            assert!(matches!(signed, Signed::Bad(_)), "{pointer} {signed}");
+            assert!(
+                matches!(signed, SignatureCheck::Bad(_)),
+                "{pointer} {signed}"
+            );
         }
     }
 }
@@ -99,7 +102,7 @@ async fn a_place_that_the_signature_does_not_cover_is_not_vouched_for() {
     let signed = judged(&card, &keys, Generation::New).await;
     assert!(is_verified(&signed), "{signed}");
     let signed = judged(&card, &keys, Generation::Old).await;
-    assert!(matches!(signed, Signed::Bad(_)), "{signed}");
+    assert!(matches!(signed, SignatureCheck::Bad(_)), "{signed}");
 }
 
 #[tokio::test]
@@ -114,7 +117,10 @@ async fn a_key_must_be_the_named_one_and_meant_for_it() {
             let mut keys = keys.clone();
             keys["keys"][0][field] = json!(value);
             let signed = judged(&card, &keys, generation).await;
-            assert!(matches!(signed, Signed::Unverified(_)), "{field} {signed}");
+            assert!(
+                matches!(signed, SignatureCheck::Unverified(_)),
+                "{field} {signed}"
+            );
         }
         // Somebody else's key of that name.
         let other = published().into_iter().find(|(_, _, other)| {
@@ -123,7 +129,7 @@ async fn a_key_must_be_the_named_one_and_meant_for_it() {
         if let Some((_, _, mut other)) = other {
             other["keys"][0]["kid"] = keys["keys"][0]["kid"].clone();
             let signed = judged(&card, &other, generation).await;
-            assert!(matches!(signed, Signed::Bad(_)), "{signed}");
+            assert!(matches!(signed, SignatureCheck::Bad(_)), "{signed}");
         }
         // Keys that cannot be read do not spoil the one that can.
         let mut many = json!({"keys": [7, {}, {"kty": "EC", "crv": "P-256", "x": "!", "y": ""}]});
@@ -147,12 +153,12 @@ async fn one_valid_signature_is_enough() {
     card["signatures"] = json!([nowhere, wrong]);
     assert!(matches!(
         judged(&card, &keys, generation).await,
-        Signed::Bad(_)
+        SignatureCheck::Bad(_)
     ));
     card["signatures"] = json!([nowhere]);
     assert!(matches!(
         judged(&card, &keys, generation).await,
-        Signed::Unverified(_)
+        SignatureCheck::Unverified(_)
     ));
 }
 
@@ -206,12 +212,12 @@ async fn a_signature_that_cannot_be_judged_says_why() {
         let card =
             json!({"name": "a", "signatures": [{"protected": protected, "signature": signature}]});
         let signed = judged(&card, &json!({"keys": []}), Generation::New).await;
-        assert_eq!(signed, Signed::Unverified(expected.to_owned()));
+        assert_eq!(signed, SignatureCheck::Unverified(expected.to_owned()));
     }
 }
 
 /// What a card with one signature is worth whose keys are said to be at `jku`.
-async fn verified_by(site: &StaticSite, jku: &str) -> Signed {
+async fn verified_by(site: &StaticSite, jku: &str) -> SignatureCheck {
     let header = json!({"alg": "ES256", "kid": "k", "jku": jku});
     let signatures = [Signature {
         protected: URL_SAFE_NO_PAD.encode(header.to_string()),
@@ -242,14 +248,14 @@ async fn keys_that_are_not_to_be_had_leave_a_card_unverified() {
         ("/large", "is no set of keys"),
     ] {
         let signed = verified_by(&site, &format!("{}{path}", site.origin())).await;
-        let Signed::Unverified(why) = &signed else {
+        let SignatureCheck::Unverified(why) = &signed else {
             panic!("{signed}");
         };
         assert!(why.ends_with(expected), "{why}");
     }
     // Another place of this machine is not the typed one, and not to be reached by what a card says.
     let signed = verified_by(&site, "https://127.0.0.1:1/keys").await;
-    let Signed::Unverified(why) = &signed else {
+    let SignatureCheck::Unverified(why) = &signed else {
         panic!("{signed}");
     };
     assert!(why.contains("is not a public address"), "{why}");
@@ -289,7 +295,7 @@ async fn hub() -> (String, Hub, JoinSet<usize>) {
     let hub = hub.await.unwrap();
     let key = CardKey::from_hex(&"5c".repeat(32)).unwrap();
     let cards = Cards::at(&origin).signed_by(key);
-    let a2a = A2a::new(hub.clone(), Gatekeeper::new(hub.clone(), true)).with_cards(cards);
+    let a2a = A2aDoor::new(hub.clone(), Gatekeeper::new(hub.clone(), true)).with_cards(cards);
     let mut server = JoinSet::new();
     let app = router(Arc::new(a2a));
     server.spawn(Server::new(vec![listener], app, Tasks::new()).run(SOON));
@@ -326,11 +332,11 @@ async fn every_signature_of_our_own_cards_is_verified_by_itself() {
         let one = std::slice::from_ref(signature);
         for (count, generation) in verified.iter_mut().zip([Generation::New, Generation::Old]) {
             match verify(&outbound, &url, card, one, generation).await {
-                Signed::Verified { jku, .. } => {
+                SignatureCheck::Verified { jku, .. } => {
                     assert_eq!(jku, format!("{origin}/.well-known/jwks.json"));
                     *count += 1;
                 }
-                Signed::Bad(_) => {}
+                SignatureCheck::Bad(_) => {}
                 other => panic!("{other}"),
             }
         }
@@ -342,6 +348,6 @@ async fn every_signature_of_our_own_cards_is_verified_by_itself() {
     let changed = card.replace("/a2a/agents/echo", "/a2a/agents/evil");
     for generation in [Generation::New, Generation::Old] {
         let signed = verify(&outbound, &url, &changed, &read.signatures, generation).await;
-        assert!(matches!(signed, Signed::Bad(_)), "{signed}");
+        assert!(matches!(signed, SignatureCheck::Bad(_)), "{signed}");
     }
 }

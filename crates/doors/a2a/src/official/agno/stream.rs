@@ -7,28 +7,28 @@ use futures_util::stream;
 use jackfield_core::metrics::Connected;
 use jackfield_kit::sse::{SseBody, SseFrame};
 use jackfield_model::ChunkKind;
-use jackfield_wire::json::Members;
+use jackfield_wire::json::RawMembers;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::wire::official::{
-    Version,
-    error::{Fault, Kind},
+    A2aVersion,
+    error::{A2aError, A2aErrorKind},
     model::{
-        ArtifactUpdate, Content, GetParams, Item, Message, Part, Raw, Role, State, Status,
-        StatusUpdate,
+        A2aState, A2aStatus, ArtifactUpdate, GetParams, Message, Part, PartContent, Raw, Role,
+        StatusUpdate, StreamItem,
     },
-    rpc::{self, Id},
+    rpc::{self, RpcId},
 };
 use crate::{
     DOOR,
-    official::{Updates, Visit, reply, story::is_reply},
+    official::{InboundRequest, UpdateStream, reply, snapshot::is_reply},
 };
 
 /// Returns the response that streams a task.
-pub(super) fn respond(visit: Visit, id: Id, updates: Updates) -> Response {
+pub(super) fn respond(visit: InboundRequest, id: RpcId, updates: UpdateStream) -> Response {
     let keepalive = reply::keepalive(&visit.a2a);
-    let telling = Telling {
+    let telling = AgnoStream {
         _counted: visit.a2a.hub.metrics().connection(DOOR),
         visit,
         id,
@@ -45,17 +45,17 @@ pub(super) fn respond(visit: Visit, id: Id, updates: Updates) -> Response {
         .into_response()
 }
 
-struct Telling {
-    visit: Visit,
-    id: Id,
+struct AgnoStream {
+    visit: InboundRequest,
+    id: RpcId,
     /// Source of updates; `None` after the last update.
-    updates: Option<Updates>,
+    updates: Option<UpdateStream>,
     task: Option<String>,
-    ready: VecDeque<Item>,
+    ready: VecDeque<StreamItem>,
     _counted: Connected,
 }
 
-impl Telling {
+impl AgnoStream {
     async fn next(&mut self) -> Option<SseFrame> {
         loop {
             if let Some(item) = self.ready.pop_front() {
@@ -64,7 +64,7 @@ impl Telling {
             match self.updates.as_mut()?.next().await {
                 Some(Ok(update)) => self.tell(update.item),
                 // A caller without access to the task any more gets the error, not the task's state.
-                Some(Err(fault)) if fault.kind == Kind::Unauthenticated => {
+                Some(Err(fault)) if fault.kind == A2aErrorKind::Unauthenticated => {
                     return Some(self.gave_up(&fault));
                 }
                 // Agno's clients do not know errors in a stream. The task at the end shows that the work
@@ -85,68 +85,69 @@ impl Telling {
         }
     }
 
-    fn tell(&mut self, item: Item) {
+    fn tell(&mut self, item: StreamItem) {
         let item = match item {
-            Item::Task(task) => {
+            StreamItem::Task(task) => {
                 // The stream starts with the working state; the task comes last.
                 self.task = Some(task.id.clone());
-                Item::Status(Box::new(StatusUpdate {
+                StreamItem::Status(Box::new(StatusUpdate {
                     task_id: task.id,
                     context_id: task.context_id,
-                    status: Status {
+                    status: A2aStatus {
                         timestamp: task.status.timestamp,
-                        ..Status::new(State::Working)
+                        ..A2aStatus::new(A2aState::Working)
                     },
                     is_final: false,
                     metadata: None,
                     extra: task.extra,
                 }))
             }
-            Item::Artifact(update) if is_reply(&update.artifact.id) => {
+            StreamItem::Artifact(update) if is_reply(&update.artifact.id) => {
                 self.ready
-                    .extend(said(*update).map(Box::new).map(Item::Message));
+                    .extend(said(*update).map(Box::new).map(StreamItem::Message));
                 return;
             }
             // The working state was the first event.
-            Item::Status(update) if is_empty(&update) => return,
-            Item::Status(update) => done_meanwhile(*update),
+            StreamItem::Status(update) if is_empty(&update) => return,
+            StreamItem::Status(update) => done_meanwhile(*update),
             item => item,
         };
         self.ready.push_back(item);
     }
 
     /// Returns the final task, if still stored.
-    async fn last(&mut self) -> Option<Item> {
+    async fn last(&mut self) -> Option<StreamItem> {
         let params = GetParams {
             tenant: None,
             id: self.task.take()?,
             history_length: None,
         };
         let task = self.visit.get(params).await.ok()?;
-        Some(Item::Task(Box::new(task)))
+        Some(StreamItem::Task(Box::new(task)))
     }
 
     /// Ends the stream with an error event.
-    fn gave_up(&mut self, fault: &Fault) -> SseFrame {
+    fn gave_up(&mut self, fault: &A2aError) -> SseFrame {
         self.updates = None;
-        SseFrame::data(rpc::write_error(Version::V03, &self.id, fault))
+        SseFrame::data(rpc::write_error(A2aVersion::V03, &self.id, fault))
     }
 
-    fn frame(&self, item: &Item) -> SseFrame {
+    fn frame(&self, item: &StreamItem) -> SseFrame {
         let name = match item {
-            Item::Task(_) => "Task",
-            Item::Message(_) => "Message",
-            Item::Status(_) => "TaskStatusUpdateEvent",
-            Item::Artifact(_) => "TaskArtifactUpdateEvent",
+            StreamItem::Task(_) => "Task",
+            StreamItem::Message(_) => "Message",
+            StreamItem::Status(_) => "TaskStatusUpdateEvent",
+            StreamItem::Artifact(_) => "TaskArtifactUpdateEvent",
         };
-        let data = rpc::write_result(&self.id, |out| Version::V03.write_item(item, out));
+        let data = rpc::write_result(&self.id, |out| A2aVersion::V03.write_item(item, out));
         SseFrame::data(data).with_event(name)
     }
 }
 
 /// Returns a piece of the reply as a message; `None` for a piece without content, which only marks the end.
 fn said(update: ArtifactUpdate) -> Option<Message> {
-    let is_word = |part: &Part| !matches!(&part.content, Content::Text(text) if text.is_empty());
+    let is_word =
+        |part: &Part| !matches!(&part.content, PartContent::Text(text) if text.is_empty());
     if !update.artifact.parts.iter().any(is_word) {
         return None;
     }
@@ -154,9 +155,9 @@ fn said(update: ArtifactUpdate) -> Option<Message> {
     let message = Message {
         context_id: Some(update.context_id),
         task_id: Some(update.task_id),
-        metadata: metadata_of(&Metadata {
+        metadata: metadata_of(&AgnoMetadata {
             agno_content_category: Some("content"),
-            ..Metadata::default()
+            ..AgnoMetadata::default()
         }),
         ..Message::new(id, Role::Agent, update.artifact.parts)
     };
@@ -166,22 +167,22 @@ fn said(update: ArtifactUpdate) -> Option<Message> {
 /// Returns true if the update has no content besides the working state.
 fn is_empty(update: &StatusUpdate) -> bool {
     let status = &update.status;
-    status.state == State::Working && status.message.is_none() && update.metadata.is_none()
+    status.state == A2aState::Working && status.message.is_none() && update.metadata.is_none()
 }
 
 /// Translates a status update into Agno's form: reasoning becomes a message, tool calls get Agno's event
 /// types.
-fn done_meanwhile(mut update: StatusUpdate) -> Item {
-    let metadata = update.metadata.as_deref().and_then(Members::of);
+fn done_meanwhile(mut update: StatusUpdate) -> StreamItem {
+    let metadata = update.metadata.as_deref().and_then(RawMembers::of);
     let metadata = metadata.unwrap_or_default();
     let kind = metadata.text("kind");
     let kind = kind.and_then(|kind| ChunkKind::from_name(&kind));
     let event = match (kind, update.status.message.take()) {
         (Some(ChunkKind::Thinking), Some(thought)) => {
-            return Item::Message(Box::new(Message {
-                metadata: metadata_of(&Metadata {
+            return StreamItem::Message(Box::new(Message {
+                metadata: metadata_of(&AgnoMetadata {
                     agno_content_category: Some("reasoning"),
-                    ..Metadata::default()
+                    ..AgnoMetadata::default()
                 }),
                 ..thought
             }));
@@ -198,20 +199,20 @@ fn done_meanwhile(mut update: StatusUpdate) -> Item {
     if let Some(event) = event {
         let text = |name| metadata.get(name);
         let (tool, call) = (text("toolName"), text("toolCallId"));
-        let named = metadata_of(&Metadata {
+        let named = metadata_of(&AgnoMetadata {
             agno_event_type: Some(event),
             tool_name: tool,
             tool_call_id: call,
-            ..Metadata::default()
+            ..AgnoMetadata::default()
         });
         update.metadata = named;
     }
-    Item::Status(Box::new(update))
+    StreamItem::Status(Box::new(update))
 }
 
 /// Agno's metadata of a message or a status.
 #[derive(Default, Serialize)]
-struct Metadata<'a> {
+struct AgnoMetadata<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     agno_content_category: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -222,6 +223,6 @@ struct Metadata<'a> {
     tool_call_id: Option<&'a RawValue>,
 }
 
-fn metadata_of(metadata: &Metadata<'_>) -> Option<Raw> {
+fn metadata_of(metadata: &AgnoMetadata<'_>) -> Option<Raw> {
     to_raw_value(metadata).ok()
 }

@@ -6,7 +6,7 @@ use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_f
 
 use super::proto;
 use crate::wire::{
-    official::error::{Fault, Kind},
+    official::error::{A2aError, A2aErrorKind},
     seed::MAX_PARTS,
 };
 
@@ -19,18 +19,18 @@ const MAX_DEPTH: usize = 100;
 
 /// Fields of a message that are repeated or contain repeated fields.
 #[derive(Debug)]
-pub(super) struct Shape(&'static [Field]);
+pub(super) struct MessageLayout(&'static [FieldLayout]);
 
 #[derive(Debug)]
-struct Field {
+struct FieldLayout {
     tag: u32,
-    what: What,
+    what: FieldCardinality,
     /// Repeated fields inside the field.
-    shape: &'static Shape,
+    shape: &'static MessageLayout,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum What {
+enum FieldCardinality {
     /// Single field.
     Once,
     /// Element of a repeated field.
@@ -39,8 +39,8 @@ enum What {
     Part,
 }
 
-impl Field {
-    const fn new(tag: u32, what: What, shape: &'static Shape) -> Self {
+impl FieldLayout {
+    const fn new(tag: u32, what: FieldCardinality, shape: &'static MessageLayout) -> Self {
         Self { tag, what, shape }
     }
 }
@@ -48,14 +48,14 @@ impl Field {
 /// Request message with limits, read by the codec.
 pub(super) trait Bounded {
     /// Fields of the message that may repeat.
-    const SHAPE: &'static Shape = &PLAIN;
+    const SHAPE: &'static MessageLayout = &PLAIN;
 }
 
 impl Bounded for proto::SendMessageRequest {
-    const SHAPE: &'static Shape = &SEND;
+    const SHAPE: &'static MessageLayout = &SEND;
 }
 impl Bounded for proto::CancelTaskRequest {
-    const SHAPE: &'static Shape = &CANCEL;
+    const SHAPE: &'static MessageLayout = &CANCEL;
 }
 impl Bounded for proto::GetTaskRequest {}
 impl Bounded for proto::ListTasksRequest {}
@@ -65,48 +65,57 @@ impl Bounded for proto::PushConfigRequest {}
 impl Bounded for proto::ListTaskPushNotificationConfigsRequest {}
 impl Bounded for proto::GetExtendedAgentCardRequest {}
 
-static PLAIN: Shape = Shape(&[]);
-static SEND: Shape = Shape(&[
-    Field::new(2, What::Once, &MESSAGE),
-    Field::new(3, What::Once, &CONFIGURATION),
-    Field::new(4, What::Once, &STRUCT),
+static PLAIN: MessageLayout = MessageLayout(&[]);
+static SEND: MessageLayout = MessageLayout(&[
+    FieldLayout::new(2, FieldCardinality::Once, &MESSAGE),
+    FieldLayout::new(3, FieldCardinality::Once, &CONFIGURATION),
+    FieldLayout::new(4, FieldCardinality::Once, &STRUCT),
 ]);
-static CONFIGURATION: Shape = Shape(&[Field::new(1, What::Item, &PLAIN)]);
-static CANCEL: Shape = Shape(&[Field::new(3, What::Once, &STRUCT)]);
-static MESSAGE: Shape = Shape(&[
-    Field::new(5, What::Part, &PART),
-    Field::new(6, What::Once, &STRUCT),
-    Field::new(7, What::Item, &PLAIN),
-    Field::new(8, What::Item, &PLAIN),
+static CONFIGURATION: MessageLayout =
+    MessageLayout(&[FieldLayout::new(1, FieldCardinality::Item, &PLAIN)]);
+static CANCEL: MessageLayout =
+    MessageLayout(&[FieldLayout::new(3, FieldCardinality::Once, &STRUCT)]);
+static MESSAGE: MessageLayout = MessageLayout(&[
+    FieldLayout::new(5, FieldCardinality::Part, &PART),
+    FieldLayout::new(6, FieldCardinality::Once, &STRUCT),
+    FieldLayout::new(7, FieldCardinality::Item, &PLAIN),
+    FieldLayout::new(8, FieldCardinality::Item, &PLAIN),
 ]);
-static PART: Shape = Shape(&[
-    Field::new(4, What::Once, &VALUE),
-    Field::new(5, What::Once, &STRUCT),
+static PART: MessageLayout = MessageLayout(&[
+    FieldLayout::new(4, FieldCardinality::Once, &VALUE),
+    FieldLayout::new(5, FieldCardinality::Once, &STRUCT),
 ]);
-static STRUCT: Shape = Shape(&[Field::new(1, What::Item, &MEMBER)]);
-static MEMBER: Shape = Shape(&[Field::new(2, What::Once, &VALUE)]);
-static VALUE: Shape = Shape(&[
-    Field::new(5, What::Once, &STRUCT),
-    Field::new(6, What::Once, &LIST),
+static STRUCT: MessageLayout =
+    MessageLayout(&[FieldLayout::new(1, FieldCardinality::Item, &MEMBER)]);
+static MEMBER: MessageLayout =
+    MessageLayout(&[FieldLayout::new(2, FieldCardinality::Once, &VALUE)]);
+static VALUE: MessageLayout = MessageLayout(&[
+    FieldLayout::new(5, FieldCardinality::Once, &STRUCT),
+    FieldLayout::new(6, FieldCardinality::Once, &LIST),
 ]);
-static LIST: Shape = Shape(&[Field::new(1, What::Item, &VALUE)]);
+static LIST: MessageLayout = MessageLayout(&[FieldLayout::new(1, FieldCardinality::Item, &VALUE)]);
 
 /// Refuses a message with more items than [`MAX_PARTS`] or [`MAX_ITEMS`].
-pub(super) fn check<Asked: Bounded>(bytes: &[u8]) -> Result<(), Fault> {
-    let mut count = Count::default();
+pub(super) fn check<Asked: Bounded>(bytes: &[u8]) -> Result<(), A2aError> {
+    let mut count = ItemCount::default();
     count.add(Asked::SHAPE, bytes, 0)
 }
 
 #[derive(Debug, Default)]
-struct Count {
+struct ItemCount {
     parts: usize,
     items: usize,
 }
 
-impl Count {
+impl ItemCount {
     /// Counts the items of a message. Counting stops at malformed bytes: the decoder fails at the same
     /// position.
-    fn add(&mut self, shape: &Shape, mut bytes: &[u8], depth: usize) -> Result<(), Fault> {
+    fn add(
+        &mut self,
+        shape: &MessageLayout,
+        mut bytes: &[u8],
+        depth: usize,
+    ) -> Result<(), A2aError> {
         if depth > MAX_DEPTH {
             return Ok(());
         }
@@ -135,16 +144,16 @@ impl Count {
         Ok(())
     }
 
-    fn one_more(&mut self, what: What) -> Result<(), Fault> {
-        self.parts += usize::from(what == What::Part);
-        self.items += usize::from(what != What::Once);
+    fn one_more(&mut self, what: FieldCardinality) -> Result<(), A2aError> {
+        self.parts += usize::from(what == FieldCardinality::Part);
+        self.items += usize::from(what != FieldCardinality::Once);
         if self.parts > MAX_PARTS {
             let why = format!("must not be more than {MAX_PARTS}");
-            return Err(Fault::field("message.parts", why));
+            return Err(A2aError::field("message.parts", why));
         }
         if self.items > MAX_ITEMS {
             let text = format!("a message may hold at most {MAX_ITEMS} values");
-            return Err(Fault::new(Kind::TooLarge, text));
+            return Err(A2aError::new(A2aErrorKind::TooLarge, text));
         }
         Ok(())
     }

@@ -15,36 +15,36 @@ use super::{
 };
 
 /// Codec that decodes requests and encodes answers.
-pub(super) struct Protobuf<Asked, Answer>(PhantomData<(Asked, Answer)>);
+pub(super) struct ProtobufCodec<Asked, Answer>(PhantomData<(Asked, Answer)>);
 
-impl<Asked, Answer> Default for Protobuf<Asked, Answer> {
+impl<Asked, Answer> Default for ProtobufCodec<Asked, Answer> {
     fn default() -> Self {
         Self(PhantomData)
     }
 }
 
-impl<Asked, Answer> Codec for Protobuf<Asked, Answer>
+impl<Asked, Answer> Codec for ProtobufCodec<Asked, Answer>
 where
     Asked: Message + Default + Bounded + 'static,
     Answer: Message + 'static,
 {
     type Encode = Answer;
     type Decode = Asked;
-    type Encoder = Writer<Answer>;
-    type Decoder = Reader<Asked>;
+    type Encoder = ProtobufEncoder<Answer>;
+    type Decoder = ProtobufDecoder<Asked>;
 
-    fn encoder(&mut self) -> Writer<Answer> {
-        Writer(PhantomData)
+    fn encoder(&mut self) -> ProtobufEncoder<Answer> {
+        ProtobufEncoder(PhantomData)
     }
 
-    fn decoder(&mut self) -> Reader<Asked> {
-        Reader(PhantomData)
+    fn decoder(&mut self) -> ProtobufDecoder<Asked> {
+        ProtobufDecoder(PhantomData)
     }
 }
 
-pub(super) struct Writer<Answer>(PhantomData<Answer>);
+pub(super) struct ProtobufEncoder<Answer>(PhantomData<Answer>);
 
-impl<Answer: Message> Encoder for Writer<Answer> {
+impl<Answer: Message> Encoder for ProtobufEncoder<Answer> {
     type Item = Answer;
     type Error = Status;
 
@@ -59,9 +59,9 @@ impl<Answer: Message> Encoder for Writer<Answer> {
     }
 }
 
-pub(super) struct Reader<Asked>(PhantomData<Asked>);
+pub(super) struct ProtobufDecoder<Asked>(PhantomData<Asked>);
 
-impl<Asked: Message + Default + Bounded> Decoder for Reader<Asked> {
+impl<Asked: Message + Default + Bounded> Decoder for ProtobufDecoder<Asked> {
     type Item = Asked;
     type Error = Status;
 

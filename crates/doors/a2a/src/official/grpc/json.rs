@@ -20,13 +20,17 @@ const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
 /// Converts JSON to a [`Value`]. JSON without a protobuf form (a number beyond the range of doubles, a lone
 /// surrogate) becomes a string with the JSON text.
 pub(super) fn value_from_raw(raw: &RawValue) -> Value {
-    serde_json::from_str(raw.get())
-        .map_or_else(|_| Value::from(raw.get().to_owned()), |Json(value)| value)
+    serde_json::from_str(raw.get()).map_or_else(
+        |_| Value::from(raw.get().to_owned()),
+        |JsonValue(value)| value,
+    )
 }
 
 /// Converts a JSON object to a [`Struct`]; `None` for other JSON, or JSON without a protobuf form.
 pub(super) fn struct_from_raw(raw: &RawValue) -> Option<Struct> {
-    serde_json::from_str::<Json>(raw.get()).ok()?.into_struct()
+    serde_json::from_str::<JsonValue>(raw.get())
+        .ok()?
+        .into_struct()
 }
 
 /// Converts a [`Value`] to JSON of at most `max_depth` levels, or returns the reason why not.
@@ -48,9 +52,9 @@ fn raw_from(json: &impl Serialize, max_depth: usize) -> Result<Raw, String> {
 }
 
 /// [`Value`] with deserialization from JSON.
-pub(super) struct Json(Value);
+pub(super) struct JsonValue(Value);
 
-impl Json {
+impl JsonValue {
     /// Returns the object; `None` for other values.
     pub(super) fn into_struct(self) -> Option<Struct> {
         match self.0.kind {
@@ -60,7 +64,7 @@ impl Json {
     }
 }
 
-impl<'de> Deserialize<'de> for Json {
+impl<'de> Deserialize<'de> for JsonValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(ValueVisitor).map(Self)
     }
@@ -107,7 +111,7 @@ impl<'de> Visitor<'de> for ValueVisitor {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
         let mut values = Vec::new();
-        while let Some(Json(value)) = seq.next_element()? {
+        while let Some(JsonValue(value)) = seq.next_element()? {
             values.push(value);
         }
         let list = ListValue { values };
@@ -118,7 +122,7 @@ impl<'de> Visitor<'de> for ValueVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
         let mut fields = BTreeMap::new();
-        while let Some((name, Json(value))) = map.next_entry()? {
+        while let Some((name, JsonValue(value))) = map.next_entry()? {
             fields.insert(name, value);
         }
         Ok(Value {

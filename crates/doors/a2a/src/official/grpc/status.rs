@@ -1,4 +1,4 @@
-//! Translation of a [`Fault`] into a gRPC status: a code, a text, and details in the trailer
+//! Translation of a [`A2aError`] into a gRPC status: a code, a text, and details in the trailer
 //! `grpc-status-details-bin`.
 
 use prost::Message;
@@ -6,14 +6,14 @@ use prost_types::Any;
 use tonic::{Code, Status};
 
 use super::proto::{BadRequest, ErrorInfo, FieldViolation, RpcStatus};
-use crate::wire::official::error::Fault;
+use crate::wire::official::error::A2aError;
 
 /// Translates a fault into a gRPC status.
-pub(super) fn status_from(fault: Fault) -> Status {
+pub(super) fn status_from(fault: A2aError) -> Status {
     let code = fault.grpc_code().number();
     let info = ErrorInfo {
         reason: fault.reason().to_owned(),
-        domain: Fault::DOMAIN.to_owned(),
+        domain: A2aError::DOMAIN.to_owned(),
         metadata: fault
             .metadata
             .into_iter()

@@ -14,23 +14,23 @@ use jackfield_core::{
     store::LogItem,
     task::{Task, TaskItem},
 };
-use jackfield_kit::outbox::{Composer, Letter, Undelivered};
+use jackfield_kit::outbox::{CallbackPost, ComposeError, Composer};
 use jiff::Timestamp;
 
-use super::{KIND, Kept};
-use crate::wire::official::{Version, model::Item};
+use super::{KIND, StoredPushConfig};
+use crate::wire::official::{A2aVersion, model::StreamItem};
 use crate::{
-    A2a,
+    A2aDoor,
     official::{
-        story::{Shown, Story, written},
-        teller::Teller,
+        renderer::UpdateRenderer,
+        snapshot::{TaskDetail, TaskSnapshot, format_time},
     },
 };
 
 /// Header for the config's token, as named by the published programs.
 const TOKEN: &str = "x-a2a-notification-token";
 
-impl Composer for A2a {
+impl Composer for A2aDoor {
     fn kind(&self) -> &'static str {
         KIND
     }
@@ -38,39 +38,39 @@ impl Composer for A2a {
     fn compose<'a>(
         &'a self,
         row: &'a OutboxRow,
-    ) -> BoxFuture<'a, Result<Vec<Letter>, Undelivered>> {
+    ) -> BoxFuture<'a, Result<Vec<CallbackPost>, ComposeError>> {
         Box::pin(letters(self, row))
     }
 }
 
-async fn letters(a2a: &A2a, row: &OutboxRow) -> Result<Vec<Letter>, Undelivered> {
-    let kept = Kept::of(&row.callback);
-    let version = Version::from_name(&kept.version).unwrap_or(Version::V10);
+async fn letters(a2a: &A2aDoor, row: &OutboxRow) -> Result<Vec<CallbackPost>, ComposeError> {
+    let kept = StoredPushConfig::of(&row.callback);
+    let version = A2aVersion::from_name(&kept.version).unwrap_or(A2aVersion::V10);
     let headers = headers(&kept, version)?;
-    let Some(told) = Told::read(a2a, row).await? else {
+    let Some(told) = NotifiedChange::read(a2a, row).await? else {
         return Ok(Vec::new());
     };
     let bodies = match version {
-        Version::V03 => vec![told.task()],
-        Version::V10 => told.changes(),
+        A2aVersion::V03 => vec![told.task()],
+        A2aVersion::V10 => told.changes(),
     };
-    let letters = bodies.into_iter().map(|body| Letter {
+    let letters = bodies.into_iter().map(|body| CallbackPost {
         headers: headers.clone(),
         body: body.into(),
     });
     Ok(letters.collect())
 }
 
-fn headers(kept: &Kept, version: Version) -> Result<HeaderMap, Undelivered> {
-    let secret = |text: &str| -> Result<HeaderValue, Undelivered> {
-        let mut value = HeaderValue::from_str(text).map_err(Undelivered::for_good)?;
+fn headers(kept: &StoredPushConfig, version: A2aVersion) -> Result<HeaderMap, ComposeError> {
+    let secret = |text: &str| -> Result<HeaderValue, ComposeError> {
+        let mut value = HeaderValue::from_str(text).map_err(ComposeError::permanent)?;
         value.set_sensitive(true);
         Ok(value)
     };
     let mut headers = HeaderMap::new();
     let kind = match version {
-        Version::V03 => "application/json",
-        Version::V10 => "application/a2a+json",
+        A2aVersion::V03 => "application/json",
+        A2aVersion::V10 => "application/a2a+json",
     };
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     if let Some(token) = kept.token.as_deref().filter(|token| !token.is_empty()) {
@@ -84,24 +84,24 @@ fn headers(kept: &Kept, version: Version) -> Result<HeaderMap, Undelivered> {
 }
 
 /// Change of a task, with the task after the change.
-struct Told {
-    story: Story,
-    changes: Vec<Item>,
+struct NotifiedChange {
+    story: TaskSnapshot,
+    changes: Vec<StreamItem>,
     at: Timestamp,
 }
 
-impl Told {
+impl NotifiedChange {
     /// Reads the change of an outbox row. Returns `None` if the log no longer has the change.
-    async fn read(a2a: &A2a, row: &OutboxRow) -> Result<Option<Self>, Undelivered> {
+    async fn read(a2a: &A2aDoor, row: &OutboxRow) -> Result<Option<Self>, ComposeError> {
         let tasks = a2a.hub.tasks();
         // The row was committed together with its log item. The live recorder may not have seen the commit
         // yet, so read from the store.
         let task = tasks.find_stored(&Principal::local(), row.task).await;
-        let task = task.map_err(Undelivered::for_now)?;
+        let task = task.map_err(ComposeError::temporary)?;
         let record = task.record();
-        let mut story = Story::new(&record, false, a2a.hub.limits().message.0);
+        let mut story = TaskSnapshot::new(&record, false, a2a.hub.limits().message.0);
         let kept = a2a.hub.callbacks().reply(row.id).await;
-        let mut kept = kept.map_err(Undelivered::for_now)?;
+        let mut kept = kept.map_err(ComposeError::temporary)?;
         let change = match kept.pop() {
             Some(change) => {
                 let at = row.created_at;
@@ -118,27 +118,30 @@ impl Told {
         Ok(told)
     }
 
-    fn after(mut story: Story, change: LogItem, at: Timestamp) -> Self {
+    fn after(mut story: TaskSnapshot, change: LogItem, at: Timestamp) -> Self {
         // The working state was posted with the message that started the turn.
-        story.at_work();
-        let mut teller = Teller::after(&story);
+        story.mark_working();
+        let mut teller = UpdateRenderer::after(&story);
         let mut changes = Vec::new();
         if matches!(change, LogItem::End(_)) {
             // The pieces of the reply were not posted. Post the complete reply at the end of the turn.
-            let wholes = story.voices.iter().filter_map(|it| story.made(&it.id));
-            changes.extend(wholes.map(|whole| teller.made(whole.clone(), false, true)));
+            let wholes = story
+                .voices
+                .iter()
+                .filter_map(|it| story.find_artifact(&it.id));
+            changes.extend(wholes.map(|whole| teller.artifact_update(whole.clone(), false, true)));
         }
-        teller.tell(0, at, change.clone(), &mut changes);
+        teller.render(0, at, change.clone(), &mut changes);
         if matches!(change, LogItem::Message(_)) {
-            teller.begin_work(at, &mut changes);
+            teller.render_working(at, &mut changes);
         }
         story.add(change, at);
         story.state = teller.state();
         for change in &mut changes {
             // Post the pieces of other artifacts as complete artifacts too.
-            if let Item::Artifact(update) = change
+            if let StreamItem::Artifact(update) = change
                 && update.append
-                && let Some(whole) = story.made(&update.artifact.id)
+                && let Some(whole) = story.find_artifact(&update.artifact.id)
             {
                 update.artifact = whole.clone();
                 update.append = false;
@@ -153,7 +156,7 @@ impl Told {
         items
             .map(|item| {
                 let mut body = String::new();
-                Version::V10.write_item(item, &mut body);
+                A2aVersion::V10.write_item(item, &mut body);
                 body
             })
             .collect()
@@ -161,14 +164,14 @@ impl Told {
 
     /// Serializes the task after the change.
     fn task(self) -> String {
-        let shown = Shown {
+        let shown = TaskDetail {
             history: None,
             artifacts: true,
         };
         let mut task = self.story.into_task(shown);
-        task.status.timestamp = Some(written(self.at));
+        task.status.timestamp = Some(format_time(self.at));
         let mut body = String::new();
-        Version::V03.write_task(&task, &mut body);
+        A2aVersion::V03.write_task(&task, &mut body);
         body
     }
 }
@@ -177,12 +180,12 @@ impl Told {
 async fn read_to(
     task: &Arc<Task>,
     pos: u64,
-    story: &mut Story,
-) -> Result<Option<(LogItem, Timestamp)>, Undelivered> {
+    story: &mut TaskSnapshot,
+) -> Result<Option<(LogItem, Timestamp)>, ComposeError> {
     let mut subscription = task.subscribe(None);
     let (mut at, mut last) = (0, None);
     while at <= pos
-        && let Some(item) = subscription.next().await.map_err(Undelivered::for_now)?
+        && let Some(item) = subscription.next().await.map_err(ComposeError::temporary)?
     {
         match item {
             TaskItem::Row {
@@ -203,7 +206,7 @@ async fn read_to(
 
 #[cfg(test)]
 mod tests {
-    use crate::wire::official::model::State;
+    use crate::wire::official::model::A2aState;
     use jackfield_model::{Artifact, Done, End, Event, Message, Part};
 
     use super::*;
@@ -212,23 +215,23 @@ mod tests {
     const AT: Timestamp = Timestamp::UNIX_EPOCH;
 
     /// All that is posted of a log, row by row.
-    fn posted(log: &[LogItem]) -> Vec<Item> {
+    fn posted(log: &[LogItem]) -> Vec<StreamItem> {
         let mut all = Vec::new();
         for (place, change) in log.iter().enumerate() {
-            let mut story = Story::new(&record(), false, usize::MAX);
+            let mut story = TaskSnapshot::new(&record(), false, usize::MAX);
             log[..place]
                 .iter()
                 .cloned()
                 .for_each(|item| story.add(item, AT));
-            all.extend(Told::after(story, change.clone(), AT).changes);
+            all.extend(NotifiedChange::after(story, change.clone(), AT).changes);
         }
         all
     }
 
-    fn states(posted: &[Item]) -> Vec<State> {
+    fn states(posted: &[StreamItem]) -> Vec<A2aState> {
         let states = posted.iter().filter_map(|item| match item {
-            Item::Status(update) => Some(update.status.state),
-            Item::Artifact(_) | Item::Task(_) | Item::Message(_) => None,
+            StreamItem::Status(update) => Some(update.status.state),
+            StreamItem::Artifact(_) | StreamItem::Task(_) | StreamItem::Message(_) => None,
         });
         states.collect()
     }
@@ -246,14 +249,20 @@ mod tests {
         }));
         let end = LogItem::End(End::done());
         let log = [message.clone(), made.clone(), made, end.clone()];
-        assert_eq!(states(&posted(&log)), [State::Working, State::Completed]);
+        assert_eq!(
+            states(&posted(&log)),
+            [A2aState::Working, A2aState::Completed]
+        );
         let result = LogItem::End(End::Done(Box::new(Done {
             result: Some("done".into()),
             ..Done::default()
         })));
         for end in [end, result] {
             let log = [message.clone(), end];
-            assert_eq!(states(&posted(&log)), [State::Working, State::Completed]);
+            assert_eq!(
+                states(&posted(&log)),
+                [A2aState::Working, A2aState::Completed]
+            );
         }
     }
 
@@ -265,13 +274,13 @@ mod tests {
             LogItem::Event(Event::text("world")),
             LogItem::End(End::done()),
         ];
-        let mut story = Story::new(&record(), false, usize::MAX);
+        let mut story = TaskSnapshot::new(&record(), false, usize::MAX);
         log[..3]
             .iter()
             .cloned()
             .for_each(|item| story.add(item, AT));
-        let told = Told::after(story, log[3].clone(), AT).changes;
-        let [Item::Artifact(reply), Item::Status(_)] = told.as_slice() else {
+        let told = NotifiedChange::after(story, log[3].clone(), AT).changes;
+        let [StreamItem::Artifact(reply), StreamItem::Status(_)] = told.as_slice() else {
             panic!("{told:?}");
         };
         assert!(!reply.append && reply.last_chunk);

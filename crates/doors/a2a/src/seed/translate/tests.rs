@@ -12,12 +12,12 @@ fn body(message: &str, params: &str) -> String {
 
 const HELLO: &str = r#","parts":[{"kind":"text","text":"hello"}]"#;
 
-fn message(body: &str) -> Result<Message, Refusal> {
+fn message(body: &str) -> Result<Message, SeedRefusal> {
     message_from(&read(body), 64)
 }
 
-fn read(body: &str) -> Request<'_> {
-    Request::parse(body.as_bytes(), &Rules::default()).unwrap()
+fn read(body: &str) -> SeedRequest<'_> {
+    SeedRequest::parse(body.as_bytes(), &Rules::default()).unwrap()
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn ids_that_no_agent_could_be_given_are_refused_by_name() {
         ),
     ] {
         let refusal = told(&fields).unwrap();
-        assert_eq!(refusal.code, Code::InvalidParams);
+        assert_eq!(refusal.code, SeedCode::InvalidParams);
         assert!(refusal.message.contains(field), "{}", refusal.message);
     }
     assert!(told(r#","contextId":"""#).is_none());
@@ -148,7 +148,7 @@ fn what_an_agent_says_becomes_parts_of_the_seed() {
         event::Part::Data(Json::parse("{\"a\": [1]}").unwrap()),
     ];
     let file = |mime: &'static str, source| {
-        Part::File(File {
+        SeedPart::File(SeedFile {
             source,
             mime_type: mime.into(),
             name: None,
@@ -157,10 +157,10 @@ fn what_an_agent_says_becomes_parts_of_the_seed() {
     assert_eq!(
         parts_to_wire(&said),
         [
-            Part::Text("words".into()),
-            file(ANY_BYTES, FileSource::Uri("https://e/f".into())),
-            file("image/png", FileSource::Bytes("aGk=".into())),
-            Part::Data(Data {
+            SeedPart::Text("words".into()),
+            file(ANY_BYTES, SeedFileSource::Uri("https://e/f".into())),
+            file("image/png", SeedFileSource::Bytes("aGk=".into())),
+            SeedPart::Data(SeedData {
                 content: "{\"a\": [1]}".into(),
                 mime_type: JSON.into(),
                 name: None,

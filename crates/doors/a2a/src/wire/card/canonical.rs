@@ -6,12 +6,12 @@
 
 use std::{borrow::Cow, fmt::Write as _};
 
-use jackfield_wire::json::{MAX_DEPTH, Members, depth_exceeds, elements, str_of};
+use jackfield_wire::json::{MAX_DEPTH, RawMembers, depth_exceeds, elements, str_of};
 use serde_json::{Map, Number, Value, value::RawValue};
 
 /// Treatment of empty values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Empty {
+pub(crate) enum EmptyValues {
     /// Empty values are written.
     Kept,
     /// Members and elements are left out if null, an empty string, array or object, or empty after leaving
@@ -21,12 +21,12 @@ pub(crate) enum Empty {
 
 /// Returns the canonical form of a value. Returns `None` for invalid JSON, too deep nesting, a repeated
 /// member (readers disagree on the valid one), and a number beyond the range of doubles.
-pub(crate) fn canonical(value: &str, empty: Empty) -> Option<String> {
+pub(crate) fn canonical(value: &str, empty: EmptyValues) -> Option<String> {
     if depth_exceeds(value.trim_ascii(), MAX_DEPTH) {
         return None;
     }
     let mut value = value_of(serde_json::from_str(value).ok()?)?;
-    if empty == Empty::Dropped {
+    if empty == EmptyValues::Dropped {
         drop_empty(&mut value);
         if is_empty(&value) {
             value = Value::Object(Map::new());
@@ -39,7 +39,7 @@ fn value_of(raw: &RawValue) -> Option<Value> {
     if let Some(text) = str_of(raw) {
         return Some(Value::String(text.into_owned()));
     }
-    if let Some(members) = Members::of(raw) {
+    if let Some(members) = RawMembers::of(raw) {
         let mut object = Map::new();
         for member in members.iter() {
             let value = value_of(member.value)?;
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     fn kept(value: &str) -> Option<String> {
-        canonical(value, Empty::Kept)
+        canonical(value, EmptyValues::Kept)
     }
 
     #[test]
@@ -160,10 +160,13 @@ mod tests {
     fn what_is_empty_can_be_dropped_with_what_becomes_empty_by_it() {
         let value = r#"{"a":{"b":[{"c":""},[]]},"d":false,"e":0,"f":null,"g":["",1]}"#;
         assert_eq!(
-            canonical(value, Empty::Dropped).unwrap(),
+            canonical(value, EmptyValues::Dropped).unwrap(),
             r#"{"d":false,"e":0,"g":[1]}"#
         );
-        assert_eq!(canonical(r#"{"a":[]}"#, Empty::Dropped).unwrap(), "{}");
+        assert_eq!(
+            canonical(r#"{"a":[]}"#, EmptyValues::Dropped).unwrap(),
+            "{}"
+        );
         assert_eq!(kept(r#"{"a":[]}"#).unwrap(), r#"{"a":[]}"#);
     }
 

@@ -8,12 +8,12 @@
 #[cfg(test)]
 mod tests;
 
-use jackfield_wire::json::{Members, elements, push_string};
+use jackfield_wire::json::{RawMembers, elements, push_string};
 use serde_json::value::RawValue;
 
 use super::{
     Generation,
-    canonical::{Empty, ascii, canonical},
+    canonical::{EmptyValues, ascii, canonical},
 };
 
 use crate::wire::{
@@ -27,7 +27,7 @@ pub(crate) fn forms(card: &str, generation: Generation) -> Vec<String> {
     let Ok(raw) = serde_json::from_str::<&RawValue>(card) else {
         return Vec::new();
     };
-    let Some(members) = Members::of(raw) else {
+    let Some(members) = RawMembers::of(raw) else {
         return Vec::new();
     };
     let whole = unsigned(&members);
@@ -36,15 +36,15 @@ pub(crate) fn forms(card: &str, generation: Generation) -> Vec<String> {
         Generation::New => &NEW,
     };
     let mut forms = vec![
-        canonical(&whole, Empty::Kept),
-        canonical(&whole, Empty::Dropped),
+        canonical(&whole, EmptyValues::Kept),
+        canonical(&whole, EmptyValues::Dropped),
     ];
-    for defaults in [Defaults::Kept, Defaults::Dropped] {
+    for defaults in [DefaultValues::Kept, DefaultValues::Dropped] {
         let mut pruned = String::with_capacity(card.len());
         if !known.push(&mut pruned, raw, defaults) {
             continue;
         }
-        for empty in [Empty::Kept, Empty::Dropped] {
+        for empty in [EmptyValues::Kept, EmptyValues::Dropped] {
             let form = canonical(&pruned, empty);
             // The published SDK of 0.3 writes ASCII in place of RFC 8785.
             if generation == Generation::Old {
@@ -63,7 +63,7 @@ pub(crate) fn forms(card: &str, generation: Generation) -> Vec<String> {
 }
 
 /// Returns the card without its signatures.
-fn unsigned(members: &Members<'_>) -> String {
+fn unsigned(members: &RawMembers<'_>) -> String {
     let members = members.iter();
     let rest: Vec<_> = members
         .filter(|member| member.name != "signatures")
@@ -74,13 +74,13 @@ fn unsigned(members: &Members<'_>) -> String {
 
 /// Treatment of default values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Defaults {
+enum DefaultValues {
     Kept,
     Dropped,
 }
 
 /// Schema of a value in a card.
-enum Known {
+enum FieldSchema {
     /// The value is kept unchanged.
     Any,
     /// The value is left out if equal to the default and defaults are dropped.
@@ -88,19 +88,19 @@ enum Known {
     /// The value is left out if defaults are dropped.
     Implied,
     /// Object with exactly these members.
-    Object(&'static [(&'static str, Known)]),
+    Object(&'static [(&'static str, FieldSchema)]),
     /// Object whose members all have this schema.
-    Map(&'static Known),
+    Map(&'static FieldSchema),
     /// List whose elements have this schema.
-    List(&'static Known),
+    List(&'static FieldSchema),
 }
 
-impl Known {
+impl FieldSchema {
     /// Appends the known content of a value. Returns false if the value is left out.
-    fn push(&self, out: &mut String, raw: &RawValue, defaults: Defaults) -> bool {
+    fn push(&self, out: &mut String, raw: &RawValue, defaults: DefaultValues) -> bool {
         let is_dropped = match self {
-            Self::Default(default) => defaults == Defaults::Dropped && raw.get() == *default,
-            Self::Implied => defaults == Defaults::Dropped,
+            Self::Default(default) => defaults == DefaultValues::Dropped && raw.get() == *default,
+            Self::Implied => defaults == DefaultValues::Dropped,
             Self::Any | Self::Object(_) | Self::Map(_) | Self::List(_) => false,
         };
         if is_dropped {
@@ -108,7 +108,7 @@ impl Known {
         }
         match self {
             Self::Object(fields) => {
-                if let Some(members) = Members::of(raw) {
+                if let Some(members) = RawMembers::of(raw) {
                     push_members(out, &members, defaults, |name| {
                         let mut fields = fields.iter();
                         fields
@@ -119,7 +119,7 @@ impl Known {
                 }
             }
             Self::Map(known) => {
-                if let Some(members) = Members::of(raw) {
+                if let Some(members) = RawMembers::of(raw) {
                     push_members(out, &members, defaults, |name| Some((name, known)));
                     return true;
                 }
@@ -139,9 +139,9 @@ impl Known {
 
 fn push_members<'n>(
     out: &mut String,
-    members: &'n Members<'_>,
-    defaults: Defaults,
-    known: impl Fn(&'n str) -> Option<(&'n str, &'static Known)>,
+    members: &'n RawMembers<'_>,
+    defaults: DefaultValues,
+    known: impl Fn(&'n str) -> Option<(&'n str, &'static FieldSchema)>,
 ) {
     out.push('{');
     let mut is_first = true;
@@ -164,7 +164,12 @@ fn push_members<'n>(
     out.push('}');
 }
 
-fn push_elements(out: &mut String, elements: &[&RawValue], defaults: Defaults, known: &Known) {
+fn push_elements(
+    out: &mut String,
+    elements: &[&RawValue],
+    defaults: DefaultValues,
+    known: &FieldSchema,
+) {
     out.push('[');
     let mut is_first = true;
     for element in elements {
@@ -179,10 +184,10 @@ fn push_elements(out: &mut String, elements: &[&RawValue], defaults: Defaults, k
     out.push(']');
 }
 
-use Known::{Any, Default, Implied, List, Map, Object};
+use FieldSchema::{Any, Default, Implied, List, Map, Object};
 
 /// Fields of version 1.0. Flags without presence in the schema count as false when absent.
-static NEW: Known = Object(&[
+static NEW: FieldSchema = Object(&[
     ("name", Any),
     ("description", Any),
     ("supportedInterfaces", List(&NEW_INTERFACE)),
@@ -205,13 +210,13 @@ static NEW: Known = Object(&[
     ("skills", List(&NEW_SKILL)),
     ("iconUrl", Any),
 ]);
-static NEW_INTERFACE: Known = Object(&[
+static NEW_INTERFACE: FieldSchema = Object(&[
     ("url", Any),
     ("protocolBinding", Any),
     ("tenant", Any),
     ("protocolVersion", Any),
 ]);
-static NEW_SKILL: Known = Object(&[
+static NEW_SKILL: FieldSchema = Object(&[
     ("id", Any),
     ("name", Any),
     ("description", Any),
@@ -221,8 +226,8 @@ static NEW_SKILL: Known = Object(&[
     ("outputModes", Any),
     ("securityRequirements", List(&NEW_REQUIREMENT)),
 ]);
-static NEW_REQUIREMENT: Known = Object(&[("schemes", Map(&Object(&[("list", Any)])))]);
-static NEW_SCHEME: Known = Object(&[
+static NEW_REQUIREMENT: FieldSchema = Object(&[("schemes", Map(&Object(&[("list", Any)])))]);
+static NEW_SCHEME: FieldSchema = Object(&[
     (
         "apiKeySecurityScheme",
         Object(&[("description", Any), ("location", Any), ("name", Any)]),
@@ -247,7 +252,7 @@ static NEW_SCHEME: Known = Object(&[
 ]);
 
 /// Fields of version 0.3.
-static OLD: Known = Object(&[
+static OLD: FieldSchema = Object(&[
     ("protocolVersion", Default("\"0.3.0\"")),
     ("name", Any),
     ("description", Any),
@@ -277,13 +282,13 @@ static OLD: Known = Object(&[
     ("skills", List(&OLD_SKILL)),
     ("supportsAuthenticatedExtendedCard", Any),
 ]);
-static OLD_EXTENSION: Known = Object(&[
+static OLD_EXTENSION: FieldSchema = Object(&[
     ("uri", Any),
     ("description", Any),
     ("required", Any),
     ("params", Any),
 ]);
-static OLD_SKILL: Known = Object(&[
+static OLD_SKILL: FieldSchema = Object(&[
     ("id", Any),
     ("name", Any),
     ("description", Any),
@@ -293,7 +298,7 @@ static OLD_SKILL: Known = Object(&[
     ("outputModes", Any),
     ("security", Any),
 ]);
-static OLD_SCHEME: Known = Object(&[
+static OLD_SCHEME: FieldSchema = Object(&[
     // Each kind of scheme has a fixed type, which readers add themselves.
     ("type", Implied),
     ("description", Any),
@@ -306,21 +311,21 @@ static OLD_SCHEME: Known = Object(&[
     ("openIdConnectUrl", Any),
 ]);
 
-const PROVIDER: Known = Object(&[("organization", Any), ("url", Any)]);
-static EXTENSION: Known = Object(&[
+const PROVIDER: FieldSchema = Object(&[("organization", Any), ("url", Any)]);
+static EXTENSION: FieldSchema = Object(&[
     ("uri", Any),
     ("description", Any),
     ("required", Default("false")),
     ("params", Any),
 ]);
-const FLOWS: Known = Object(&[
+const FLOWS: FieldSchema = Object(&[
     ("authorizationCode", FLOW),
     ("clientCredentials", FLOW),
     ("implicit", FLOW),
     ("password", FLOW),
     ("deviceCode", FLOW),
 ]);
-const FLOW: Known = Object(&[
+const FLOW: FieldSchema = Object(&[
     ("authorizationUrl", Any),
     ("deviceAuthorizationUrl", Any),
     ("tokenUrl", Any),

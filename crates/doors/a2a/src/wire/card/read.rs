@@ -9,12 +9,12 @@ mod tests;
 
 use std::fmt;
 
-use jackfield_wire::json::{self, Members};
+use jackfield_wire::json::{self, RawMembers};
 use serde_json::value::RawValue;
 
-use super::{Binding, Extension, Provider, Signature};
+use super::{Binding, CardExtension, Provider, Signature};
 
-use crate::wire::official::{Version, fields::is_name};
+use crate::wire::official::{A2aVersion, fields::is_name};
 
 /// Generation of the fields that name an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(crate) enum Generation {
 
 /// Interface in a card, with the card's own texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Offer {
+pub(crate) struct OfferedInterface {
     /// URL of the interface.
     pub url: String,
     /// Name of the binding.
@@ -40,7 +40,7 @@ pub(crate) struct Offer {
     pub generation: Generation,
 }
 
-impl Offer {
+impl OfferedInterface {
     /// Returns the binding, if known.
     pub(crate) fn binding(&self) -> Option<Binding> {
         Binding::from_name(&self.binding)
@@ -48,19 +48,19 @@ impl Offer {
 
     /// Returns the version to use, if supported. Later versions 1.x are called with 1.0; versions before 0.3
     /// are similar enough to be called with 0.3.
-    pub(crate) fn version(&self) -> Option<Version> {
+    pub(crate) fn version(&self) -> Option<A2aVersion> {
         let mut numbers = self.version.trim().trim_start_matches('v').split('.');
         let major: u32 = numbers.next()?.parse().ok()?;
         let minor: u32 = numbers.next().unwrap_or("0").parse().ok()?;
         match (major, minor) {
-            (0, 0..=3) => Some(Version::V03),
-            (1, _) => Some(Version::V10),
+            (0, 0..=3) => Some(A2aVersion::V03),
+            (1, _) => Some(A2aVersion::V10),
             _ => None,
         }
     }
 }
 
-impl fmt::Display for Offer {
+impl fmt::Display for OfferedInterface {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} at {}", self.binding, self.version, self.url)
     }
@@ -99,11 +99,11 @@ pub(crate) struct ForeignCard {
     /// URL of the documentation.
     pub documentation_url: Option<String>,
     /// Interfaces, in the card's order.
-    pub offers: Vec<Offer>,
+    pub offers: Vec<OfferedInterface>,
     /// True if the agent supports streaming.
     pub streams: bool,
     /// Supported extensions.
-    pub extensions: Vec<Extension>,
+    pub extensions: Vec<CardExtension>,
     /// Accepted media types.
     pub input_modes: Vec<String>,
     /// Produced media types.
@@ -136,7 +136,7 @@ impl ForeignCard {
         let bad = |why: &str| BadCard(why.to_owned());
         let raw: &RawValue = serde_json::from_str(text)
             .map_err(|error| BadCard(format!("it is not JSON: {error}")))?;
-        let card = Object::of(raw).ok_or_else(|| bad("it is not a JSON object"))?;
+        let card = LenientObject::of(raw).ok_or_else(|| bad("it is not a JSON object"))?;
         let name = match card.get("name") {
             None => return Err(bad("name is required")),
             Some(name) => json::str_of(name).ok_or_else(|| bad("name must be a string"))?,
@@ -165,9 +165,9 @@ impl ForeignCard {
 }
 
 /// Returns true if every security option of the card demands credentials.
-fn wants_credentials(card: &Object<'_>) -> bool {
+fn wants_credentials(card: &LenientObject<'_>) -> bool {
     fn names_scheme(raw: &RawValue) -> Option<bool> {
-        let way = Object::of(raw)?;
+        let way = LenientObject::of(raw)?;
         // In 1.0 the schemes are in an object of their own.
         let schemes = way.object("schemes").unwrap_or(way);
         Some(schemes.0.iter().next().is_some())
@@ -178,14 +178,14 @@ fn wants_credentials(card: &Object<'_>) -> bool {
 }
 
 /// Describes the fields of a wrong type, with the expected type.
-fn dropped(card: &Object<'_>, capabilities: &Object<'_>) -> Vec<String> {
+fn dropped(card: &LenientObject<'_>, capabilities: &LenientObject<'_>) -> Vec<String> {
     let mut found = Vec::new();
     let flag = capabilities.get("streaming");
     if flag.is_some_and(|raw| !matches!(raw.get(), "true" | "false")) {
         found.push("capabilities.streaming must be true or false".to_owned());
     }
     let object = card.get("capabilities");
-    if object.is_some_and(|raw| Object::of(raw).is_none()) {
+    if object.is_some_and(|raw| LenientObject::of(raw).is_none()) {
         found.push("capabilities must be an object".to_owned());
     }
     for name in ["defaultInputModes", "defaultOutputModes"] {
@@ -198,14 +198,15 @@ fn dropped(card: &Object<'_>, capabilities: &Object<'_>) -> Vec<String> {
     }
     let has_id = |raw: &RawValue| skill(raw).is_some();
     found.extend(wrong_elements(card, "skills", "id", has_id));
-    let has_url = |raw: &RawValue| Object::of(raw).is_some_and(|it| it.word("url").is_some());
+    let has_url =
+        |raw: &RawValue| LenientObject::of(raw).is_some_and(|it| it.word("url").is_some());
     found.extend(wrong_elements(card, "supportedInterfaces", "url", has_url));
     found
 }
 
 /// Describes the problems of a list of objects that need a field.
 fn wrong_elements(
-    card: &Object<'_>,
+    card: &LenientObject<'_>,
     name: &str,
     needed: &str,
     has_it: impl Fn(&RawValue) -> bool,
@@ -216,7 +217,7 @@ fn wrong_elements(
     let Some(elements) = json::elements(list) else {
         return vec![format!("{name} must be a list")];
     };
-    let wrong = |(at, element)| match Object::of(element) {
+    let wrong = |(at, element)| match LenientObject::of(element) {
         None => Some(format!("{name}[{at}] must be an object")),
         Some(_) if !has_it(element) => Some(format!("{name}[{at}].{needed} is required")),
         Some(_) => None,
@@ -225,18 +226,18 @@ fn wrong_elements(
 }
 
 /// Returns all interfaces of a card, new generation first.
-fn offers(card: &Object<'_>) -> Vec<Offer> {
+fn offers(card: &LenientObject<'_>) -> Vec<OfferedInterface> {
     let version = card.word("protocolVersion");
     // Drafts of 1.0 had a single version for all interfaces. In a card of both generations, the single
     // version is the old one.
     let is_new = |version: &&String| version.starts_with('1');
     let new_version = version.as_ref().filter(is_new);
-    let new_version = new_version.map_or(Version::V10.name(), String::as_str);
+    let new_version = new_version.map_or(A2aVersion::V10.name(), String::as_str);
     let mut offers = card.list("supportedInterfaces", |raw| {
-        let interface = Object::of(raw)?;
+        let interface = LenientObject::of(raw)?;
         let binding = interface.word("protocolBinding");
         let version = interface.word("protocolVersion");
-        Some(Offer {
+        Some(OfferedInterface {
             url: interface.word("url")?,
             binding: binding
                 .or_else(|| interface.word("transport"))
@@ -246,27 +247,27 @@ fn offers(card: &Object<'_>) -> Vec<Offer> {
             generation: Generation::New,
         })
     });
-    let old = |url, binding: Option<String>| Offer {
+    let old = |url, binding: Option<String>| OfferedInterface {
         url,
         binding: binding.unwrap_or_else(|| Binding::JsonRpc.name().to_owned()),
         version: version
             .clone()
-            .unwrap_or_else(|| Version::V03.name().to_owned()),
+            .unwrap_or_else(|| A2aVersion::V03.name().to_owned()),
         tenant: None,
         generation: Generation::Old,
     };
     let first = card.word("url");
     offers.extend(first.map(|url| old(url, card.word("preferredTransport"))));
     offers.extend(card.list("additionalInterfaces", |raw| {
-        let interface = Object::of(raw)?;
+        let interface = LenientObject::of(raw)?;
         Some(old(interface.word("url")?, interface.word("transport")))
     }));
     offers
 }
 
-fn extension(raw: &RawValue) -> Option<Extension> {
-    let extension = Object::of(raw)?;
-    Some(Extension {
+fn extension(raw: &RawValue) -> Option<CardExtension> {
+    let extension = LenientObject::of(raw)?;
+    Some(CardExtension {
         uri: extension.word("uri")?,
         description: extension.word("description"),
         required: extension.flag("required"),
@@ -275,7 +276,7 @@ fn extension(raw: &RawValue) -> Option<Extension> {
 }
 
 /// Reads a provider. Both fields are required.
-fn provider(provider: &Object<'_>) -> Option<Provider> {
+fn provider(provider: &LenientObject<'_>) -> Option<Provider> {
     Some(Provider {
         organization: provider.word("organization")?,
         url: provider.word("url")?,
@@ -283,7 +284,7 @@ fn provider(provider: &Object<'_>) -> Option<Provider> {
 }
 
 fn skill(raw: &RawValue) -> Option<ForeignSkill> {
-    let skill = Object::of(raw)?;
+    let skill = LenientObject::of(raw)?;
     let name = skill.word("name");
     Some(ForeignSkill {
         id: skill.word("id").or_else(|| name.clone())?,
@@ -299,7 +300,7 @@ fn skill(raw: &RawValue) -> Option<ForeignSkill> {
 /// Reads a signature of any form: an unreadable signature must not look like a missing signature.
 #[expect(clippy::unnecessary_wraps, reason = "the reader of an element")]
 fn signature(raw: &RawValue) -> Option<Signature> {
-    let signature = Object::of(raw).unwrap_or_default();
+    let signature = LenientObject::of(raw).unwrap_or_default();
     Some(Signature {
         protected: signature.word("protected").unwrap_or_default(),
         signature: signature.word("signature").unwrap_or_default(),
@@ -308,11 +309,11 @@ fn signature(raw: &RawValue) -> Option<Signature> {
 
 /// JSON object with lenient access: a member of the wrong type counts as absent.
 #[derive(Default)]
-struct Object<'a>(Members<'a>);
+struct LenientObject<'a>(RawMembers<'a>);
 
-impl<'a> Object<'a> {
+impl<'a> LenientObject<'a> {
     fn of(raw: &'a RawValue) -> Option<Self> {
-        Members::of(raw).map(Self)
+        RawMembers::of(raw).map(Self)
     }
 
     /// Returns the value of a field; the official spelling has precedence.
@@ -336,8 +337,8 @@ impl<'a> Object<'a> {
         self.get(name).is_some_and(|raw| raw.get() == "true")
     }
 
-    fn object(&self, name: &str) -> Option<Object<'a>> {
-        Object::of(self.get(name)?)
+    fn object(&self, name: &str) -> Option<LenientObject<'a>> {
+        LenientObject::of(self.get(name)?)
     }
 
     /// Reads the elements of a list by `read`.

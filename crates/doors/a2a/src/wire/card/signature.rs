@@ -7,12 +7,12 @@
 use serde::Serialize;
 
 use super::{
-    Card, Reader,
-    canonical::{Empty, ascii, canonical},
-    write::Defaults,
+    A2aCard, CardAudience,
+    canonical::{EmptyValues, ascii, canonical},
+    write::WriteDefaults,
 };
 
-use crate::wire::{official::Version, write::to_json};
+use crate::wire::{official::A2aVersion, write::to_json};
 
 /// Signature in a card.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -28,14 +28,14 @@ const ALGORITHM: &str = "ES256";
 
 /// Protected header of a signature.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Header<'a> {
+pub(crate) struct JwsHeader<'a> {
     /// Id of the key.
     pub key: &'a str,
     /// URL of the key set.
     pub keys_url: &'a str,
 }
 
-impl Header<'_> {
+impl JwsHeader<'_> {
     /// Serializes the header to JSON, before base64url.
     pub(crate) fn to_json(self) -> String {
         #[derive(Serialize)]
@@ -112,26 +112,26 @@ impl<'a> PublicKey<'a> {
     }
 }
 
-impl Card {
+impl A2aCard {
     /// Returns the texts to sign, one for each kind of verifier of the audience: verifiers that take the card
     /// as written, and for each version the verifiers that keep only known fields.
-    pub(crate) fn to_sign(&self, reader: Reader) -> Vec<String> {
-        let whole = |reader| self.write(reader, Defaults::Written, false);
+    pub(crate) fn to_sign(&self, reader: CardAudience) -> Vec<String> {
+        let whole = |reader| self.write(reader, WriteDefaults::Written, false);
         let mut forms = Vec::new();
-        if reader.takes(Version::V10) {
-            let card = whole(Reader::Of(Version::V10));
+        if reader.takes(A2aVersion::V10) {
+            let card = whole(CardAudience::Of(A2aVersion::V10));
             // The published SDKs drop empty values, other verifiers do not.
-            forms.push(canonical(&card, Empty::Dropped));
-            forms.push(canonical(&card, Empty::Kept));
+            forms.push(canonical(&card, EmptyValues::Dropped));
+            forms.push(canonical(&card, EmptyValues::Kept));
         }
-        if reader.takes(Version::V03) {
+        if reader.takes(A2aVersion::V03) {
             // The published SDK drops default values, and writes ASCII in place of RFC 8785.
-            let reader = Reader::Of(Version::V03);
-            let card = self.write(reader, Defaults::Omitted, false);
-            let form = canonical(&card, Empty::Dropped);
+            let reader = CardAudience::Of(A2aVersion::V03);
+            let card = self.write(reader, WriteDefaults::Omitted, false);
+            let form = canonical(&card, EmptyValues::Dropped);
             forms.push(form.map(|form| ascii(&form).into_owned()));
         }
-        forms.push(canonical(&whole(reader), Empty::Kept));
+        forms.push(canonical(&whole(reader), EmptyValues::Kept));
         let mut texts: Vec<String> = Vec::new();
         for text in forms.into_iter().flatten() {
             if !texts.contains(&text) {

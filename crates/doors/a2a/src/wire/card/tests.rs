@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn card() -> Card {
+fn card() -> A2aCard {
     let interface = |url: &str, binding, version, tenant: Option<&str>| Interface {
         url: url.into(),
         binding,
@@ -12,20 +12,20 @@ fn card() -> Card {
         tenant: tenant.map(Into::into),
     };
     let base = "https://hub.example.com/a2a/agents/echo";
-    Card {
+    A2aCard {
         name: "Écho".into(),
         description: "Says it again.".into(),
         version: "2.1.0".into(),
         interfaces: vec![
-            interface(base, Binding::JsonRpc, Version::V10, None),
+            interface(base, Binding::JsonRpc, A2aVersion::V10, None),
             interface(
                 "hub.example.com:443",
                 Binding::Grpc,
-                Version::V10,
+                A2aVersion::V10,
                 Some("echo"),
             ),
-            interface(base, Binding::JsonRpc, Version::V03, None),
-            interface(base, Binding::HttpJson, Version::V03, None),
+            interface(base, Binding::JsonRpc, A2aVersion::V03, None),
+            interface(base, Binding::HttpJson, A2aVersion::V03, None),
         ],
         provider: Some(Provider {
             organization: "Jackfield".into(),
@@ -38,7 +38,7 @@ fn card() -> Card {
         needs_token: false,
         input_modes: vec!["text/plain".into()],
         output_modes: vec!["text/plain".into()],
-        skills: vec![Skill {
+        skills: vec![CardSkill {
             id: "repeat".into(),
             name: "Repeat".into(),
             description: "Repeats.".into(),
@@ -51,7 +51,7 @@ fn card() -> Card {
     }
 }
 
-fn value(card: &Card, reader: Reader) -> Value {
+fn value(card: &A2aCard, reader: CardAudience) -> Value {
     serde_json::from_str(&card.to_json(reader)).unwrap()
 }
 
@@ -105,9 +105,9 @@ fn only_v03() -> Value {
 #[test]
 fn a_reader_of_one_version_gets_nothing_of_the_other() {
     let card = card();
-    let v10 = value(&card, Reader::Of(Version::V10));
+    let v10 = value(&card, CardAudience::Of(A2aVersion::V10));
     assert_eq!(v10, merged(shared(), &only_v10()));
-    let v03 = value(&card, Reader::Of(Version::V03));
+    let v03 = value(&card, CardAudience::Of(A2aVersion::V03));
     assert_eq!(v03, merged(shared(), &only_v03()));
 }
 
@@ -115,12 +115,12 @@ fn a_reader_of_one_version_gets_nothing_of_the_other() {
 fn a_card_for_anybody_has_the_fields_of_both() {
     let mut expected = merged(merged(shared(), &only_v10()), &only_v03());
     expected["capabilities"]["extendedAgentCard"] = json!(true);
-    assert_eq!(value(&card(), Reader::Any), expected);
+    assert_eq!(value(&card(), CardAudience::Any), expected);
 }
 
 #[test]
 fn the_token_is_asked_for_in_both_spellings_under_one_name() {
-    let card = Card {
+    let card = A2aCard {
         needs_token: true,
         ..card()
     };
@@ -131,18 +131,18 @@ fn the_token_is_asked_for_in_both_spellings_under_one_name() {
     let requirement_v10 = json!([{"schemes": {"bearer": {}}}]);
     let requirement_v03 = json!([{"bearer": []}]);
 
-    let any = value(&card, Reader::Any);
+    let any = value(&card, CardAudience::Any);
     let both = merged(v03.clone(), &v10);
     assert_eq!(any["securitySchemes"], json!({"bearer": both}));
     assert_eq!(any["securityRequirements"], requirement_v10);
     assert_eq!(any["security"], requirement_v03);
 
-    let strict = value(&card, Reader::Of(Version::V10));
+    let strict = value(&card, CardAudience::Of(A2aVersion::V10));
     assert_eq!(strict["securitySchemes"], json!({"bearer": v10}));
     assert_eq!(strict["securityRequirements"], requirement_v10);
     assert_eq!(strict.get("security"), None);
 
-    let old = value(&card, Reader::Of(Version::V03));
+    let old = value(&card, CardAudience::Of(A2aVersion::V03));
     assert_eq!(old["securitySchemes"], json!({"bearer": v03}));
     assert_eq!(old["security"], requirement_v03);
     assert_eq!(old.get("securityRequirements"), None);
@@ -152,7 +152,7 @@ fn the_token_is_asked_for_in_both_spellings_under_one_name() {
 fn a_card_without_a_place_for_old_readers_shows_them_the_best_one() {
     let mut card = card();
     card.interfaces.truncate(1);
-    let old = value(&card, Reader::Of(Version::V03));
+    let old = value(&card, CardAudience::Of(A2aVersion::V03));
     assert_eq!(old["url"], "https://hub.example.com/a2a/agents/echo");
     assert_eq!(old["additionalInterfaces"].as_array().unwrap().len(), 1);
 }
@@ -161,13 +161,13 @@ fn a_card_without_a_place_for_old_readers_shows_them_the_best_one() {
 fn extensions_say_only_what_there_is_to_say() {
     let mut card = card();
     card.extensions = vec![
-        Extension {
+        CardExtension {
             uri: "urn:a".into(),
             description: None,
             required: false,
             params: None,
         },
-        Extension {
+        CardExtension {
             uri: "urn:b".into(),
             description: Some("B".into()),
             required: true,
@@ -179,9 +179,9 @@ fn extensions_say_only_what_there_is_to_say() {
         {"uri": "urn:b", "description": "B", "required": true, "params": {"x": false}},
     ]);
     for reader in [
-        Reader::Any,
-        Reader::Of(Version::V03),
-        Reader::Of(Version::V10),
+        CardAudience::Any,
+        CardAudience::Of(A2aVersion::V03),
+        CardAudience::Of(A2aVersion::V10),
     ] {
         assert_eq!(value(&card, reader)["capabilities"]["extensions"], expected);
     }
@@ -189,7 +189,7 @@ fn extensions_say_only_what_there_is_to_say() {
 
 #[test]
 fn each_verifier_finds_its_own_form_among_what_is_signed() {
-    let card = Card {
+    let card = A2aCard {
         needs_token: true,
         signatures: vec![Signature {
             protected: "p".into(),
@@ -197,7 +197,7 @@ fn each_verifier_finds_its_own_form_among_what_is_signed() {
         }],
         ..card()
     };
-    let texts = card.to_sign(Reader::Any);
+    let texts = card.to_sign(CardAudience::Any);
     let values: Vec<Value> = texts
         .iter()
         .map(|text| serde_json::from_str(text).unwrap())
@@ -208,7 +208,7 @@ fn each_verifier_finds_its_own_form_among_what_is_signed() {
     for (value, text) in values.iter().zip(&texts) {
         assert_eq!(value.get("signatures"), None, "{text}");
     }
-    let mut strict = value(&card, Reader::Of(Version::V10));
+    let mut strict = value(&card, CardAudience::Of(A2aVersion::V10));
     strict.as_object_mut().unwrap().remove("signatures");
     assert_eq!(*plain_v10, strict);
     // A requirement without scopes is empty through and through.
@@ -218,7 +218,7 @@ fn each_verifier_finds_its_own_form_among_what_is_signed() {
         .remove("securityRequirements");
     assert_eq!(*sdk_v10, strict);
 
-    let mut old = value(&card, Reader::Of(Version::V03));
+    let mut old = value(&card, CardAudience::Of(A2aVersion::V03));
     let fields = old.as_object_mut().unwrap();
     for gone in [
         "signatures",
@@ -233,7 +233,7 @@ fn each_verifier_finds_its_own_form_among_what_is_signed() {
     assert_eq!(*sdk_v03, old);
     assert!(texts[2].contains(r#""name":"\u00c9cho""#), "{}", texts[2]);
 
-    let mut any = value(&card, Reader::Any);
+    let mut any = value(&card, CardAudience::Any);
     any.as_object_mut().unwrap().remove("signatures");
     assert_eq!(*whole, any);
     assert!(texts[3].starts_with(r#"{"additionalInterfaces":[{"transport":"#));
@@ -241,14 +241,14 @@ fn each_verifier_finds_its_own_form_among_what_is_signed() {
 
 #[test]
 fn a_form_is_signed_once_even_if_several_verifiers_compute_it() {
-    assert_eq!(card().to_sign(Reader::Of(Version::V10)).len(), 1);
-    assert_eq!(card().to_sign(Reader::Of(Version::V03)).len(), 2);
-    assert_eq!(card().to_sign(Reader::Any).len(), 3);
+    assert_eq!(card().to_sign(CardAudience::Of(A2aVersion::V10)).len(), 1);
+    assert_eq!(card().to_sign(CardAudience::Of(A2aVersion::V03)).len(), 2);
+    assert_eq!(card().to_sign(CardAudience::Any).len(), 3);
 }
 
 #[test]
 fn headers_and_keys_are_written_as_the_standards_want_them() {
-    let header = Header {
+    let header = JwsHeader {
         key: "k",
         keys_url: "https://h/.well-known/jwks.json",
     };

@@ -1,15 +1,18 @@
 //! Writer for cards.
 //!
-//! The two generations share most names. If the spelling differs, a card for [`Reader::Any`] has both names.
+//! The two generations share most names. If the spelling differs, a card for [`CardAudience::Any`] has both names.
 //! If the same name has a different content (security schemes), both contents are merged, because each reader
 //! looks only for its own members.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::{BEARER, Binding, Card, Extension, Interface, Provider, Reader, Signature, Skill};
+use super::{
+    A2aCard, BEARER, Binding, CardAudience, CardExtension, CardSkill, Interface, Provider,
+    Signature,
+};
 
-use crate::wire::{official::Version, write::to_json};
+use crate::wire::{official::A2aVersion, write::to_json};
 
 /// Full version number that readers of 0.3 expect.
 const VERSION_03: &str = "0.3.0";
@@ -18,7 +21,7 @@ const TOKEN: &str = "A token of this hub, as Authorization: Bearer TOKEN.";
 
 /// Treatment of values that readers of 0.3 add by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Defaults {
+pub(super) enum WriteDefaults {
     Written,
     Omitted,
 }
@@ -155,20 +158,20 @@ struct SkillOut<'a> {
     output_modes: &'a [String],
 }
 
-impl Card {
+impl A2aCard {
     /// Serializes the card to JSON.
-    pub(crate) fn to_json(&self, reader: Reader) -> String {
-        self.write(reader, Defaults::Written, true)
+    pub(crate) fn to_json(&self, reader: CardAudience) -> String {
+        self.write(reader, WriteDefaults::Written, true)
     }
 
     pub(super) fn write(
         &self,
-        reader: Reader,
-        defaults: Defaults,
+        reader: CardAudience,
+        defaults: WriteDefaults,
         with_signatures: bool,
     ) -> String {
-        let is_new = reader.takes(Version::V10);
-        let is_old = reader.takes(Version::V03);
+        let is_new = reader.takes(A2aVersion::V10);
+        let is_old = reader.takes(A2aVersion::V03);
         let interfaces = || self.interfaces.iter().map(Interface::out).collect();
         // Without an interface of 0.3 the preferred interface is written, so that readers of 0.3 can read the
         // card at all.
@@ -178,8 +181,9 @@ impl Card {
             Vec::new()
         };
         let first = places.first().copied();
-        let is_written =
-            |first: &&Interface| defaults == Defaults::Written || first.binding != Binding::JsonRpc;
+        let is_written = |first: &&Interface| {
+            defaults == WriteDefaults::Written || first.binding != Binding::JsonRpc
+        };
         let transports = || places.iter().map(|place| place.transport_out()).collect();
         to_json(&CardOut {
             name: &self.name,
@@ -187,7 +191,7 @@ impl Card {
             version: &self.version,
             supported_interfaces: is_new.then(interfaces),
             protocol_version: first
-                .filter(|_| defaults == Defaults::Written)
+                .filter(|_| defaults == WriteDefaults::Written)
                 .map(|_| VERSION_03),
             url: first.map(|first| first.url.as_str()),
             preferred_transport: first.filter(is_written).map(|first| first.binding.name()),
@@ -201,7 +205,7 @@ impl Card {
                 push_notifications: self.pushes,
                 state_transition_history: is_old.then_some(false),
                 extended_agent_card: is_new.then_some(true),
-                extensions: self.extensions.iter().map(Extension::out).collect(),
+                extensions: self.extensions.iter().map(CardExtension::out).collect(),
             },
             security_schemes: self.needs_token.then(|| scheme(reader, defaults)),
             security_requirements: (self.needs_token && is_new).then_some([RequirementOut {
@@ -212,7 +216,7 @@ impl Card {
             security: (self.needs_token && is_old).then_some([OfBearer { bearer: [] }]),
             default_input_modes: &self.input_modes,
             default_output_modes: &self.output_modes,
-            skills: self.skills.iter().map(Skill::out).collect(),
+            skills: self.skills.iter().map(CardSkill::out).collect(),
             signatures: if with_signatures {
                 &self.signatures
             } else {
@@ -223,7 +227,7 @@ impl Card {
 
     /// Returns the interfaces for readers of 0.3.
     fn places_v03(&self) -> Vec<&Interface> {
-        let is_old = |interface: &&Interface| interface.version == Version::V03;
+        let is_old = |interface: &&Interface| interface.version == A2aVersion::V03;
         let mut places: Vec<_> = self.interfaces.iter().filter(is_old).collect();
         if places.is_empty() {
             places.extend(self.interfaces.first());
@@ -232,9 +236,9 @@ impl Card {
     }
 }
 
-fn scheme(reader: Reader, defaults: Defaults) -> OfBearer<SchemeOut> {
-    let is_old = reader.takes(Version::V03);
-    let has_type = is_old && defaults == Defaults::Written;
+fn scheme(reader: CardAudience, defaults: WriteDefaults) -> OfBearer<SchemeOut> {
+    let is_old = reader.takes(A2aVersion::V03);
+    let has_type = is_old && defaults == WriteDefaults::Written;
     let new = HttpSchemeOut {
         scheme: BEARER,
         description: TOKEN,
@@ -244,7 +248,7 @@ fn scheme(reader: Reader, defaults: Defaults) -> OfBearer<SchemeOut> {
             r#type: has_type.then_some("http"),
             scheme: is_old.then_some(BEARER),
             description: is_old.then_some(TOKEN),
-            http_auth_security_scheme: reader.takes(Version::V10).then_some(new),
+            http_auth_security_scheme: reader.takes(A2aVersion::V10).then_some(new),
         },
     }
 }
@@ -267,7 +271,7 @@ impl Interface {
     }
 }
 
-impl Extension {
+impl CardExtension {
     fn out(&self) -> ExtensionOut<'_> {
         ExtensionOut {
             uri: &self.uri,
@@ -278,7 +282,7 @@ impl Extension {
     }
 }
 
-impl Skill {
+impl CardSkill {
     fn out(&self) -> SkillOut<'_> {
         SkillOut {
             id: &self.id,

@@ -4,14 +4,14 @@ mod body;
 mod grpc;
 mod read;
 
-use super::Version;
+use super::A2aVersion;
 pub(crate) use body::http_error;
 pub(crate) use grpc::GrpcCode;
 
 /// Kind of an error. The first five kinds are from JSON-RPC, the next nine from the protocol. The rest exist
 /// in HTTP and gRPC but not in the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Kind {
+pub(crate) enum A2aErrorKind {
     /// The body is not JSON.
     Parse,
     /// The body is not a request.
@@ -54,7 +54,7 @@ pub(crate) enum Kind {
     Conflict,
 }
 
-impl Kind {
+impl A2aErrorKind {
     /// Returns the machine-readable reason: the protocol's name of the error in capitals, without the word
     /// error.
     pub(crate) fn reason(self) -> &'static str {
@@ -85,9 +85,9 @@ impl Kind {
 
 /// Error for a caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Fault {
+pub(crate) struct A2aError {
     /// Kind of the error.
-    pub kind: Kind,
+    pub kind: A2aErrorKind,
     /// Cause and remedy, for people.
     pub message: String,
     /// Invalid fields with the reason.
@@ -96,9 +96,9 @@ pub(crate) struct Fault {
     pub metadata: Vec<(&'static str, String)>,
 }
 
-impl Fault {
-    /// Creates an error of a [`Kind`].
-    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
+impl A2aError {
+    /// Creates an error of a [`A2aErrorKind`].
+    pub(crate) fn new(kind: A2aErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,
             message: message.into(),
@@ -113,7 +113,7 @@ impl Fault {
         let message = format!("invalid params: {field}: {why}");
         Self {
             violations: vec![(field, why)],
-            ..Self::new(Kind::InvalidParams, message)
+            ..Self::new(A2aErrorKind::InvalidParams, message)
         }
     }
 
@@ -126,73 +126,78 @@ impl Fault {
     /// Returns the JSON-RPC code.
     pub(crate) fn code(&self) -> i64 {
         match self.kind {
-            Kind::Parse => -32700,
-            Kind::InvalidRequest | Kind::Conflict => -32600,
-            Kind::MethodNotFound => -32601,
-            Kind::InvalidParams | Kind::TooLarge => -32602,
-            Kind::Internal | Kind::Unavailable => -32603,
-            Kind::TaskNotFound => -32001,
-            Kind::TaskNotCancelable => -32002,
-            Kind::PushNotSupported => -32003,
-            Kind::Unsupported => -32004,
-            Kind::ContentType => -32005,
-            Kind::InvalidAgentResponse => -32006,
-            Kind::NoExtendedCard => -32007,
-            Kind::ExtensionRequired => -32008,
-            Kind::VersionNotSupported => -32009,
-            Kind::Unauthenticated | Kind::AgentNotFound | Kind::Busy => -32000,
+            A2aErrorKind::Parse => -32700,
+            A2aErrorKind::InvalidRequest | A2aErrorKind::Conflict => -32600,
+            A2aErrorKind::MethodNotFound => -32601,
+            A2aErrorKind::InvalidParams | A2aErrorKind::TooLarge => -32602,
+            A2aErrorKind::Internal | A2aErrorKind::Unavailable => -32603,
+            A2aErrorKind::TaskNotFound => -32001,
+            A2aErrorKind::TaskNotCancelable => -32002,
+            A2aErrorKind::PushNotSupported => -32003,
+            A2aErrorKind::Unsupported => -32004,
+            A2aErrorKind::ContentType => -32005,
+            A2aErrorKind::InvalidAgentResponse => -32006,
+            A2aErrorKind::NoExtendedCard => -32007,
+            A2aErrorKind::ExtensionRequired => -32008,
+            A2aErrorKind::VersionNotSupported => -32009,
+            A2aErrorKind::Unauthenticated | A2aErrorKind::AgentNotFound | A2aErrorKind::Busy => {
+                -32000
+            }
         }
     }
 
     /// Returns the HTTP status in the REST binding of a version.
-    pub(crate) fn http_status(&self, version: Version) -> u16 {
-        let is_old = version == Version::V03;
+    pub(crate) fn http_status(&self, version: A2aVersion) -> u16 {
+        let is_old = version == A2aVersion::V03;
         match self.kind {
-            Kind::Parse
-            | Kind::InvalidRequest
-            | Kind::InvalidParams
-            | Kind::ExtensionRequired
-            | Kind::VersionNotSupported => 400,
-            Kind::Unauthenticated => 401,
-            Kind::MethodNotFound | Kind::TaskNotFound | Kind::AgentNotFound => 404,
-            Kind::Conflict => 409,
-            Kind::TooLarge => 413,
-            Kind::Busy => 429,
-            Kind::Internal => 500,
-            Kind::Unavailable => 503,
-            Kind::NoExtendedCard if is_old => 404,
-            Kind::TaskNotCancelable if is_old => 409,
-            Kind::ContentType if is_old => 415,
-            Kind::PushNotSupported | Kind::Unsupported if is_old => 501,
-            Kind::InvalidAgentResponse if is_old => 502,
-            Kind::NoExtendedCard
-            | Kind::TaskNotCancelable
-            | Kind::ContentType
-            | Kind::PushNotSupported
-            | Kind::Unsupported => 400,
-            Kind::InvalidAgentResponse => 500,
+            A2aErrorKind::Parse
+            | A2aErrorKind::InvalidRequest
+            | A2aErrorKind::InvalidParams
+            | A2aErrorKind::ExtensionRequired
+            | A2aErrorKind::VersionNotSupported => 400,
+            A2aErrorKind::Unauthenticated => 401,
+            A2aErrorKind::MethodNotFound
+            | A2aErrorKind::TaskNotFound
+            | A2aErrorKind::AgentNotFound => 404,
+            A2aErrorKind::Conflict => 409,
+            A2aErrorKind::TooLarge => 413,
+            A2aErrorKind::Busy => 429,
+            A2aErrorKind::Internal => 500,
+            A2aErrorKind::Unavailable => 503,
+            A2aErrorKind::NoExtendedCard if is_old => 404,
+            A2aErrorKind::TaskNotCancelable if is_old => 409,
+            A2aErrorKind::ContentType if is_old => 415,
+            A2aErrorKind::PushNotSupported | A2aErrorKind::Unsupported if is_old => 501,
+            A2aErrorKind::InvalidAgentResponse if is_old => 502,
+            A2aErrorKind::NoExtendedCard
+            | A2aErrorKind::TaskNotCancelable
+            | A2aErrorKind::ContentType
+            | A2aErrorKind::PushNotSupported
+            | A2aErrorKind::Unsupported => 400,
+            A2aErrorKind::InvalidAgentResponse => 500,
         }
     }
 
     /// Returns the gRPC code.
     pub(crate) fn grpc_code(&self) -> GrpcCode {
         match self.kind {
-            Kind::Parse | Kind::InvalidRequest | Kind::InvalidParams | Kind::ContentType => {
-                GrpcCode::InvalidArgument
-            }
-            Kind::MethodNotFound => GrpcCode::Unimplemented,
-            Kind::Internal | Kind::InvalidAgentResponse => GrpcCode::Internal,
-            Kind::TaskNotFound | Kind::AgentNotFound => GrpcCode::NotFound,
-            Kind::TaskNotCancelable
-            | Kind::PushNotSupported
-            | Kind::Unsupported
-            | Kind::NoExtendedCard
-            | Kind::ExtensionRequired
-            | Kind::VersionNotSupported => GrpcCode::FailedPrecondition,
-            Kind::Unauthenticated => GrpcCode::Unauthenticated,
-            Kind::TooLarge | Kind::Busy => GrpcCode::ResourceExhausted,
-            Kind::Unavailable => GrpcCode::Unavailable,
-            Kind::Conflict => GrpcCode::Aborted,
+            A2aErrorKind::Parse
+            | A2aErrorKind::InvalidRequest
+            | A2aErrorKind::InvalidParams
+            | A2aErrorKind::ContentType => GrpcCode::InvalidArgument,
+            A2aErrorKind::MethodNotFound => GrpcCode::Unimplemented,
+            A2aErrorKind::Internal | A2aErrorKind::InvalidAgentResponse => GrpcCode::Internal,
+            A2aErrorKind::TaskNotFound | A2aErrorKind::AgentNotFound => GrpcCode::NotFound,
+            A2aErrorKind::TaskNotCancelable
+            | A2aErrorKind::PushNotSupported
+            | A2aErrorKind::Unsupported
+            | A2aErrorKind::NoExtendedCard
+            | A2aErrorKind::ExtensionRequired
+            | A2aErrorKind::VersionNotSupported => GrpcCode::FailedPrecondition,
+            A2aErrorKind::Unauthenticated => GrpcCode::Unauthenticated,
+            A2aErrorKind::TooLarge | A2aErrorKind::Busy => GrpcCode::ResourceExhausted,
+            A2aErrorKind::Unavailable => GrpcCode::Unavailable,
+            A2aErrorKind::Conflict => GrpcCode::Aborted,
         }
     }
 
@@ -200,7 +205,7 @@ impl Fault {
     /// HTTP status.
     pub(crate) fn status_name(&self) -> &'static str {
         match self.kind {
-            Kind::MethodNotFound => GrpcCode::NotFound.name(),
+            A2aErrorKind::MethodNotFound => GrpcCode::NotFound.name(),
             _ => self.grpc_code().name(),
         }
     }

@@ -4,15 +4,15 @@
 //! declare an `alias`), `null` counts as absent, and numbers may be strings.
 
 use jackfield_wire::{
-    json::{self, Member},
-    read::{self, Misread},
+    json::{self, RawMember},
+    read::{self, FieldError},
 };
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde_json::value::RawValue;
 
 use super::{
-    Version,
-    error::Fault,
+    A2aVersion,
+    error::A2aError,
     model::{Extra, Raw},
 };
 use crate::wire::base64;
@@ -21,29 +21,29 @@ use crate::wire::base64;
 const REQUIRED: &str = "is required";
 const NO_OBJECT: &str = "must be an object";
 
-impl From<Misread> for Fault {
-    fn from(misread: Misread) -> Self {
+impl From<FieldError> for A2aError {
+    fn from(misread: FieldError) -> Self {
         let path = misread.field().unwrap_or("params").to_owned();
-        Fault::field(path, misread.problem)
+        A2aError::field(path, misread.problem)
     }
 }
 
 /// Returns an error about the value itself.
-pub(super) fn here(problem: impl Into<std::borrow::Cow<'static, str>>) -> Misread {
-    Misread::invalid("", problem)
+pub(super) fn here(problem: impl Into<std::borrow::Cow<'static, str>>) -> FieldError {
+    FieldError::invalid("", problem)
 }
 
 /// Reads `params`. Absent params count as an empty object; the nesting may not exceed `max_depth`.
 pub(super) fn read_params<'a, T: Deserialize<'a>>(
     params: Option<&'a RawValue>,
     max_depth: usize,
-) -> Result<T, Misread> {
+) -> Result<T, FieldError> {
     let params = params.filter(|params| !json::is_null(params));
     read::read(params.map_or("{}", RawValue::get), max_depth)
 }
 
 /// Collects the unknown fields of a struct.
-pub(super) fn extra(version: Version, rest: &[Member<'_>]) -> Extra {
+pub(super) fn extra(version: A2aVersion, rest: &[RawMember<'_>]) -> Extra {
     let fields: Vec<_> = rest
         .iter()
         .map(|member| (member.name.to_string(), own(member.value)))
@@ -61,7 +61,7 @@ pub(super) fn word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
 }
 
 /// Reads a text like [`word`], from a field that only some callers use.
-pub(super) fn word_in(field: &str, raw: Option<&RawValue>) -> Result<Option<String>, Misread> {
+pub(super) fn word_in(field: &str, raw: Option<&RawValue>) -> Result<Option<String>, FieldError> {
     let Some(raw) = raw else { return Ok(None) };
     let text: String = read::read_part(raw).map_err(|misread| misread.within(field))?;
     Ok(Some(text).filter(|text| !text.is_empty()))
@@ -85,9 +85,9 @@ pub(super) fn given<'de, D: Deserializer<'de>>(
 
 /// Any JSON object, unchanged.
 #[derive(Debug)]
-pub(super) struct Object(pub(super) Raw);
+pub(super) struct RawObject(pub(super) Raw);
 
-impl<'de> Deserialize<'de> for Object {
+impl<'de> Deserialize<'de> for RawObject {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = <&RawValue>::deserialize(deserializer)?;
         if raw.get().starts_with('{') {
@@ -113,9 +113,9 @@ impl<'de> Deserialize<'de> for Integer {
 
 /// Integer that is not negative.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Count(pub(super) usize);
+pub(super) struct CountField(pub(super) usize);
 
-impl<'de> Deserialize<'de> for Count {
+impl<'de> Deserialize<'de> for CountField {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let Integer(number) = Integer::deserialize(deserializer)?;
         count(Some(number))
@@ -126,9 +126,9 @@ impl<'de> Deserialize<'de> for Count {
 
 /// Bytes in standard base64.
 #[derive(Debug)]
-pub(super) struct Bytes(pub(super) String);
+pub(super) struct Base64Bytes(pub(super) String);
 
-impl<'de> Deserialize<'de> for Bytes {
+impl<'de> Deserialize<'de> for Base64Bytes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         base64::normal(text)
@@ -184,7 +184,7 @@ pub(super) fn integer(text: &str) -> Option<i64> {
 }
 
 /// Checks that a number is not negative.
-pub(super) fn count(number: Option<i64>) -> Result<usize, Misread> {
+pub(super) fn count(number: Option<i64>) -> Result<usize, FieldError> {
     let number = number.ok_or_else(|| here("must be an integer"))?;
     usize::try_from(number).map_err(|_| here("must not be negative"))
 }

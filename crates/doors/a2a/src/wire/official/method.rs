@@ -1,6 +1,6 @@
 //! Operations and their JSON-RPC names in each version.
 
-use super::Version;
+use super::A2aVersion;
 
 /// Operation of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -67,12 +67,12 @@ const NAMES: [(Operation, &str, &str); 11] = [
 
 impl Operation {
     /// Returns the [`Operation`] with this name, and the version that defines the name.
-    pub(crate) fn from_name(name: &str) -> Option<(Self, Version)> {
+    pub(crate) fn from_name(name: &str) -> Option<(Self, A2aVersion)> {
         NAMES.iter().find_map(|(operation, old, new)| {
             if name == *old {
-                Some((*operation, Version::V03))
+                Some((*operation, A2aVersion::V03))
             } else if name == *new {
-                Some((*operation, Version::V10))
+                Some((*operation, A2aVersion::V10))
             } else {
                 None
             }
@@ -80,12 +80,12 @@ impl Operation {
     }
 
     /// Returns the JSON-RPC name.
-    pub(crate) fn name(self, version: Version) -> &'static str {
+    pub(crate) fn name(self, version: A2aVersion) -> &'static str {
         let found = NAMES.iter().find(|(operation, ..)| *operation == self);
         let (_, old, new) = found.expect("every operation has its names");
         match version {
-            Version::V03 => old,
-            Version::V10 => new,
+            A2aVersion::V03 => old,
+            A2aVersion::V10 => new,
         }
     }
 }

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::Version;
+use super::A2aVersion;
 
 /// JSON that is passed on unchanged.
 pub(crate) type Raw = Box<RawValue>;
@@ -14,7 +14,7 @@ pub(crate) type Raw = Box<RawValue>;
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Extra {
     /// Version of the input; `None` if empty.
-    pub version: Option<Version>,
+    pub version: Option<A2aVersion>,
     /// Names and values.
     pub fields: Vec<(String, Raw)>,
 }
@@ -42,7 +42,7 @@ pub(crate) enum Role {
 
 /// State of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum State {
+pub(crate) enum A2aState {
     /// Accepted, not started.
     Submitted,
     /// In progress.
@@ -63,7 +63,7 @@ pub(crate) enum State {
     Unknown,
 }
 
-impl State {
+impl A2aState {
     /// Returns true if the task is over.
     pub(crate) fn is_terminal(self) -> bool {
         match self {
@@ -84,7 +84,7 @@ impl State {
 
 /// Content of a part.
 #[derive(Debug, Clone)]
-pub(crate) enum Content {
+pub(crate) enum PartContent {
     /// Text.
     Text(String),
     /// Bytes of a file, in base64.
@@ -99,7 +99,7 @@ pub(crate) enum Content {
 #[derive(Debug, Clone)]
 pub(crate) struct Part {
     /// Content of the part.
-    pub content: Content,
+    pub content: PartContent,
     /// Media type.
     pub media_type: Option<String>,
     /// File name.
@@ -112,7 +112,7 @@ pub(crate) struct Part {
 
 impl Part {
     /// Creates a part with only a content.
-    pub(crate) fn new(content: Content) -> Self {
+    pub(crate) fn new(content: PartContent) -> Self {
         Self {
             content,
             media_type: None,
@@ -124,7 +124,7 @@ impl Part {
 
     /// Creates a text part.
     pub(crate) fn text(text: impl Into<String>) -> Self {
-        Self::new(Content::Text(text.into()))
+        Self::new(PartContent::Text(text.into()))
     }
 }
 
@@ -189,9 +189,9 @@ pub(crate) struct Artifact {
 
 /// Status of a task.
 #[derive(Debug, Clone)]
-pub(crate) struct Status {
+pub(crate) struct A2aStatus {
     /// State of the task.
-    pub state: State,
+    pub state: A2aState,
     /// Message of the agent about the state.
     pub message: Option<Message>,
     /// Time of the last change, as RFC 3339 in UTC with milliseconds.
@@ -200,9 +200,9 @@ pub(crate) struct Status {
     pub extra: Extra,
 }
 
-impl Status {
+impl A2aStatus {
     /// Creates a status with only a state.
-    pub(crate) fn new(state: State) -> Self {
+    pub(crate) fn new(state: A2aState) -> Self {
         Self {
             state,
             message: None,
@@ -220,7 +220,7 @@ pub(crate) struct Task {
     /// Context id: the conversation.
     pub context_id: String,
     /// Current status.
-    pub status: Status,
+    pub status: A2aStatus,
     /// Artifacts of the agent.
     pub artifacts: Vec<Artifact>,
     /// Messages of caller and agent.
@@ -239,7 +239,7 @@ pub(crate) struct StatusUpdate {
     /// Context id: the conversation.
     pub context_id: String,
     /// New status.
-    pub status: Status,
+    pub status: A2aStatus,
     /// True if the stream ends with the update; absent in version 1.0.
     pub is_final: bool,
     /// Metadata, an object.
@@ -267,9 +267,9 @@ pub(crate) struct ArtifactUpdate {
     pub extra: Extra,
 }
 
-/// Element of a stream. The answer to a plain send is [`Item::Task`] or [`Item::Message`].
+/// Element of a stream. The answer to a plain send is [`StreamItem::Task`] or [`StreamItem::Message`].
 #[derive(Debug, Clone)]
-pub(crate) enum Item {
+pub(crate) enum StreamItem {
     /// Current task.
     Task(Box<Task>),
     /// Message in place of a task.
@@ -363,7 +363,7 @@ pub(crate) struct ListParams {
     /// Filter: context id.
     pub context_id: Option<String>,
     /// Filter: state.
-    pub state: Option<State>,
+    pub state: Option<A2aState>,
     /// Largest number of tasks per page, from 1 to 100.
     pub page_size: Option<usize>,
     /// Token of the page to return.
@@ -378,7 +378,7 @@ pub(crate) struct ListParams {
 
 /// Page of tasks.
 #[derive(Debug, Clone)]
-pub(crate) struct Page {
+pub(crate) struct TaskPage {
     /// Tasks, last changed first.
     pub tasks: Vec<Task>,
     /// Token of the next page; empty on the last page.

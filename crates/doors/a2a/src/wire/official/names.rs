@@ -1,53 +1,53 @@
 //! Names of states and roles. Input may have the name of either version, or the gRPC number.
 
 use super::{
-    Version,
-    model::{Role, State},
+    A2aVersion,
+    model::{A2aState, Role},
 };
 
 /// States in the order of their numbers, with their names in 0.3 and 1.0.
-const STATES: [(State, &str, &str); 9] = [
-    (State::Unknown, "unknown", "TASK_STATE_UNSPECIFIED"),
-    (State::Submitted, "submitted", "TASK_STATE_SUBMITTED"),
-    (State::Working, "working", "TASK_STATE_WORKING"),
-    (State::Completed, "completed", "TASK_STATE_COMPLETED"),
-    (State::Failed, "failed", "TASK_STATE_FAILED"),
-    (State::Canceled, "canceled", "TASK_STATE_CANCELED"),
+const STATES: [(A2aState, &str, &str); 9] = [
+    (A2aState::Unknown, "unknown", "TASK_STATE_UNSPECIFIED"),
+    (A2aState::Submitted, "submitted", "TASK_STATE_SUBMITTED"),
+    (A2aState::Working, "working", "TASK_STATE_WORKING"),
+    (A2aState::Completed, "completed", "TASK_STATE_COMPLETED"),
+    (A2aState::Failed, "failed", "TASK_STATE_FAILED"),
+    (A2aState::Canceled, "canceled", "TASK_STATE_CANCELED"),
     (
-        State::InputRequired,
+        A2aState::InputRequired,
         "input-required",
         "TASK_STATE_INPUT_REQUIRED",
     ),
-    (State::Rejected, "rejected", "TASK_STATE_REJECTED"),
+    (A2aState::Rejected, "rejected", "TASK_STATE_REJECTED"),
     (
-        State::AuthRequired,
+        A2aState::AuthRequired,
         "auth-required",
         "TASK_STATE_AUTH_REQUIRED",
     ),
 ];
 
-/// Name of [`State::Canceled`] in the gRPC and REST messages of 0.3, which has a different spelling there.
+/// Name of [`A2aState::Canceled`] in the gRPC and REST messages of 0.3, which has a different spelling there.
 pub(super) const OLD_CANCELED: &str = "TASK_STATE_CANCELLED";
 
-impl State {
+impl A2aState {
     /// Returns the name in a version.
-    pub(crate) fn name(self, version: Version) -> &'static str {
+    pub(crate) fn name(self, version: A2aVersion) -> &'static str {
         // Every state is in the list; a test checks the completeness.
         let found = STATES.iter().find(|(state, ..)| *state == self);
         found.map_or("", |(_, old, new)| match version {
-            Version::V03 => old,
-            Version::V10 => new,
+            A2aVersion::V03 => old,
+            A2aVersion::V10 => new,
         })
     }
 
     /// Returns the names of all states in a version, except the unspecified state.
-    pub(super) fn names(version: Version) -> String {
+    pub(super) fn names(version: A2aVersion) -> String {
         let known = STATES.iter().skip(1);
         let names: Vec<_> = known.map(|(state, ..)| state.name(version)).collect();
         names.join(", ")
     }
 
-    /// Parses a [`State`] name of any version.
+    /// Parses a [`A2aState`] name of any version.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         if name == OLD_CANCELED {
             return Some(Self::Canceled);
@@ -66,12 +66,12 @@ impl State {
 
 impl Role {
     /// Returns the name in a version.
-    pub(crate) fn name(self, version: Version) -> &'static str {
+    pub(crate) fn name(self, version: A2aVersion) -> &'static str {
         match (self, version) {
-            (Self::User, Version::V03) => "user",
-            (Self::Agent, Version::V03) => "agent",
-            (Self::User, Version::V10) => "ROLE_USER",
-            (Self::Agent, Version::V10) => "ROLE_AGENT",
+            (Self::User, A2aVersion::V03) => "user",
+            (Self::Agent, A2aVersion::V03) => "agent",
+            (Self::User, A2aVersion::V10) => "ROLE_USER",
+            (Self::Agent, A2aVersion::V10) => "ROLE_AGENT",
         }
     }
 

@@ -11,14 +11,14 @@ use std::borrow::Cow;
 
 use jackfield_wire::{
     json,
-    read::{self, Misread, Mistake},
+    read::{self, FieldError, FieldErrorKind},
 };
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use super::{
-    Version,
-    error::{Fault, Kind},
+    A2aVersion,
+    error::{A2aError, A2aErrorKind},
     fields::{given, number},
     model::Raw,
     write::append,
@@ -32,7 +32,7 @@ const CAPACITY: usize = 1024;
 
 /// Id of a request, as written.
 #[derive(Debug, Clone, Default)]
-pub(crate) enum Id {
+pub(crate) enum RpcId {
     /// Missing or unreadable id.
     #[default]
     Null,
@@ -40,7 +40,7 @@ pub(crate) enum Id {
     Given(Raw),
 }
 
-impl Id {
+impl RpcId {
     /// Copies an id; `None` unless a string, a number or `null`.
     fn of(raw: &RawValue) -> Option<Self> {
         match raw.get().as_bytes() {
@@ -53,9 +53,9 @@ impl Id {
 
 /// JSON-RPC request.
 #[derive(Debug, Clone)]
-pub(crate) struct Call<'a> {
+pub(crate) struct RpcCall<'a> {
     /// Id of the request.
-    pub id: Id,
+    pub id: RpcId,
     /// Method name.
     pub method: Cow<'a, str>,
     /// Params of the method.
@@ -82,8 +82,8 @@ struct IdIn<'a> {
     id: Option<&'a RawValue>,
 }
 
-impl Id {
-    /// Reads the id of a request that is refused anyway; [`Id::Null`] if unreadable.
+impl RpcId {
+    /// Reads the id of a request that is refused anyway; [`RpcId::Null`] if unreadable.
     pub(crate) fn read(body: &[u8]) -> Self {
         let request = read_body::<IdIn<'_>>(body).ok();
         let id = request.and_then(|request| request.id.and_then(Self::of));
@@ -91,18 +91,18 @@ impl Id {
     }
 }
 
-impl<'a> Call<'a> {
+impl<'a> RpcCall<'a> {
     /// Reads a body. The error includes the id, if readable.
-    pub(crate) fn read(body: &'a [u8]) -> Result<Self, (Id, Fault)> {
+    pub(crate) fn read(body: &'a [u8]) -> Result<Self, (RpcId, A2aError)> {
         let call: CallIn<'a> =
-            read_body(body).map_err(|misread| (Id::read(body), unreadable(body, &misread)))?;
+            read_body(body).map_err(|misread| (RpcId::read(body), unreadable(body, &misread)))?;
         let id = match call.id {
             None => Err(invalid(
                 "id is missing: send a string or a number, which comes back with the answer",
             )),
-            Some(raw) => Id::of(raw).ok_or_else(|| invalid("id must be a string or a number")),
+            Some(raw) => RpcId::of(raw).ok_or_else(|| invalid("id must be a string or a number")),
         };
-        let id = id.map_err(|fault| (Id::Null, fault))?;
+        let id = id.map_err(|fault| (RpcId::Null, fault))?;
         if !call.jsonrpc.is_some_and(is_version) {
             return Err((id, invalid("jsonrpc must be \"2.0\"")));
         }
@@ -118,10 +118,10 @@ impl<'a> Call<'a> {
 }
 
 /// Parses a body without a limit on depth; readers of the content check the depth.
-fn read_body<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Misread> {
-    let text = std::str::from_utf8(body).map_err(|error| Misread {
-        mistake: Mistake::Syntax,
-        ..Misread::invalid("", format!("is not valid JSON: {error}"))
+fn read_body<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, FieldError> {
+    let text = std::str::from_utf8(body).map_err(|error| FieldError {
+        mistake: FieldErrorKind::Syntax,
+        ..FieldError::invalid("", format!("is not valid JSON: {error}"))
     })?;
     read::read(text, usize::MAX)
 }
@@ -148,11 +148,11 @@ pub(crate) fn write_call(id: &str, method: &str, fill: impl FnOnce(&mut String))
 
 /// JSON-RPC response.
 #[derive(Debug, Clone)]
-pub(crate) struct Response<'a> {
+pub(crate) struct RpcResponse<'a> {
     /// Id of the request.
-    pub id: Id,
+    pub id: RpcId,
     /// Result or error.
-    pub outcome: Result<&'a RawValue, Fault>,
+    pub outcome: Result<&'a RawValue, A2aError>,
 }
 
 /// Serialized form of a response.
@@ -170,7 +170,7 @@ struct ResponseIn<'a> {
 
 /// Serialized form of a response's error.
 #[derive(Debug, Deserialize)]
-struct ErrorIn<'a> {
+struct RpcErrorIn<'a> {
     #[serde(borrow)]
     code: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -179,7 +179,7 @@ struct ErrorIn<'a> {
     data: Option<&'a RawValue>,
 }
 
-impl<'a> Response<'a> {
+impl<'a> RpcResponse<'a> {
     /// Reads a body. The error explains why the body is not a response, without quoting the body.
     pub(crate) fn read(body: &'a [u8]) -> Result<Self, String> {
         let response: ResponseIn<'a> = read_body(body).map_err(|misread| no_response(&misread))?;
@@ -192,8 +192,8 @@ impl<'a> Response<'a> {
             });
         }
         let id = match response.id {
-            None => Id::Null,
-            Some(raw) => Id::of(raw).ok_or("its id is neither a string nor a number")?,
+            None => RpcId::Null,
+            Some(raw) => RpcId::of(raw).ok_or("its id is neither a string nor a number")?,
         };
         let outcome = match (response.error, response.result) {
             (Some(error), _) => Err(fault_of(error)?),
@@ -207,42 +207,48 @@ impl<'a> Response<'a> {
     /// cannot repeat the id.
     pub(crate) fn answers(&self, id: &str) -> bool {
         match &self.id {
-            Id::Null => self.outcome.is_err(),
-            Id::Given(raw) => json::str_of(raw).is_some_and(|given| given == id),
+            RpcId::Null => self.outcome.is_err(),
+            RpcId::Given(raw) => json::str_of(raw).is_some_and(|given| given == id),
         }
     }
 }
 
 /// Explains why a body is not a response.
 #[cold]
-fn no_response(misread: &Misread) -> String {
+fn no_response(misread: &FieldError) -> String {
     match (misread.mistake, misread.field()) {
-        (Mistake::Syntax, _) => format!("it {}", misread.problem),
+        (FieldErrorKind::Syntax, _) => format!("it {}", misread.problem),
         (_, Some(field)) => format!("its {field} {}", misread.problem),
         (_, None) => "it is no JSON object".to_owned(),
     }
 }
 
 /// Reads the error of a response.
-fn fault_of(error: &RawValue) -> Result<Fault, String> {
-    let error: ErrorIn<'_> = read::read_part(error).map_err(|misread| match misread.field() {
-        Some(field) => format!("its error.{field} {}", misread.problem),
-        None => "its error is no object".to_owned(),
-    })?;
+fn fault_of(error: &RawValue) -> Result<A2aError, String> {
+    let error: RpcErrorIn<'_> =
+        read::read_part(error).map_err(|misread| match misread.field() {
+            Some(field) => format!("its error.{field} {}", misread.problem),
+            None => "its error is no object".to_owned(),
+        })?;
     let code = error.code.and_then(number).ok_or("its error has no code")?;
     let message = error.message.and_then(json::str_of).unwrap_or_default();
-    Ok(Fault::from_rpc(code, message, error.data))
+    Ok(A2aError::from_rpc(code, message, error.data))
 }
 
-fn invalid(why: &str) -> Fault {
-    Fault::new(Kind::InvalidRequest, format!("invalid request: {why}"))
+fn invalid(why: &str) -> A2aError {
+    A2aError::new(
+        A2aErrorKind::InvalidRequest,
+        format!("invalid request: {why}"),
+    )
 }
 
 /// Explains why a body is not a request.
 #[cold]
-fn unreadable(body: &[u8], misread: &Misread) -> Fault {
+fn unreadable(body: &[u8], misread: &FieldError) -> A2aError {
     match (misread.mistake, misread.field()) {
-        (Mistake::Syntax, _) => Fault::new(Kind::Parse, format!("the body {}", misread.problem)),
+        (FieldErrorKind::Syntax, _) => {
+            A2aError::new(A2aErrorKind::Parse, format!("the body {}", misread.problem))
+        }
         (_, Some(field)) => invalid(&format!("{field} {}", misread.problem)),
         (_, None) if body.trim_ascii().starts_with(b"[") => {
             invalid("batches are not supported, send one request at a time")
@@ -252,12 +258,12 @@ fn unreadable(body: &[u8], misread: &Misread) -> Fault {
 }
 
 /// Writes a response; `fill` appends the result.
-pub(crate) fn write_result(id: &Id, fill: impl FnOnce(&mut String)) -> String {
+pub(crate) fn write_result(id: &RpcId, fill: impl FnOnce(&mut String)) -> String {
     write_with(&Head::of(id), "result", fill)
 }
 
 /// Writes an error response.
-pub(crate) fn write_error(version: Version, id: &Id, fault: &Fault) -> String {
+pub(crate) fn write_error(version: A2aVersion, id: &RpcId, fault: &A2aError) -> String {
     write_with(&Head::of(id), "error", |out| {
         append(out, &fault.rpc_error(version));
     })
@@ -267,11 +273,11 @@ pub(crate) fn write_error(version: Version, id: &Id, fault: &Fault) -> String {
 #[derive(Debug, Serialize)]
 struct Head<'a> {
     jsonrpc: &'static str,
-    id: &'a Id,
+    id: &'a RpcId,
 }
 
 impl<'a> Head<'a> {
-    fn of(id: &'a Id) -> Self {
+    fn of(id: &'a RpcId) -> Self {
         Self {
             jsonrpc: VERSION,
             id,
@@ -279,7 +285,7 @@ impl<'a> Head<'a> {
     }
 }
 
-impl Serialize for Id {
+impl Serialize for RpcId {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Null => serializer.serialize_unit(),

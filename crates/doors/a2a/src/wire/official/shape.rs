@@ -1,10 +1,10 @@
 //! JSON form of a version in a binding.
 
-use super::{Version, v03_proto::FileBytes};
+use super::{A2aVersion, v03_proto::FileBytes};
 
 /// JSON form for reading and writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum WireForm {
     /// Version 0.3 in JSON-RPC: every object has a kind.
     V03,
     /// Version 0.3 in REST: the JSON form of the gRPC messages, with different names.
@@ -13,12 +13,12 @@ pub(super) enum Shape {
     V10,
 }
 
-impl Shape {
+impl WireForm {
     /// Returns the version of the form.
-    pub(super) fn version(self) -> Version {
+    pub(super) fn version(self) -> A2aVersion {
         match self {
-            Self::V03 | Self::V03Proto(_) => Version::V03,
-            Self::V10 => Version::V10,
+            Self::V03 | Self::V03Proto(_) => A2aVersion::V03,
+            Self::V10 => A2aVersion::V10,
         }
     }
 
@@ -28,12 +28,12 @@ impl Shape {
     }
 }
 
-impl Version {
+impl A2aVersion {
     /// Returns the form in JSON-RPC.
-    pub(super) fn shape(self) -> Shape {
+    pub(super) fn shape(self) -> WireForm {
         match self {
-            Self::V03 => Shape::V03,
-            Self::V10 => Shape::V10,
+            Self::V03 => WireForm::V03,
+            Self::V10 => WireForm::V10,
         }
     }
 }

@@ -13,20 +13,20 @@ use jackfield_wire::json::MAX_DEPTH;
 use serde_json::value::RawValue;
 
 use super::{
-    Version,
-    error::{Fault, Kind},
+    A2aVersion,
+    error::{A2aError, A2aErrorKind},
     model::Message,
 };
 
-const BOTH: [Version; 2] = [Version::V03, Version::V10];
+const BOTH: [A2aVersion; 2] = [A2aVersion::V03, A2aVersion::V10];
 
 fn raw(text: &str) -> &RawValue {
     serde_json::from_str(text).unwrap()
 }
 
 /// The only field that a fault names.
-fn field(fault: &Fault) -> &str {
-    assert_eq!(fault.kind, Kind::InvalidParams, "{fault:?}");
+fn field(fault: &A2aError) -> &str {
+    assert_eq!(fault.kind, A2aErrorKind::InvalidParams, "{fault:?}");
     let [(field, why)] = fault.violations.as_slice() else {
         panic!("{fault:?}");
     };
@@ -43,10 +43,10 @@ fn written(write: impl FnOnce(&mut String)) -> String {
 }
 
 /// A message with these parts.
-fn message_of(version: Version, parts: &str) -> Result<Message, Fault> {
+fn message_of(version: A2aVersion, parts: &str) -> Result<Message, A2aError> {
     let (user, kind) = match version {
-        Version::V03 => ("user", r#""kind":"message","#),
-        Version::V10 => ("ROLE_USER", ""),
+        A2aVersion::V03 => ("user", r#""kind":"message","#),
+        A2aVersion::V10 => ("ROLE_USER", ""),
     };
     let json =
         format!(r#"{{"message":{{{kind}"messageId":"m","role":"{user}","parts":{parts}}}}}"#);

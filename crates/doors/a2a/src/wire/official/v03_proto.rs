@@ -6,9 +6,9 @@
 use serde_json::value::RawValue;
 
 use super::{
-    error::Fault,
-    model::{Item, PushConfig, SendParams, Task},
-    shape::Shape,
+    error::A2aError,
+    model::{PushConfig, SendParams, StreamItem, Task},
+    shape::WireForm,
 };
 
 /// Number of base64 encodings of file bytes. Two published clients disagree, and the bytes do not reveal the
@@ -26,28 +26,28 @@ pub(crate) fn read_send(
     files: FileBytes,
     params: Option<&RawValue>,
     max_depth: usize,
-) -> Result<SendParams, Fault> {
-    SendParams::read(Shape::V03Proto(files), params, max_depth)
+) -> Result<SendParams, A2aError> {
+    SendParams::read(WireForm::V03Proto(files), params, max_depth)
 }
 
-/// Reads an [`Item`] of a stream, or the answer to a plain send.
-pub(crate) fn read_item(files: FileBytes, raw: &RawValue) -> Result<Item, Fault> {
-    Ok(Item::read(Shape::V03Proto(files), raw)?)
+/// Reads an [`StreamItem`] of a stream, or the answer to a plain send.
+pub(crate) fn read_item(files: FileBytes, raw: &RawValue) -> Result<StreamItem, A2aError> {
+    Ok(StreamItem::read(WireForm::V03Proto(files), raw)?)
 }
 
 /// Appends the params of a send, plain or streaming.
 pub(crate) fn write_send_params(files: FileBytes, params: &SendParams, out: &mut String) {
-    Shape::V03Proto(files).write_send_params(params, out);
+    WireForm::V03Proto(files).write_send_params(params, out);
 }
 
 /// Appends an element of a stream, or the result of a plain send.
-pub(crate) fn write_item(files: FileBytes, item: &Item, out: &mut String) {
-    Shape::V03Proto(files).write_item(item, out);
+pub(crate) fn write_item(files: FileBytes, item: &StreamItem, out: &mut String) {
+    WireForm::V03Proto(files).write_item(item, out);
 }
 
 /// Appends a [`Task`].
 pub(crate) fn write_task(files: FileBytes, task: &Task, out: &mut String) {
-    Shape::V03Proto(files).write_task(task, out);
+    WireForm::V03Proto(files).write_task(task, out);
 }
 
 /// Appends the [`PushConfig`] of a task.
@@ -61,4 +61,4 @@ pub(crate) fn write_pushes(configs: &[PushConfig], next_token: &str, out: &mut S
 }
 
 /// Form for content without files.
-const NO_FILES: Shape = Shape::V03Proto(FileBytes::Once);
+const NO_FILES: WireForm = WireForm::V03Proto(FileBytes::Once);

@@ -1,7 +1,7 @@
 //! Writers for the results of every operation, for elements of streams, and for a client's params.
 //!
 //! Output is strict: only names of the version, enums by name, times in UTC. Each type has a struct that
-//! borrows from the model. The code that builds the struct decides the fields for a [`Shape`].
+//! borrows from the model. The code that builds the struct decides the fields for a [`WireForm`].
 
 mod item;
 mod message;
@@ -11,9 +11,9 @@ mod request;
 use serde::{Serialize, Serializer};
 
 use super::{
-    Version,
-    model::{Extra, Item, Message, Page, PushConfig, Raw, Task},
-    shape::Shape,
+    A2aVersion,
+    model::{Extra, Message, PushConfig, Raw, StreamItem, Task, TaskPage},
+    shape::WireForm,
 };
 use crate::wire::write::to_json;
 
@@ -24,14 +24,14 @@ pub(super) const DATA_WRAPPED: &str = "data_part_compat";
 /// Name of the unknown fields of a part's file.
 const IN_FILE: &str = "file";
 
-impl Version {
-    /// Appends an [`Item`] of a stream.
-    pub(crate) fn write_item(self, item: &Item, out: &mut String) {
+impl A2aVersion {
+    /// Appends an [`StreamItem`] of a stream.
+    pub(crate) fn write_item(self, item: &StreamItem, out: &mut String) {
         self.shape().write_item(item, out);
     }
 
     /// Appends the result of a plain send, which has the form of a stream's element.
-    pub(crate) fn write_sent(self, item: &Item, out: &mut String) {
+    pub(crate) fn write_sent(self, item: &StreamItem, out: &mut String) {
         self.write_item(item, out);
     }
 
@@ -45,9 +45,9 @@ impl Version {
         append(out, &self.shape().message(message));
     }
 
-    /// Appends a [`Page`] of tasks. In 0.3 the page size is the number of tasks in the page, as in the
+    /// Appends a [`TaskPage`] of tasks. In 0.3 the page size is the number of tasks in the page, as in the
     /// conformance kit.
-    pub(crate) fn write_page(self, page: &Page, out: &mut String) {
+    pub(crate) fn write_page(self, page: &TaskPage, out: &mut String) {
         self.shape().write_page(page, out);
     }
 
@@ -86,7 +86,7 @@ impl Serialize for ExtraOut<'_> {
     }
 }
 
-impl Shape {
+impl WireForm {
     /// Returns the unknown fields if they come from the version of the form.
     fn extra(self, extra: &Extra) -> ExtraOut<'_> {
         // REST readers of 0.3 refuse unknown fields.

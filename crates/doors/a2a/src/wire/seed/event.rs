@@ -2,10 +2,10 @@
 //! JSON-RPC. The original sends a single event, [`COMPLETED`] or [`ERROR`]; the hub sends any number of
 //! [`UPDATE`]s before.
 
-use jackfield_wire::json::Text;
+use jackfield_wire::json::JsonText;
 use serde::{Serialize, Serializer};
 
-use super::task::{Reply, ReplyOut, Status, TaskError, TaskErrorOut};
+use super::task::{ReplyOut, SeedReply, SeedStatus, TaskError, TaskErrorOut};
 use crate::wire::write::to_json;
 
 /// Name of a progress event (an extension of the original).
@@ -19,7 +19,7 @@ pub(crate) const ERROR: &str = "error";
 
 /// Ids of the task that the events of a stream belong to.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct About<'a> {
+pub(crate) struct StreamIds<'a> {
     /// Task id.
     pub task_id: &'a str,
     /// Context id: the conversation.
@@ -28,9 +28,9 @@ pub(crate) struct About<'a> {
 
 /// Piece of an answer.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Update<'a> {
+pub(crate) struct SeedUpdate<'a> {
     /// Text of the piece.
-    pub delta: Text<'a>,
+    pub delta: JsonText<'a>,
     /// Kind of the text.
     pub kind: &'a str,
     /// Tool that the text is about.
@@ -48,7 +48,7 @@ struct EventOut<'a> {
     context_id: &'a str,
     status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "text")]
-    delta: Option<Text<'a>>,
+    delta: Option<JsonText<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     kind: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,43 +63,43 @@ struct EventOut<'a> {
 
 /// Serializes a text; text in JSON form is written unchanged.
 #[expect(clippy::ref_option, reason = "as serde calls it")]
-fn text<S: Serializer>(text: &Option<Text<'_>>, serializer: S) -> Result<S::Ok, S::Error> {
+fn text<S: Serializer>(text: &Option<JsonText<'_>>, serializer: S) -> Result<S::Ok, S::Error> {
     match text {
         None => serializer.serialize_none(),
-        Some(Text::Plain(text)) => text.serialize(serializer),
-        Some(Text::Json(raw)) => raw.serialize(serializer),
+        Some(JsonText::Plain(text)) => text.serialize(serializer),
+        Some(JsonText::Json(raw)) => raw.serialize(serializer),
     }
 }
 
-impl<'a> About<'a> {
+impl<'a> StreamIds<'a> {
     /// Returns the data of an [`UPDATE`].
-    pub(crate) fn update(&self, update: &Update<'_>) -> String {
+    pub(crate) fn update(&self, update: &SeedUpdate<'_>) -> String {
         to_json(&EventOut {
             delta: Some(update.delta),
             kind: Some(update.kind),
             tool_name: update.tool_name,
             tool_call_id: update.tool_call_id,
-            ..self.event(Status::Working)
+            ..self.event(SeedStatus::Working)
         })
     }
 
     /// Returns the data of [`COMPLETED`].
-    pub(crate) fn completed(&self, reply: &Reply<'_>) -> String {
+    pub(crate) fn completed(&self, reply: &SeedReply<'_>) -> String {
         to_json(&EventOut {
             message: Some(ReplyOut::of(reply)),
-            ..self.event(Status::Completed)
+            ..self.event(SeedStatus::Completed)
         })
     }
 
     /// Returns the data of [`ERROR`].
-    pub(crate) fn error(&self, status: Status, error: &TaskError<'_>) -> String {
+    pub(crate) fn error(&self, status: SeedStatus, error: &TaskError<'_>) -> String {
         to_json(&EventOut {
             error: Some(TaskErrorOut::of(error)),
             ..self.event(status)
         })
     }
 
-    fn event(&self, status: Status) -> EventOut<'a> {
+    fn event(&self, status: SeedStatus) -> EventOut<'a> {
         EventOut {
             task_id: self.task_id,
             context_id: self.context_id,

@@ -9,18 +9,18 @@ use crate::wire::base64;
 
 /// Part of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Part<'a> {
+pub(crate) enum SeedPart<'a> {
     /// Text.
     Text(Cow<'a, str>),
     /// File.
-    File(File<'a>),
+    File(SeedFile<'a>),
     /// Data as a text.
-    Data(Data<'a>),
+    Data(SeedData<'a>),
 }
 
 /// Location of a file's bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum FileSource<'a> {
+pub(crate) enum SeedFileSource<'a> {
     /// URL of the file.
     Uri(Cow<'a, str>),
     /// Bytes in base64; callers may insert line breaks.
@@ -29,9 +29,9 @@ pub(crate) enum FileSource<'a> {
 
 /// File in a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct File<'a> {
+pub(crate) struct SeedFile<'a> {
     /// Location of the bytes.
-    pub source: FileSource<'a>,
+    pub source: SeedFileSource<'a>,
     /// Media type.
     pub mime_type: Cow<'a, str>,
     /// File name.
@@ -41,7 +41,7 @@ pub(crate) struct File<'a> {
 /// Data in a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Data<'a> {
+pub(crate) struct SeedData<'a> {
     /// Content as a text.
     pub content: Cow<'a, str>,
     /// Media type.
@@ -51,10 +51,10 @@ pub(crate) struct Data<'a> {
     pub name: Option<Cow<'a, str>>,
 }
 
-impl File<'_> {
+impl SeedFile<'_> {
     /// Refuses bytes that are not base64, with the message of the original.
     pub(super) fn check_bytes(&self) -> Result<(), String> {
-        let FileSource::Bytes(bytes) = &self.source else {
+        let SeedFileSource::Bytes(bytes) = &self.source else {
             return Ok(());
         };
         let Some(at) = base64::fault(bytes) else {
@@ -73,19 +73,19 @@ impl File<'_> {
 
 /// Serialized form of a part.
 #[derive(Debug, Serialize)]
-pub(super) struct PartOut<'a> {
+pub(super) struct SeedPartOut<'a> {
     kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    file: Option<FileOut<'a>>,
+    file: Option<SeedFileOut<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    data: Option<&'a Data<'a>>,
+    data: Option<&'a SeedData<'a>>,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct FileOut<'a> {
+struct SeedFileOut<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     uri: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -95,30 +95,30 @@ struct FileOut<'a> {
     name: Option<&'a str>,
 }
 
-impl<'a> PartOut<'a> {
-    pub(super) fn of(part: &'a Part<'a>) -> Self {
-        let mut out = PartOut {
+impl<'a> SeedPartOut<'a> {
+    pub(super) fn of(part: &'a SeedPart<'a>) -> Self {
+        let mut out = SeedPartOut {
             kind: "text",
             text: None,
             file: None,
             data: None,
         };
         match part {
-            Part::Text(text) => out.text = Some(text),
-            Part::File(file) => {
+            SeedPart::Text(text) => out.text = Some(text),
+            SeedPart::File(file) => {
                 let (uri, bytes) = match &file.source {
-                    FileSource::Uri(uri) => (Some(&**uri), None),
-                    FileSource::Bytes(bytes) => (None, Some(&**bytes)),
+                    SeedFileSource::Uri(uri) => (Some(&**uri), None),
+                    SeedFileSource::Bytes(bytes) => (None, Some(&**bytes)),
                 };
                 out.kind = "file";
-                out.file = Some(FileOut {
+                out.file = Some(SeedFileOut {
                     uri,
                     bytes,
                     mime_type: &file.mime_type,
                     name: file.name.as_deref(),
                 });
             }
-            Part::Data(data) => {
+            SeedPart::Data(data) => {
                 out.kind = "data";
                 out.data = Some(data);
             }
@@ -129,18 +129,18 @@ impl<'a> PartOut<'a> {
 
 /// Part with correct types and unchecked values.
 #[derive(Debug, Deserialize)]
-pub(super) struct PartIn<'a> {
+pub(super) struct SeedPartIn<'a> {
     kind: Option<Cow<'a, str>>,
     text: Option<Cow<'a, str>>,
     #[serde(borrow)]
-    file: Option<FileIn<'a>>,
+    file: Option<SeedFileIn<'a>>,
     #[serde(borrow)]
     data: Option<DataIn<'a>>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct FileIn<'a> {
+struct SeedFileIn<'a> {
     uri: Option<Cow<'a, str>>,
     bytes: Option<Cow<'a, str>>,
     mime_type: Option<Cow<'a, str>>,
@@ -155,20 +155,20 @@ struct DataIn<'a> {
     name: Option<Cow<'a, str>>,
 }
 
-impl<'a> PartIn<'a> {
+impl<'a> SeedPartIn<'a> {
     /// Checks the values; the error has the message of the original.
-    pub(super) fn check(self) -> Result<Part<'a>, Cow<'static, str>> {
+    pub(super) fn check(self) -> Result<SeedPart<'a>, Cow<'static, str>> {
         match &*self.kind.unwrap_or_default() {
             "text" => match given(self.text) {
-                Some(text) => Ok(Part::Text(text)),
+                Some(text) => Ok(SeedPart::Text(text)),
                 None => Err("text part requires non-empty text field".into()),
             },
             "file" => match self.file {
-                Some(file) => Ok(Part::File(file.check()?)),
+                Some(file) => Ok(SeedPart::File(file.check()?)),
                 None => Err("file part requires file field".into()),
             },
             "data" => match self.data {
-                Some(data) => Ok(Part::Data(data.check()?)),
+                Some(data) => Ok(SeedPart::Data(data.check()?)),
                 None => Err("data part requires data field".into()),
             },
             other => {
@@ -188,8 +188,8 @@ fn given(text: Option<Cow<'_, str>>) -> Option<Cow<'_, str>> {
 }
 
 impl<'a> DataIn<'a> {
-    fn check(self) -> Result<Data<'a>, &'static str> {
-        Ok(Data {
+    fn check(self) -> Result<SeedData<'a>, &'static str> {
+        Ok(SeedData {
             content: given(self.content).ok_or("data part requires non-empty content field")?,
             mime_type: given(self.mime_type).ok_or("data part requires mimeType field")?,
             name: self.name,
@@ -197,16 +197,16 @@ impl<'a> DataIn<'a> {
     }
 }
 
-impl<'a> FileIn<'a> {
-    fn check(self) -> Result<File<'a>, &'static str> {
+impl<'a> SeedFileIn<'a> {
+    fn check(self) -> Result<SeedFile<'a>, &'static str> {
         // A link has precedence over bytes, as in the original. Empty bytes mean an empty file; an empty link
         // means no link.
         let source = match (given(self.uri), self.bytes) {
-            (Some(uri), _) => FileSource::Uri(uri),
-            (None, Some(bytes)) => FileSource::Bytes(bytes),
+            (Some(uri), _) => SeedFileSource::Uri(uri),
+            (None, Some(bytes)) => SeedFileSource::Bytes(bytes),
             (None, None) => return Err("file part requires either uri or bytes field"),
         };
-        Ok(File {
+        Ok(SeedFile {
             source,
             mime_type: given(self.mime_type).ok_or("file part requires mimeType field")?,
             name: self.name,

@@ -10,7 +10,7 @@ use crate::wire::write::{Texts, to_json};
 
 /// Error codes of the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Code {
+pub(crate) enum SeedCode {
     /// The body is not JSON, or has wrong types.
     Parse,
     /// The body is not a valid request.
@@ -25,23 +25,23 @@ pub(crate) enum Code {
     Server,
 }
 
-impl Code {
+impl SeedCode {
     /// Returns the number on the wire.
     pub(crate) fn number(self) -> i64 {
         match self {
-            Code::Parse => -32700,
-            Code::InvalidRequest => -32600,
-            Code::MethodNotFound => -32601,
-            Code::InvalidParams => -32602,
-            Code::Internal => -32603,
-            Code::Server => -32000,
+            SeedCode::Parse => -32700,
+            SeedCode::InvalidRequest => -32600,
+            SeedCode::MethodNotFound => -32601,
+            SeedCode::InvalidParams => -32602,
+            SeedCode::Internal => -32603,
+            SeedCode::Server => -32000,
         }
     }
 }
 
 /// Id of a request: a string or a number, as written.
 #[derive(Debug, Clone, Default)]
-pub(crate) enum Id {
+pub(crate) enum SeedRequestId {
     /// Missing or unreadable id. Answers have the empty string, as in the original.
     #[default]
     Unknown,
@@ -49,43 +49,47 @@ pub(crate) enum Id {
     Given(Box<RawValue>),
 }
 
-impl Id {
+impl SeedRequestId {
     /// Copies an id; `None` unless a string or a number.
     pub(super) fn of(raw: &RawValue) -> Option<Self> {
         match raw.get().as_bytes() {
-            b"\"\"" => Some(Id::Unknown),
-            [b'"' | b'-' | b'0'..=b'9', ..] => Some(Id::Given(raw.to_owned())),
+            b"\"\"" => Some(SeedRequestId::Unknown),
+            [b'"' | b'-' | b'0'..=b'9', ..] => Some(SeedRequestId::Given(raw.to_owned())),
             _ => None,
         }
     }
 }
 
-impl Serialize for Id {
+impl Serialize for SeedRequestId {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Id::Unknown => "".serialize(serializer),
-            Id::Given(raw) => raw.serialize(serializer),
+            SeedRequestId::Unknown => "".serialize(serializer),
+            SeedRequestId::Given(raw) => raw.serialize(serializer),
         }
     }
 }
 
 /// Error response to a request.
 #[derive(Debug, Clone)]
-pub(crate) struct Refusal {
+pub(crate) struct SeedRefusal {
     /// Id of the request.
-    pub id: Id,
+    pub id: SeedRequestId,
     /// Error code.
-    pub code: Code,
+    pub code: SeedCode,
     /// Error message.
     pub message: Cow<'static, str>,
     /// Machine-readable facts, as members of `data`; `data` is left out if empty.
     pub data: Vec<(&'static str, String)>,
 }
 
-impl Refusal {
+impl SeedRefusal {
     /// Creates an error for the request with this id.
-    pub(crate) fn new(id: Id, code: Code, message: impl Into<Cow<'static, str>>) -> Self {
-        Refusal {
+    pub(crate) fn new(
+        id: SeedRequestId,
+        code: SeedCode,
+        message: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        SeedRefusal {
             id,
             code,
             message: message.into(),
@@ -94,14 +98,18 @@ impl Refusal {
     }
 
     /// Creates the error for an unknown agent, or an agent that the caller may not see.
-    pub(crate) fn no_such_entity(id: Id, agent: &str) -> Self {
+    pub(crate) fn no_such_entity(id: SeedRequestId, agent: &str) -> Self {
         let message = format!("entity '{}' not found", echo(agent));
-        Refusal::new(id, Code::Server, message)
+        SeedRefusal::new(id, SeedCode::Server, message)
     }
 
     /// Creates the error for an unreadable body. The message is the original's; the details are in `data`.
     pub(crate) fn unreadable(detail: String) -> Self {
-        let refusal = Refusal::new(Id::default(), Code::Parse, "Failed to parse JSON");
+        let refusal = SeedRefusal::new(
+            SeedRequestId::default(),
+            SeedCode::Parse,
+            "Failed to parse JSON",
+        );
         refusal.with("detail", detail)
     }
 
@@ -133,20 +141,20 @@ pub(super) struct ErrorOut<'a> {
 
 /// Writes the body of a response with a result or an error.
 pub(super) fn response<T: Serialize>(
-    id: &Id,
+    id: &SeedRequestId,
     result: Option<T>,
     error: Option<ErrorOut<'_>>,
 ) -> String {
     #[derive(Serialize)]
-    struct Response<'a, T> {
+    struct SeedResponseOut<'a, T> {
         jsonrpc: &'static str,
-        id: &'a Id,
+        id: &'a SeedRequestId,
         #[serde(skip_serializing_if = "Option::is_none")]
         result: Option<T>,
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<ErrorOut<'a>>,
     }
-    to_json(&Response {
+    to_json(&SeedResponseOut {
         jsonrpc: "2.0",
         id,
         result,

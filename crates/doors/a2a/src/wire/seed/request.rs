@@ -5,16 +5,16 @@ use std::borrow::Cow;
 
 use jackfield_wire::{
     echo,
-    json::{MAX_DEPTH, Member},
-    read::{self, Misread, Mistake, Open},
+    json::{MAX_DEPTH, RawMember},
+    read::{self, FieldError, FieldErrorKind, OpenObject},
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
     MAX_PARTS,
-    part::{Part, PartIn},
-    refusal::{Code, Id, Refusal},
+    part::{SeedPart, SeedPartIn},
+    refusal::{SeedCode, SeedRefusal, SeedRequestId},
 };
 
 /// JSON-RPC version.
@@ -43,7 +43,7 @@ impl Default for Rules<'_> {
 
 /// Author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(crate) enum SeedRole {
     /// Caller.
     User,
     /// Agent.
@@ -52,49 +52,50 @@ pub(crate) enum Role {
 
 /// Valid request.
 #[derive(Debug, Clone)]
-pub(crate) struct Request<'a> {
+pub(crate) struct SeedRequest<'a> {
     /// Id of the request, which the answer repeats.
-    pub id: Id,
+    pub id: SeedRequestId,
     /// Message with its agent.
-    pub message: Message<'a>,
+    pub message: SeedMessage<'a>,
     /// Fields of `params` other than the message.
-    pub extra: Vec<Member<'a>>,
+    pub extra: Vec<RawMember<'a>>,
 }
 
 /// Message for an agent.
 #[derive(Debug, Clone)]
-pub(crate) struct Message<'a> {
+pub(crate) struct SeedMessage<'a> {
     /// Message id, chosen by the caller.
     pub id: Cow<'a, str>,
     /// Author of the message. The hub ignores the role.
     #[cfg_attr(not(test), expect(dead_code, reason = "only its value is checked"))]
-    pub role: Role,
+    pub role: SeedRole,
     /// Id of the called agent, team or workflow.
     pub agent_id: Cow<'a, str>,
     /// Context id of an existing conversation.
     pub context_id: Option<Cow<'a, str>>,
     /// Text, files and data; at least one part.
-    pub parts: Vec<Part<'a>>,
+    pub parts: Vec<SeedPart<'a>>,
     /// Unknown fields, including `metadata`.
-    pub extra: Vec<Member<'a>>,
+    pub extra: Vec<RawMember<'a>>,
     /// Message as written, for the history of the task.
     pub raw: &'a RawValue,
 }
 
-impl<'a> Request<'a> {
+impl<'a> SeedRequest<'a> {
     /// Reads a body.
-    pub(crate) fn parse(body: &'a [u8], rules: &Rules<'a>) -> Result<Self, Refusal> {
+    pub(crate) fn parse(body: &'a [u8], rules: &Rules<'a>) -> Result<Self, SeedRefusal> {
         let text = std::str::from_utf8(body)
-            .map_err(|error| Refusal::unreadable(format!("the body is not UTF-8: {error}")))?;
+            .map_err(|error| SeedRefusal::unreadable(format!("the body is not UTF-8: {error}")))?;
         let text = text.trim_matches([' ', '\t', '\r', '\n']);
-        Draft::read(text, rules.max_depth)?.check(rules)
+        RequestDraft::read(text, rules.max_depth)?.check(rules)
     }
 
     /// Refuses files whose bytes are not base64. The original checks files last, after finding the agent.
-    pub(crate) fn check_files(&self) -> Result<(), Refusal> {
+    pub(crate) fn check_files(&self) -> Result<(), SeedRefusal> {
         for part in &self.message.parts {
-            if let Part::File(file) = part {
-                let refused = |message| Refusal::new(self.id.clone(), Code::InvalidParams, message);
+            if let SeedPart::File(file) = part {
+                let refused =
+                    |message| SeedRefusal::new(self.id.clone(), SeedCode::InvalidParams, message);
                 file.check_bytes().map_err(refused)?;
             }
         }
@@ -110,7 +111,7 @@ struct BodyIn<'a> {
     #[serde(borrow)]
     id: Option<&'a RawValue>,
     #[serde(borrow)]
-    params: Option<Open<'a, ParamsIn<'a>>>,
+    params: Option<OpenObject<'a, ParamsIn<'a>>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -122,38 +123,37 @@ struct ParamsIn<'a> {
 /// Message with correct types.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct MessageIn<'a> {
+struct SeedMessageIn<'a> {
     message_id: Option<Cow<'a, str>>,
     role: Option<Cow<'a, str>>,
     agent_id: Option<Cow<'a, str>>,
     context_id: Option<Cow<'a, str>>,
     #[serde(borrow)]
-    parts: Option<Vec<PartIn<'a>>>,
+    parts: Option<Vec<SeedPartIn<'a>>>,
 }
 
 /// Request with correct types and unchecked values.
 #[derive(Debug)]
-struct Draft<'a> {
+struct RequestDraft<'a> {
     jsonrpc: Cow<'a, str>,
     method: Cow<'a, str>,
-    id: Id,
-    message: Option<(&'a RawValue, Open<'a, MessageIn<'a>>)>,
-    extra: Vec<Member<'a>>,
+    id: SeedRequestId,
+    message: Option<(&'a RawValue, OpenObject<'a, SeedMessageIn<'a>>)>,
+    extra: Vec<RawMember<'a>>,
 }
 
-impl<'a> Draft<'a> {
-    fn read(text: &'a str, max_depth: usize) -> Result<Self, Refusal> {
+impl<'a> RequestDraft<'a> {
+    fn read(text: &'a str, max_depth: usize) -> Result<Self, SeedRefusal> {
         let body = read::read::<BodyIn<'a>>(text, max_depth);
         let draft = body.and_then(Self::of);
         draft.map_err(|misread| refuse_misread(text, max_depth, &misread))
     }
 
-    fn of(body: BodyIn<'a>) -> Result<Self, Misread> {
+    fn of(body: BodyIn<'a>) -> Result<Self, FieldError> {
         let id = match body.id {
-            None => Id::default(),
-            Some(raw) => {
-                Id::of(raw).ok_or_else(|| Misread::invalid("id", "must be a string or a number"))?
-            }
+            None => SeedRequestId::default(),
+            Some(raw) => SeedRequestId::of(raw)
+                .ok_or_else(|| FieldError::invalid("id", "must be a string or a number"))?,
         };
         let params = body.params.unwrap_or_default();
         let message = params.known.message.map(|raw| {
@@ -161,7 +161,7 @@ impl<'a> Draft<'a> {
             let message = message.map_err(|misread| misread.within("params.message"));
             message.map(|message| (raw, message))
         });
-        Ok(Draft {
+        Ok(RequestDraft {
             jsonrpc: body.jsonrpc.unwrap_or_default(),
             method: body.method.unwrap_or_default(),
             id,
@@ -171,29 +171,29 @@ impl<'a> Draft<'a> {
     }
 
     /// Checks the values, in the order of the original.
-    fn check(self, rules: &Rules<'a>) -> Result<Request<'a>, Refusal> {
-        let refuse = |code: Code, message: Cow<'static, str>| {
-            Err(Refusal::new(self.id.clone(), code, message))
+    fn check(self, rules: &Rules<'a>) -> Result<SeedRequest<'a>, SeedRefusal> {
+        let refuse = |code: SeedCode, message: Cow<'static, str>| {
+            Err(SeedRefusal::new(self.id.clone(), code, message))
         };
         if self.jsonrpc != VERSION {
             let got = echo(&self.jsonrpc);
             let message = format!("invalid jsonrpc version: expected '{VERSION}', got '{got}'");
-            return refuse(Code::InvalidRequest, message.into());
+            return refuse(SeedCode::InvalidRequest, message.into());
         }
         if !METHODS.contains(&&*self.method) {
             let ([send, stream], got) = (METHODS, echo(&self.method));
             let message = format!("invalid method: expected '{send}' or '{stream}', got '{got}'");
-            return refuse(Code::MethodNotFound, message.into());
+            return refuse(SeedCode::MethodNotFound, message.into());
         }
-        if matches!(self.id, Id::Unknown) {
-            return refuse(Code::InvalidRequest, "request id is required".into());
+        if matches!(self.id, SeedRequestId::Unknown) {
+            return refuse(SeedCode::InvalidRequest, "request id is required".into());
         }
         let Some((raw, message)) = self.message else {
-            return refuse(Code::InvalidRequest, NO_MESSAGE_ID.into());
+            return refuse(SeedCode::InvalidRequest, NO_MESSAGE_ID.into());
         };
-        match Message::check(raw, message, rules) {
-            Err(problem) => refuse(Code::InvalidRequest, problem),
-            Ok(message) => Ok(Request {
+        match SeedMessage::check(raw, message, rules) {
+            Err(problem) => refuse(SeedCode::InvalidRequest, problem),
+            Ok(message) => Ok(SeedRequest {
                 id: self.id,
                 message,
                 extra: self.extra,
@@ -204,44 +204,44 @@ impl<'a> Draft<'a> {
 
 /// Creates the error for an unreadable body.
 #[cold]
-fn refuse_misread(text: &str, max_depth: usize, misread: &Misread) -> Refusal {
+fn refuse_misread(text: &str, max_depth: usize, misread: &FieldError) -> SeedRefusal {
     match misread.mistake {
-        Mistake::TooDeep => {
+        FieldErrorKind::TooDeep => {
             let message = format!("invalid request: nested deeper than {max_depth} levels");
-            Refusal::new(Id::default(), Code::InvalidRequest, message)
+            SeedRefusal::new(SeedRequestId::default(), SeedCode::InvalidRequest, message)
         }
-        Mistake::Invalid if misread.field().is_none() && text.starts_with('[') => {
+        FieldErrorKind::Invalid if misread.field().is_none() && text.starts_with('[') => {
             let message = "invalid request: batches are not supported, send one request at a time";
-            Refusal::new(Id::default(), Code::InvalidRequest, message)
+            SeedRefusal::new(SeedRequestId::default(), SeedCode::InvalidRequest, message)
         }
-        Mistake::Invalid if misread.field().is_none() => {
-            Refusal::unreadable("the body must be an object".into())
+        FieldErrorKind::Invalid if misread.field().is_none() => {
+            SeedRefusal::unreadable("the body must be an object".into())
         }
-        Mistake::Syntax => Refusal::unreadable(format!("the body {}", misread.problem)),
-        Mistake::Missing | Mistake::Twice | Mistake::Invalid => {
-            Refusal::unreadable(misread.to_string())
+        FieldErrorKind::Syntax => SeedRefusal::unreadable(format!("the body {}", misread.problem)),
+        FieldErrorKind::Missing | FieldErrorKind::Twice | FieldErrorKind::Invalid => {
+            SeedRefusal::unreadable(misread.to_string())
         }
     }
 }
 
 const NO_MESSAGE_ID: &str = "invalid message: messageId is required";
 
-impl<'a> Message<'a> {
+impl<'a> SeedMessage<'a> {
     /// Checks the values of a message, in the order of the original.
     fn check(
         raw: &'a RawValue,
-        message: Open<'a, MessageIn<'a>>,
+        message: OpenObject<'a, SeedMessageIn<'a>>,
         rules: &Rules<'a>,
     ) -> Result<Self, Cow<'static, str>> {
-        let Open {
+        let OpenObject {
             known: message,
             rest: extra,
         } = message;
         let given = |text: Option<Cow<'a, str>>| text.filter(|text| !text.is_empty());
         let id = given(message.message_id).ok_or(NO_MESSAGE_ID)?;
         let role = match &*message.role.unwrap_or_default() {
-            "user" => Role::User,
-            "agent" => Role::Agent,
+            "user" => SeedRole::User,
+            "agent" => SeedRole::Agent,
             other => {
                 return Err(format!(
                     "invalid message: invalid role: expected 'user' or 'agent', got '{}'",
@@ -268,7 +268,7 @@ impl<'a> Message<'a> {
                 format!("invalid message: invalid part at index {index}: {reason}")
             })?);
         }
-        Ok(Message {
+        Ok(SeedMessage {
             id,
             role,
             agent_id,

@@ -4,13 +4,13 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::{
-    part::{Part, PartOut},
-    refusal::{Id, response},
+    part::{SeedPart, SeedPartOut},
+    refusal::{SeedRequestId, response},
 };
 
 /// Status of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Status {
+pub(crate) enum SeedStatus {
     /// In progress; only in streams (an extension of the original).
     Working,
     /// Completed with an answer.
@@ -21,21 +21,21 @@ pub(crate) enum Status {
     Cancelled,
 }
 
-impl Status {
+impl SeedStatus {
     /// Returns the name on the wire.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Status::Working => "working",
-            Status::Completed => "completed",
-            Status::Failed => "failed",
-            Status::Cancelled => "cancelled",
+            SeedStatus::Working => "working",
+            SeedStatus::Completed => "completed",
+            SeedStatus::Failed => "failed",
+            SeedStatus::Cancelled => "cancelled",
         }
     }
 }
 
 /// Agent's answer.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Reply<'a> {
+pub(crate) struct SeedReply<'a> {
     /// Message id.
     pub message_id: &'a str,
     /// Agent id.
@@ -43,7 +43,7 @@ pub(crate) struct Reply<'a> {
     /// Context id: the conversation.
     pub context_id: &'a str,
     /// Content of the answer.
-    pub parts: &'a [Part<'a>],
+    pub parts: &'a [SeedPart<'a>],
     /// Time in RFC 3339.
     pub timestamp: &'a str,
 }
@@ -56,18 +56,18 @@ pub(super) struct ReplyOut<'a> {
     role: &'static str,
     agent_id: &'a str,
     context_id: &'a str,
-    parts: Vec<PartOut<'a>>,
+    parts: Vec<SeedPartOut<'a>>,
     timestamp: &'a str,
 }
 
 impl<'a> ReplyOut<'a> {
-    pub(super) fn of(reply: &Reply<'a>) -> Self {
+    pub(super) fn of(reply: &SeedReply<'a>) -> Self {
         ReplyOut {
             message_id: reply.message_id,
             role: "agent",
             agent_id: reply.agent_id,
             context_id: reply.context_id,
-            parts: reply.parts.iter().map(PartOut::of).collect(),
+            parts: reply.parts.iter().map(SeedPartOut::of).collect(),
             timestamp: reply.timestamp,
         }
     }
@@ -75,19 +75,19 @@ impl<'a> ReplyOut<'a> {
 
 /// Class of an error; the original has two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum ErrorCode {
+pub(crate) enum SeedErrorCode {
     /// The run failed.
     Execution,
     /// The answer cannot be converted.
     Conversion,
 }
 
-impl ErrorCode {
+impl SeedErrorCode {
     /// Returns the name on the wire.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            ErrorCode::Execution => "execution_error",
-            ErrorCode::Conversion => "conversion_error",
+            SeedErrorCode::Execution => "execution_error",
+            SeedErrorCode::Conversion => "conversion_error",
         }
     }
 }
@@ -96,7 +96,7 @@ impl ErrorCode {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TaskError<'a> {
     /// Class of the error.
-    pub code: ErrorCode,
+    pub code: SeedErrorCode,
     /// Error message.
     pub message: &'a str,
     /// Exact machine-readable reason, in `details` (an extension of the original).
@@ -130,49 +130,56 @@ impl<'a> TaskErrorOut<'a> {
 
 /// Finished task.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Task<'a> {
+pub(crate) struct SeedTask<'a> {
     /// Task id.
     pub id: &'a str,
     /// Context id: the conversation.
     pub context_id: &'a str,
     /// Final status.
-    pub status: Status,
+    pub status: SeedStatus,
     /// First message of the task, as written by the caller.
     pub input: &'a RawValue,
     /// Answer of the agent.
-    pub reply: Option<Reply<'a>>,
+    pub reply: Option<SeedReply<'a>>,
     /// Error of the task.
     pub error: Option<TaskError<'a>>,
 }
 
 /// Returns the body of the response to the request with this id.
-pub(crate) fn result(id: &Id, task: &Task<'_>) -> String {
+pub(crate) fn result(id: &SeedRequestId, task: &SeedTask<'_>) -> String {
     #[derive(Serialize)]
     struct Result<'a> {
-        task: TaskOut<'a>,
+        task: SeedTaskOut<'a>,
     }
     /// Serialized form of a task. Unlike all other names, the names in a task are spelt `like_this`.
     #[derive(Serialize)]
-    struct TaskOut<'a> {
+    struct SeedTaskOut<'a> {
         id: &'a str,
         context_id: &'a str,
         status: &'static str,
-        history: Vec<Told<'a>>,
+        history: Vec<HistoryEntry<'a>>,
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<TaskErrorOut<'a>>,
     }
     #[derive(Serialize)]
     #[serde(untagged)]
-    enum Told<'a> {
+    enum HistoryEntry<'a> {
         Input(&'a RawValue),
         Reply(ReplyOut<'a>),
     }
-    let reply = task.reply.as_ref().map(ReplyOut::of).map(Told::Reply);
-    let task = TaskOut {
+    let reply = task
+        .reply
+        .as_ref()
+        .map(ReplyOut::of)
+        .map(HistoryEntry::Reply);
+    let task = SeedTaskOut {
         id: task.id,
         context_id: task.context_id,
         status: task.status.name(),
-        history: [Told::Input(task.input)].into_iter().chain(reply).collect(),
+        history: [HistoryEntry::Input(task.input)]
+            .into_iter()
+            .chain(reply)
+            .collect(),
         error: task.error.as_ref().map(TaskErrorOut::of),
     };
     response(id, Some(Result { task }), None)

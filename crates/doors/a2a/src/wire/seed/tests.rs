@@ -1,13 +1,13 @@
 //! Golden bodies: every example of the seed, read as it stands there, and every answer, written byte for byte.
 //! Refusals and properties stand in files of their own.
 
-use jackfield_wire::json::Text;
+use jackfield_wire::json::JsonText;
 use serde_json::value::RawValue;
 
 use super::{
-    event::{About, Update},
-    request::Role,
-    task::{ErrorCode, Reply, Status, Task, TaskError, result},
+    event::{SeedUpdate, StreamIds},
+    request::SeedRole,
+    task::{SeedErrorCode, SeedReply, SeedStatus, SeedTask, TaskError, result},
     *,
 };
 
@@ -48,8 +48,8 @@ const SECTION: &str = r#"{
   }
 }"#;
 
-pub(super) fn read(body: &str) -> Result<Request<'_>, Refusal> {
-    Request::parse(body.as_bytes(), &Rules::default())
+pub(super) fn read(body: &str) -> Result<SeedRequest<'_>, SeedRefusal> {
+    SeedRequest::parse(body.as_bytes(), &Rules::default())
 }
 
 /// A body with these parts.
@@ -61,8 +61,8 @@ fn raw(text: &str) -> &RawValue {
     serde_json::from_str(text).unwrap()
 }
 
-fn reply<'a>(parts: &'a [Part<'a>]) -> Reply<'a> {
-    Reply {
+fn reply<'a>(parts: &'a [SeedPart<'a>]) -> SeedReply<'a> {
+    SeedReply {
         message_id: "msg-9",
         agent_id: "my-agent",
         context_id: "session-123",
@@ -74,13 +74,13 @@ fn reply<'a>(parts: &'a [Part<'a>]) -> Reply<'a> {
 #[test]
 fn the_seeds_requests_are_read_as_they_stand_there() {
     let request = read(CURL).unwrap();
-    assert!(matches!(&request.id, Id::Given(raw) if raw.get() == "\"req-1\""));
+    assert!(matches!(&request.id, SeedRequestId::Given(raw) if raw.get() == "\"req-1\""));
     let message = request.message;
     assert_eq!(message.id, "msg-1");
-    assert_eq!(message.role, Role::User);
+    assert_eq!(message.role, SeedRole::User);
     assert_eq!(message.agent_id, "my-agent");
     assert_eq!(message.context_id.as_deref(), Some("session-123"));
-    assert_eq!(message.parts, [Part::Text("Hello!".into())]);
+    assert_eq!(message.parts, [SeedPart::Text("Hello!".into())]);
     assert!(message.extra.is_empty() && request.extra.is_empty());
     assert!(CURL.contains(message.raw.get()), "byte for byte");
     assert_eq!(read(SECTION).unwrap().message.agent_id, "agent-id");
@@ -90,7 +90,7 @@ fn the_seeds_requests_are_read_as_they_stand_there() {
 fn the_seeds_kinds_of_parts_are_read_as_they_stand_there() {
     let name = || Some("image.png".into());
     let file = |source| {
-        Part::File(File {
+        SeedPart::File(SeedFile {
             source,
             mime_type: "image/png".into(),
             name: name(),
@@ -102,7 +102,7 @@ fn the_seeds_kinds_of_parts_are_read_as_they_stand_there() {
   "kind": "text",
   "text": "消息内容"
 }"#,
-            Part::Text("消息内容".into()),
+            SeedPart::Text("消息内容".into()),
         ),
         (
             r#"{
@@ -113,7 +113,7 @@ fn the_seeds_kinds_of_parts_are_read_as_they_stand_there() {
     "name": "image.png"
   }
 }"#,
-            file(FileSource::Uri("https://example.com/image.png".into())),
+            file(SeedFileSource::Uri("https://example.com/image.png".into())),
         ),
         (
             r#"{
@@ -124,7 +124,7 @@ fn the_seeds_kinds_of_parts_are_read_as_they_stand_there() {
     "name": "image.png"
   }
 }"#,
-            file(FileSource::Bytes("base64-encoded-content".into())),
+            file(SeedFileSource::Bytes("base64-encoded-content".into())),
         ),
         (
             r#"{
@@ -134,7 +134,7 @@ fn the_seeds_kinds_of_parts_are_read_as_they_stand_there() {
     "mimeType": "application/json"
   }
 }"#,
-            Part::Data(Data {
+            SeedPart::Data(SeedData {
                 content: r#"{"key": "value"}"#.into(),
                 mime_type: "application/json".into(),
                 name: None,
@@ -144,7 +144,7 @@ fn the_seeds_kinds_of_parts_are_read_as_they_stand_there() {
         let body = with_parts(&format!("[{seed}]"));
         let request = read(&body).unwrap();
         assert_eq!(request.message.parts, std::slice::from_ref(&part), "{seed}");
-        let written = crate::wire::write::to_json(&part::PartOut::of(&part));
+        let written = crate::wire::write::to_json(&part::SeedPartOut::of(&part));
         let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
         assert_eq!(value(&written), value(seed), "written again");
     }
@@ -156,9 +156,10 @@ fn what_nobody_knows_is_kept_in_its_order() {
         "message":{"kind":"message","messageId":"m","role":"agent","agentId":"a","parts":[{"kind":"text","text":"x"}],
         "metadata":{"userId":"u","n":1.50},"taskId":"t"},"metadata":{}}}"#;
     let request = read(body).unwrap();
-    let kept = |extra: &[jackfield_wire::json::Member<'_>]| -> Vec<String> {
-        let shown =
-            |member: &jackfield_wire::json::Member<'_>| format!("{}={}", member.name, member.value);
+    let kept = |extra: &[jackfield_wire::json::RawMember<'_>]| -> Vec<String> {
+        let shown = |member: &jackfield_wire::json::RawMember<'_>| {
+            format!("{}={}", member.name, member.value)
+        };
         extra.iter().map(shown).collect()
     };
     assert_eq!(
@@ -173,7 +174,7 @@ fn what_nobody_knows_is_kept_in_its_order() {
         kept(&request.extra),
         [r#"configuration={"blocking":false}"#, "metadata={}"]
     );
-    assert_eq!(request.message.role, Role::Agent);
+    assert_eq!(request.message.role, SeedRole::Agent);
     assert_eq!(request.message.context_id, None);
 }
 
@@ -183,11 +184,11 @@ fn the_header_names_the_agent_only_where_the_message_does_not() {
         agent: Some("other"),
         ..Rules::default()
     };
-    let named = Request::parse(CURL.as_bytes(), &rules).unwrap();
+    let named = SeedRequest::parse(CURL.as_bytes(), &rules).unwrap();
     assert_eq!(named.message.agent_id, "my-agent");
     for unnamed in ["", r#""agentId": "","#, r#""agentId": null,"#] {
         let body = CURL.replace(r#""agentId": "my-agent","#, unnamed);
-        let request = Request::parse(body.as_bytes(), &rules).unwrap();
+        let request = SeedRequest::parse(body.as_bytes(), &rules).unwrap();
         assert_eq!(request.message.agent_id, "other", "{unnamed}");
     }
 }
@@ -197,7 +198,7 @@ fn ids_come_back_as_they_came() {
     for id in ["\"req-1\"", "\"\\u00e9\"", "7", "-1", "1.50", "1e3", "0"] {
         let body = CURL.replace("\"req-1\"", id);
         let request = read(&body).unwrap();
-        let refusal = Refusal::no_such_entity(request.id, "x");
+        let refusal = SeedRefusal::no_such_entity(request.id, "x");
         let start = format!(r#"{{"jsonrpc":"2.0","id":{id},"error":"#);
         assert!(refusal.to_body().starts_with(&start), "{id}");
     }
@@ -206,27 +207,27 @@ fn ids_come_back_as_they_came() {
 #[test]
 fn a_result_has_the_seeds_shape() {
     let parts = [
-        Part::Text("Hello \"you\"\n".into()),
-        Part::File(File {
-            source: FileSource::Bytes("aGk=".into()),
+        SeedPart::Text("Hello \"you\"\n".into()),
+        SeedPart::File(SeedFile {
+            source: SeedFileSource::Bytes("aGk=".into()),
             mime_type: "image/png".into(),
             name: None,
         }),
-        Part::Data(Data {
+        SeedPart::Data(SeedData {
             content: "[1]".into(),
             mime_type: "application/json".into(),
             name: Some("n".into()),
         }),
     ];
-    let task = Task {
+    let task = SeedTask {
         id: "task-1",
         context_id: "session-123",
-        status: Status::Completed,
+        status: SeedStatus::Completed,
         input: raw(r#"{ "messageId": "msg-1", "x": 1.0 }"#),
         reply: Some(reply(&parts)),
         error: None,
     };
-    let id = Id::of(raw("7")).unwrap();
+    let id = SeedRequestId::of(raw("7")).unwrap();
     assert_eq!(
         result(&id, &task),
         concat!(
@@ -238,18 +239,18 @@ fn a_result_has_the_seeds_shape() {
             r#""timestamp":"2026-03-04T05:06:07Z"}]}}}"#
         )
     );
-    let cancelled = Task {
-        status: Status::Cancelled,
+    let cancelled = SeedTask {
+        status: SeedStatus::Cancelled,
         reply: None,
         error: Some(TaskError {
-            code: ErrorCode::Execution,
+            code: SeedErrorCode::Execution,
             message: "no",
             reason: "cancelled",
         }),
         ..task
     };
     assert_eq!(
-        result(&Id::Unknown, &cancelled),
+        result(&SeedRequestId::Unknown, &cancelled),
         concat!(
             r#"{"jsonrpc":"2.0","id":"","result":{"task":{"id":"task-1","context_id":"session-123","status":"cancelled","#,
             r#""history":[{ "messageId": "msg-1", "x": 1.0 }],"#,
@@ -260,25 +261,25 @@ fn a_result_has_the_seeds_shape() {
 
 #[test]
 fn the_events_of_a_stream_are_one_line_each() {
-    let about = About {
+    let about = StreamIds {
         task_id: "task-1",
         context_id: "c",
     };
-    let text = Update {
-        delta: Text::from("a\r\nb"),
+    let text = SeedUpdate {
+        delta: JsonText::from("a\r\nb"),
         kind: "text",
         tool_name: None,
         tool_call_id: None,
     };
-    let tool = Update {
-        delta: Text::from(""),
+    let tool = SeedUpdate {
+        delta: JsonText::from(""),
         kind: "tool_start",
         tool_name: Some("Bash"),
         tool_call_id: Some("t1"),
     };
-    let parts = [Part::Text("a\nb".into())];
+    let parts = [SeedPart::Text("a\nb".into())];
     let error = TaskError {
-        code: ErrorCode::Conversion,
+        code: SeedErrorCode::Conversion,
         message: "too\nlarge",
         reason: "too_large",
     };
@@ -296,7 +297,7 @@ fn the_events_of_a_stream_are_one_line_each() {
             r#"{"taskId":"task-1","contextId":"c","status":"completed","message":{"messageId":"msg-9","role":"agent","agentId":"my-agent","contextId":"session-123","parts":[{"kind":"text","text":"a\nb"}],"timestamp":"2026-03-04T05:06:07Z"}}"#,
         ),
         (
-            about.error(Status::Failed, &error),
+            about.error(SeedStatus::Failed, &error),
             r#"{"taskId":"task-1","contextId":"c","status":"failed","error":{"code":"conversion_error","message":"too\nlarge","details":{"reason":"too_large"}}}"#,
         ),
     ] {

@@ -1,11 +1,11 @@
 //! What stands in the cards.
 
-use jackfield_a2a::{Cards, Version};
+use jackfield_a2a::{A2aVersion, Cards};
 use jackfield_core::{
     agent::{Extension, Profile, Skill},
     principal::Principal,
 };
-use jackfield_kit::auth::Came;
+use jackfield_kit::auth::Ingress;
 use jackfield_model::Owner;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -275,10 +275,10 @@ async fn an_extended_card_says_more_in_both_versions() {
     let hub = Running::start_with(true, Cards::at(SITE).signed_by(key())).await;
     let echo = hub.attach("echo", echo());
     let (local, id) = (Principal::local(), echo.entry().id.clone());
-    for version in [Version::V03, Version::V10] {
+    for version in [A2aVersion::V03, A2aVersion::V10] {
         let card = hub
             .a2a
-            .extended_card_json(&local, &id, version, &Came::Directly)
+            .extended_card_json(&local, &id, version, &Ingress::Directly)
             .unwrap();
         let mut card: Value = serde_json::from_str(&card).unwrap();
         let extensions = card["capabilities"]["extensions"].as_array_mut().unwrap();
@@ -296,7 +296,7 @@ async fn an_extended_card_says_more_in_both_versions() {
     let stranger = Principal::person(Owner::parse("bob").unwrap());
     assert!(
         hub.a2a
-            .extended_card_json(&stranger, &id, Version::V10, &Came::Directly)
+            .extended_card_json(&stranger, &id, A2aVersion::V10, &Ingress::Directly)
             .is_err()
     );
 }

@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
-use jackfield_a2a::{A2a, CardKey, Cards, router};
+use jackfield_a2a::{A2aDoor, CardKey, Cards, router};
 use jackfield_core::{
     agent::{Profile, Share},
     hub::Hub,
@@ -37,7 +37,7 @@ pub(crate) fn key() -> CardKey {
 pub(crate) struct Running {
     addr: SocketAddr,
     pub(crate) hub: Hub,
-    pub(crate) a2a: Arc<A2a>,
+    pub(crate) a2a: Arc<A2aDoor>,
     client: reqwest::Client,
     _server: JoinSet<usize>,
 }
@@ -53,7 +53,7 @@ impl Running {
             .await
             .unwrap();
         let gatekeeper = Gatekeeper::new(hub.clone(), trusts_everyone);
-        let a2a = Arc::new(A2a::new(hub.clone(), gatekeeper).with_cards(cards));
+        let a2a = Arc::new(A2aDoor::new(hub.clone(), gatekeeper).with_cards(cards));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
         let mut server = JoinSet::new();

@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use a2a_pb::{proto, proto::a2a_service_client::A2aServiceClient, protojson};
-use jackfield_a2a::{A2a, Cards, router};
+use jackfield_a2a::{A2aDoor, Cards, router};
 use jackfield_core::{
     agent::Profile,
     hub::Hub,
@@ -61,13 +61,13 @@ impl Running {
     async fn start_as(
         trusts_everyone: bool,
         limits: Limits,
-        furnish: impl FnOnce(A2a) -> A2a,
+        furnish: impl FnOnce(A2aDoor) -> A2aDoor,
     ) -> Self {
         let hub = Hub::open(Arc::new(MemoryStore::default()), limits)
             .await
             .unwrap();
         let gatekeeper = Gatekeeper::new(hub.clone(), trusts_everyone);
-        let app = router(furnish(A2a::new(hub.clone(), gatekeeper)));
+        let app = router(furnish(A2aDoor::new(hub.clone(), gatekeeper)));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
         let mut server = JoinSet::new();

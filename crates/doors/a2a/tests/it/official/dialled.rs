@@ -78,7 +78,7 @@ impl Far {
             vec![(id.clone(), spec)],
         );
         let remotes = remotes.await.unwrap();
-        soon(remotes.tried(&id)).await.unwrap();
+        soon(remotes.wait_until_tried(&id)).await.unwrap();
         Self {
             asked,
             _remotes: remotes,

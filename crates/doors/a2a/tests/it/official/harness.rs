@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use axum::Router;
-use jackfield_a2a::{A2a, Cards, router, router_at};
+use jackfield_a2a::{A2aDoor, Cards, router, router_at};
 use jackfield_core::{
     agent::Profile,
     call::Serving,
@@ -61,11 +61,11 @@ impl Running {
         store: Arc<MemoryStore>,
         trusts_everyone: bool,
         limits: Limits,
-        app: impl FnOnce(A2a) -> Router,
+        app: impl FnOnce(A2aDoor) -> Router,
     ) -> Self {
         let hub = Hub::open(store, limits).await.unwrap();
         let gatekeeper = Gatekeeper::new(hub.clone(), trusts_everyone);
-        let a2a = A2a::new(hub.clone(), gatekeeper)
+        let a2a = A2aDoor::new(hub.clone(), gatekeeper)
             .with_cards(Cards::at("https://hub.example.com"))
             .with_outbound(Outbound::new(&OutboundRules::default()).unwrap());
         let app = app(a2a);

@@ -7,7 +7,7 @@ use axum::{
     http::Request,
 };
 use futures_util::StreamExt as _;
-use jackfield_a2a::{A2a, router};
+use jackfield_a2a::{A2aDoor, router};
 use jackfield_core::{
     agent::Profile, hub::Hub, limits::Limits, principal::Principal, store::memory::MemoryStore,
 };
@@ -64,7 +64,10 @@ async fn a_stream_is_never_silent_for_longer_than_clients_wait() {
             Profile::default(),
             manner,
         );
-        let app = router(A2a::new(hub.clone(), Gatekeeper::new(hub.clone(), true)));
+        let app = router(A2aDoor::new(
+            hub.clone(),
+            Gatekeeper::new(hub.clone(), true),
+        ));
         let request =
             Request::post(format!("{ECHO}{path}")).header("Content-Type", "application/json");
         let request = request.body(Body::from(body)).unwrap();

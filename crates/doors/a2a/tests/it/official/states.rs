@@ -68,12 +68,16 @@ fn ways() -> Vec<Way> {
         (
             "rejected",
             nothing,
-            failed(Reason::of_agent("rate_limited")),
+            failed(Reason::from_agent_code("rate_limited")),
         ),
         ("failed", nothing, failed(Reason::Timeout)),
-        ("failed", nothing, failed(Reason::of_agent("quota"))),
-        ("failed", nothing, failed(Reason::of_agent("loop"))),
-        ("canceled", nothing, failed(Reason::of_agent("cancelled"))),
+        ("failed", nothing, failed(Reason::from_agent_code("quota"))),
+        ("failed", nothing, failed(Reason::from_agent_code("loop"))),
+        (
+            "canceled",
+            nothing,
+            failed(Reason::from_agent_code("cancelled")),
+        ),
         ("canceled", nothing, Some(End::Cancelled)),
     ]
 }

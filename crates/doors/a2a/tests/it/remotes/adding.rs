@@ -1,6 +1,6 @@
 //! Adding and removing remotes.
 
-use jackfield_a2a::{A2a, CardKey, Cards};
+use jackfield_a2a::{A2aDoor, CardKey, Cards};
 use jackfield_core::principal::Principal;
 use jackfield_kit::{auth::Gatekeeper, testing::soon};
 use jackfield_model::{CallId, End};
@@ -235,8 +235,9 @@ async fn a_hub_does_not_dial_itself() {
     let url = format!("http://{}", listener.local_addr().unwrap());
     let key = CardKey::from_hex(&"11".repeat(32)).unwrap();
     let gatekeeper = Gatekeeper::new(near.hub.clone(), true);
-    let door = A2a::new(near.hub.clone(), gatekeeper).with_cards(Cards::at(&url).signed_by(key));
-    near.remotes.belong_to(&door);
+    let door =
+        A2aDoor::new(near.hub.clone(), gatekeeper).with_cards(Cards::at(&url).signed_by(key));
+    near.remotes.set_own_door(&door);
     let router = jackfield_a2a::router(door);
     let mut server = JoinSet::new();
     server.spawn(async move { axum::serve(listener, router).await.unwrap() });

@@ -29,7 +29,7 @@ async fn a_body_at_the_limit_is_taken_and_one_beyond_it_is_413() {
     let mut agent = hub.attach("my-agent");
     let (answer, call) = tokio::join!(hub.post(SEND, body_of(LIMIT)), answered(&mut agent, "ok"));
     assert_eq!(answer.0, StatusCode::OK);
-    assert!(call.message.words().len() > LIMIT - 1000);
+    assert!(call.message.joined_text().len() > LIMIT - 1000);
     let (status, answer) = hub.post(SEND, body_of(LIMIT + 1)).await;
     assert_eq!(status, StatusCode::PAYLOAD_TOO_LARGE);
     let message = "the body may have at most 64KiB; send less";
@@ -85,6 +85,6 @@ async fn a_body_that_breaks_off_reaches_no_agent() {
     drop(socket);
     let (answer, call) = tokio::join!(hub.post(SEND, body_of(1000)), answered(&mut agent, "ok"));
     assert_eq!(answer.0, StatusCode::OK);
-    assert!(call.message.words().starts_with("xxx"));
+    assert!(call.message.joined_text().starts_with("xxx"));
     assert!(agent.has_nothing_to_do());
 }

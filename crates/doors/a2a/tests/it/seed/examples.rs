@@ -48,7 +48,7 @@ async fn the_seeds_curl_command_is_answered_in_the_seeds_shape() {
         }},
     });
     assert_eq!(body, wanted);
-    assert_eq!(call.message.words(), "Hello!");
+    assert_eq!(call.message.joined_text(), "Hello!");
     assert_eq!(call.message.id.as_deref(), Some("msg-1"));
     assert_eq!(call.message.metadata, None);
     assert_eq!(call.agent_session.as_str(), "session-123");

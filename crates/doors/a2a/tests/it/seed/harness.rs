@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
-use jackfield_a2a::{A2a, router};
+use jackfield_a2a::{A2aDoor, router};
 use jackfield_core::{
     agent::Profile,
     call::Call,
@@ -75,7 +75,7 @@ impl Running {
             .await
             .unwrap();
         let gatekeeper = Gatekeeper::new(hub.clone(), trusts_everyone);
-        let app = router(A2a::new(hub.clone(), gatekeeper));
+        let app = router(A2aDoor::new(hub.clone(), gatekeeper));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
         let mut server = JoinSet::new();

@@ -112,7 +112,7 @@ async fn the_message_is_echoed_byte_for_byte_and_what_nobody_knows_is_carried() 
         "local",
         "who calls is not what the message says"
     );
-    assert_eq!(call.message.words(), "Hi");
+    assert_eq!(call.message.joined_text(), "Hi");
 }
 
 #[tokio::test]

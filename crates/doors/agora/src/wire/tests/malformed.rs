@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn refused(text: &str) -> Malformed {
+fn refused(text: &str) -> FrameError {
     match parse(text) {
         Err(malformed) => malformed,
         Ok(frame) => panic!("{text} was taken for {frame:?}"),
@@ -21,21 +21,21 @@ fn text_that_is_no_object_is_refused() {
         "nul",
     ] {
         let malformed = refused(text);
-        assert_eq!(malformed.fault, Fault::Syntax, "{text}");
-        assert_eq!(malformed.misread.mistake, Mistake::Syntax, "{text}");
+        assert_eq!(malformed.fault, FrameFault::Syntax, "{text}");
+        assert_eq!(malformed.misread.mistake, FieldErrorKind::Syntax, "{text}");
         assert_eq!(malformed.field(), None);
     }
     for text in ["null", "[]", "\"ping\"", "1", "true"] {
         let malformed = refused(text);
-        assert_eq!(malformed.fault, Fault::Syntax, "{text}");
-        assert_eq!(malformed.misread.mistake, Mistake::Invalid, "{text}");
+        assert_eq!(malformed.fault, FrameFault::Syntax, "{text}");
+        assert_eq!(malformed.misread.mistake, FieldErrorKind::Invalid, "{text}");
         assert_eq!(malformed.field(), None);
     }
 }
 
 #[test]
 fn each_mistake_names_the_frame_and_the_field() {
-    use Mistake::{Invalid, Missing, Twice};
+    use FieldErrorKind::{Invalid, Missing, Twice};
     for (text, mistake, field) in [
         (r#"{}"#, Missing, "type"),
         (r#"{"type":null}"#, Missing, "type"),
@@ -203,12 +203,12 @@ fn a_refusal_echoes_what_could_be_read() {
     let malformed = refused(
         r#"{"chunk":1,"request_id":"r","type":"send_chunk","stream_id":"s\u0031","to":"b"}"#,
     );
-    assert_eq!(malformed.fault, Fault::Invalid);
+    assert_eq!(malformed.fault, FrameFault::Invalid);
     assert_eq!(
         malformed.to_frame("invalid"),
         r#"{"type":"error","code":"invalid","message":"send_chunk: field \"chunk\" must be a string","to":"b","stream_id":"s1","request_id":"r","field":"chunk","frame_type":"send_chunk"}"#
     );
-    assert_eq!(refused(r#"{"type":"nope"}"#).fault, Fault::Unsupported);
+    assert_eq!(refused(r#"{"type":"nope"}"#).fault, FrameFault::Unsupported);
     let malformed =
         refused(r#"{"type":"reply","to":"b","stream":1,"payload":{"request_id":"r-1"}}"#);
     assert_eq!(malformed.request_id.as_deref(), Some("r-1"));
@@ -223,7 +223,7 @@ fn the_address_of_a_call_needs_no_stream() {
         r#"{"type":"cancel","to":"call:1"}"#,
         r#"{"type":"error","to":"call:1","stream":true,"code":"c","message":"m"}"#,
     ] {
-        let Ok(Uplink::Relay(relay)) = parse(frame) else {
+        let Ok(AgoraUplink::Relay(relay)) = parse(frame) else {
             panic!("{frame} was refused");
         };
         assert_eq!(relay.stream_id, None);
@@ -240,7 +240,7 @@ fn an_answer_beside_its_payload_is_found() {
         (r#""text":null,"trace":"t","code":"c""#, None),
     ] {
         let text = format!(r#"{{"type":"reply","to":"b","payload":{{}},{beside}}}"#);
-        let Ok(Uplink::Relay(relay)) = parse(&text) else {
+        let Ok(AgoraUplink::Relay(relay)) = parse(&text) else {
             panic!("{text} was refused");
         };
         assert_eq!(relay.answer_beside_payload(), name, "{text}");
@@ -272,11 +272,11 @@ fn a_chunk_may_be_as_large_as_the_limit_and_no_larger() {
     };
     assert!(parse(&frame(MAX_CHUNK)).is_ok());
     let malformed = refused(&frame(MAX_CHUNK + 1));
-    assert_eq!(malformed.fault, Fault::TooLarge);
+    assert_eq!(malformed.fault, FrameFault::TooLarge);
     assert_eq!(malformed.field(), Some("chunk"));
-    let tight = Limits {
+    let tight = FrameLimits {
         max_chunk: 3,
-        ..Limits::default()
+        ..FrameLimits::default()
     };
     assert!(parse_with(&frame(3), &tight).is_ok());
     assert!(parse_with(&frame(4), &tight).is_err());
@@ -289,7 +289,7 @@ fn deep_values_are_refused_wherever_they_stand() {
         for field in ["payload", "unknown", "caller", "message"] {
             let malformed = refused(&format!(r#"{{"type":"send","to":"b","{field}":{deep}}}"#));
             let found = (malformed.misread.mistake, malformed.field());
-            assert_eq!(found, (Mistake::TooDeep, Some(field)));
+            assert_eq!(found, (FieldErrorKind::TooDeep, Some(field)));
             assert_eq!(malformed.to.as_deref(), Some("b"));
         }
         assert!(parse(&format!(r#"{{"type":"register","id":"a","x":{deep}}}"#)).is_err());
@@ -302,9 +302,9 @@ fn deep_values_are_refused_wherever_they_stand() {
     }
     let fine = "[".repeat(64) + &"]".repeat(64);
     assert!(parse(&format!(r#"{{"type":"send","to":"b","payload":{fine}}}"#)).is_ok());
-    let flat = Limits {
+    let flat = FrameLimits {
         max_depth: 1,
-        ..Limits::default()
+        ..FrameLimits::default()
     };
     assert!(parse_with(r#"{"type":"send","to":"b","payload":[[]]}"#, &flat).is_err());
 }

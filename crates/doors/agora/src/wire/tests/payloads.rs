@@ -83,7 +83,7 @@ fn an_answer_we_write_reads_back_whole() {
         tool: Some("sh".into()),
     };
     let payload = AnswerPayload {
-        body: Some(AnswerBody {
+        body: Some(AnswerContent {
             answer: Some("so".into()),
             parts: Some(raw("[0]")),
         }),
@@ -97,7 +97,7 @@ fn an_answer_we_write_reads_back_whole() {
         result: Some(raw("3")),
         input_required: Some(&ask),
     };
-    let frame = downlink::reply_end("b", "s", Some(Payload::Answer(&payload)));
+    let frame = downlink::reply_end("b", "s", Some(FramePayload::Answer(&payload)));
     assert_eq!(
         frame,
         concat!(
@@ -129,7 +129,7 @@ fn an_answer_we_write_reads_back_whole() {
 #[test]
 fn an_empty_answer_is_only_its_action() {
     let payload = AnswerPayload::default();
-    let frame = uplink::reply_end("b", "s", Some(Payload::Answer(&payload)));
+    let frame = uplink::reply_end("b", "s", Some(FramePayload::Answer(&payload)));
     assert_eq!(
         frame,
         r#"{"type":"reply_end","to":"b","stream_id":"s","payload":{"action":"answer"}}"#

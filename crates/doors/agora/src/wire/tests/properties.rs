@@ -61,7 +61,7 @@ fn near_frame() -> impl Strategy<Value = String> {
 
 /// Reads `text` in every way there is.
 fn read_all(text: &str) {
-    if let Ok(Uplink::Relay(relay)) = parse(text) {
+    if let Ok(AgoraUplink::Relay(relay)) = parse(text) {
         value(&relay.forward("a"));
         relay.any_request_id();
         relay.chunk_text();
@@ -146,7 +146,7 @@ proptest! {
             stream_id: Some(&stream_id),
             stream: true,
             request_id: request_id.as_deref(),
-            payload: Some(Payload::Raw(&payload)),
+            payload: Some(FramePayload::Raw(&payload)),
             ..Opening::default()
         };
         for (frame, kind) in [
@@ -172,7 +172,7 @@ proptest! {
         }
         for (frame, kind) in [
             (uplink::send_end(&to, &stream_id), RelayKind::SendEnd),
-            (uplink::reply_end(&to, &stream_id, Some(Payload::Raw(&payload))), RelayKind::ReplyEnd),
+            (uplink::reply_end(&to, &stream_id, Some(FramePayload::Raw(&payload))), RelayKind::ReplyEnd),
             (uplink::cancel(&to, Some(&stream_id), None), RelayKind::Cancel),
             (
                 uplink::error(&to, &ErrorFrame {
@@ -197,7 +197,7 @@ proptest! {
     ) {
         let capabilities: Vec<_> = capabilities.into_iter().map(Into::into).collect();
         let text = |index: usize| Some(texts[index].as_str().into());
-        let register = Register {
+        let register = RegisterFrame {
             id: texts[0].as_str().into(),
             name: text(1),
             endpoint: text(2),
@@ -207,11 +207,11 @@ proptest! {
             capabilities: capabilities.clone(),
         };
         let frame = uplink::register(&register);
-        prop_assert!(matches!(parse(&frame), Ok(Uplink::Register(read)) if read == register));
-        let list = List { capabilities };
+        prop_assert!(matches!(parse(&frame), Ok(AgoraUplink::Register(read)) if read == register));
+        let list = ListFrame { capabilities };
         let frame = uplink::list(&list);
-        prop_assert!(matches!(parse(&frame), Ok(Uplink::List(read)) if read == list));
-        prop_assert!(matches!(parse(&uplink::ping()), Ok(Uplink::Ping)));
+        prop_assert!(matches!(parse(&frame), Ok(AgoraUplink::List(read)) if read == list));
+        prop_assert!(matches!(parse(&uplink::ping()), Ok(AgoraUplink::Ping)));
     }
 
     #[test]
@@ -220,7 +220,7 @@ proptest! {
         text in any::<String>(),
         online in any::<bool>(),
     ) {
-        let entry = AgentEntry {
+        let entry = AgentListEntry {
             id: id.as_str().into(),
             name: Some(text.as_str().into()),
             endpoint: Some(text.as_str().into()),
@@ -232,7 +232,7 @@ proptest! {
         };
         let entries = [entry];
         let frame = downlink::agents(&entries);
-        prop_assert!(matches!(parse_downlink(&frame), Ok(Downlink::Agents(read)) if read == entries));
+        prop_assert!(matches!(parse_downlink(&frame), Ok(AgoraDownlink::Agents(read)) if read == entries));
 
         let error = ErrorFrame {
             from: Some(id.as_str().into()),
@@ -242,20 +242,20 @@ proptest! {
             ..ErrorFrame::new("offline", &text)
         };
         let frame = downlink::error(&error);
-        prop_assert!(matches!(parse_downlink(&frame), Ok(Downlink::Error(read)) if read == error));
+        prop_assert!(matches!(parse_downlink(&frame), Ok(AgoraDownlink::Error(read)) if read == error));
 
         let frame = downlink::message_chunk(&id, "s", &*text);
         prop_assert_eq!(value(&frame), json!({"type":"message_chunk","from":id,"stream_id":"s","chunk":text}));
         let query = QueryPayload {
-            body: QueryBody {
+            body: QueryContent {
                 question: text.as_str().into(),
-                ..QueryBody::default()
+                ..QueryContent::default()
             },
             request_id: Some("r"),
             session_id: None,
         };
         let frame = downlink::message(&id, &Opening {
-            payload: Some(Payload::Query(&query)),
+            payload: Some(FramePayload::Query(&query)),
             ..Opening::default()
         });
         prop_assert_eq!(query_of(delivery(&frame).payload).text, text);

@@ -117,7 +117,7 @@ pub(crate) struct DisconnectBody {
 /// The token whose agents are listed.
 #[derive(Debug, ToSchema)]
 #[schema(as = RelayToken)]
-pub(crate) struct TokenBody {
+pub(crate) struct TokenHashBody {
     /// SHA-256 of the token, in hex.
     #[schema(min_length = 1)]
     token_hash: String,
@@ -146,7 +146,7 @@ pub(crate) struct RtcBody {
 mod tests {
     use std::fmt::Debug;
 
-    use jackfield_wire::{json::MAX_DEPTH, read::Misread};
+    use jackfield_wire::{json::MAX_DEPTH, read::FieldError};
     use serde_json::{Value, json};
     use utoipa::PartialSchema;
 
@@ -161,7 +161,7 @@ mod tests {
     }
 
     /// The fields that are read: each knows its name.
-    fn read(parsed: Result<impl Debug, Misread>) -> Vec<String> {
+    fn read(parsed: Result<impl Debug, FieldError>) -> Vec<String> {
         let shown = format!("{:?}", parsed.unwrap());
         let names = shown.split("name: \"").skip(1);
         let mut names: Vec<_> = names
@@ -186,7 +186,7 @@ mod tests {
             A2aBody, A2aCall, ["caller_agent_id", "target_agent_id", "task_description"];
             CancelBody, CancelRequest, ["agent_id", "session_id"];
             DisconnectBody, DisconnectRequest, ["agent_id"];
-            TokenBody, AgentsByToken, ["token_hash"];
+            TokenHashBody, AgentsByToken, ["token_hash"];
             RtcBody, RtcSignalRequest, ["transfer_id", "signal_type"];
         }
     }

@@ -19,21 +19,25 @@ fn transfer() -> Arc<Transfer> {
     announced.unwrap()
 }
 
-fn sends(relays: &Arc<Relays>) -> (String, Meeting, Outlet) {
+fn sends(relays: &Arc<ArchiveRelays>) -> (String, TicketWait, ArchiveReceiver) {
     let (inlet, outlet) = pipe(5, relays.permit().unwrap());
-    let half = Half::Send(inlet, Leash::of(&Principal::local()), transfer());
+    let half = AgentSide::Send(
+        inlet,
+        RequestLifetime::for_principal(&Principal::local()),
+        transfer(),
+    );
     let (ticket, meeting) = relays.issue(half).unwrap();
     (ticket, meeting, outlet)
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_ticket_works_once_and_for_its_own_direction() {
-    let relays = Arc::new(Relays::new(2));
+    let relays = Arc::new(ArchiveRelays::new(2));
     let (ticket, meeting, _outlet) = sends(&relays);
     assert_eq!(ticket.len(), 64);
     let wrong = relays.take_outlet(&ticket).unwrap_err();
     assert!(relays.take_inlet(&ticket).is_ok(), "still good");
-    meeting.met().await.unwrap();
+    meeting.wait().await.unwrap();
     let twice = relays.take_inlet(&ticket).unwrap_err();
     let unknown = relays.take_inlet("0").unwrap_err();
     assert!(wrong == twice && twice == unknown, "they look the same");
@@ -43,10 +47,10 @@ async fn a_ticket_works_once_and_for_its_own_direction() {
 
 #[tokio::test(start_paused = true)]
 async fn a_ticket_that_nobody_comes_with_is_over_after_a_while() {
-    let relays = Arc::new(Relays::new(1));
+    let relays = Arc::new(ArchiveRelays::new(1));
     let (ticket, meeting, outlet) = sends(&relays);
     let start = Instant::now();
-    let late = meeting.met().await.unwrap_err();
+    let late = meeting.wait().await.unwrap_err();
     assert_eq!(
         (start.elapsed(), &late.reason),
         (MEET_WITHIN, &Reason::Timeout)
@@ -66,7 +70,7 @@ async fn a_ticket_that_nobody_comes_with_is_over_after_a_while() {
 
 #[tokio::test(start_paused = true)]
 async fn a_caller_that_leaves_takes_its_ticket_along() {
-    let relays = Arc::new(Relays::new(1));
+    let relays = Arc::new(ArchiveRelays::new(1));
     let (ticket, meeting, _outlet) = sends(&relays);
     let busy = relays.permit().unwrap_err();
     assert_eq!(busy.reason, Reason::Busy);

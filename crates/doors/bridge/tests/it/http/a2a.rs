@@ -29,7 +29,7 @@ async fn the_target_gets_a_message_of_its_caller_in_a_new_session() {
             made.principal.who,
             Who::Agent(AgentId::parse("bob").unwrap())
         );
-        assert_eq!(made.message.words(), "Translate");
+        assert_eq!(made.message.joined_text(), "Translate");
         assert_eq!(made.message.files().count(), 0);
         assert!(
             made.session.as_str().starts_with("a2a-"),

@@ -11,7 +11,7 @@ use std::{
 
 use jackfield_bridge::CallbackRules;
 use jackfield_core::principal::Principal;
-use jackfield_kit::outbound::{Lookup, Outbound, OutboundRules, Resolver};
+use jackfield_kit::outbound::{HostLookup, HostResolver, Outbound, OutboundRules};
 use serde_json::json;
 
 use crate::http::{
@@ -105,8 +105,8 @@ async fn a_relative_callback_is_relative_to_the_base_and_cannot_lead_away_from_i
 #[derive(Default)]
 struct Home(AtomicBool);
 
-impl Resolver for Home {
-    fn resolve(&self, host: String) -> Lookup {
+impl HostResolver for Home {
+    fn resolve(&self, host: String) -> HostLookup {
         let home: IpAddr = [127, 0, 0, 1].into();
         let away: IpAddr = [93, 184, 215, 14].into();
         let has_moved = host == "moving.example" && self.0.swap(true, Ordering::Relaxed);

@@ -77,7 +77,7 @@ async fn a_body_just_at_the_limit_is_taken() {
     let request = hub.platform(reqwest::Method::POST, "/api/relay").body(body);
     let opened = crate::http::harness::Stream::of(request);
     let (mut stream, call) = tokio::join!(opened, amy.next_call());
-    assert!(call.call().message.words().len() > LIMIT - 100);
+    assert!(call.call().message.joined_text().len() > LIMIT - 100);
     call.finish(done(""));
     assert_eq!(stream.rest().await.len(), 1);
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use axum::{Router, routing::get};
-use jackfield_bridge::{Bridge, DOOR, Platform, Secret, router};
+use jackfield_bridge::{Bridge, DOOR, PlatformSettings, SharedSecret, router};
 use jackfield_core::{
     agent::{Profile, Skill},
     hub::Hub,
@@ -18,13 +18,13 @@ use jackfield_core::{
 };
 pub(crate) use jackfield_kit::testing::{Scripted, Sse, soon};
 use jackfield_kit::{
-    auth::{Came, Gatekeeper},
-    line::{Line, LineParts},
+    auth::{Gatekeeper, Ingress},
     outbox::{CallbackKey, Courier},
     server::Server,
     tasks::Tasks,
     testing::{CALLBACK_KEY, Manner, SOON, SseReader, spec},
     upgrade::Upgrade,
+    ws_connection::{WsConnection, WsConnectionParts},
 };
 use jackfield_model::{Done, End};
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
@@ -47,7 +47,11 @@ pub(crate) struct Door {
 }
 
 impl Door {
-    pub(crate) async fn open(store: Arc<MemoryStore>, limits: Limits, platform: Platform) -> Self {
+    pub(crate) async fn open(
+        store: Arc<MemoryStore>,
+        limits: Limits,
+        platform: PlatformSettings,
+    ) -> Self {
         let hub = Hub::open(store, limits).await.unwrap();
         let tasks = Tasks::new();
         let gatekeeper = Gatekeeper::new(hub.clone(), true);
@@ -73,15 +77,15 @@ impl Door {
     fn sockets(&self) -> Router {
         let (bridge, hub, tasks) = (self.bridge.clone(), self.hub.clone(), self.tasks.clone());
         let take = move |upgrade: Upgrade| async move {
-            let parts = LineParts {
+            let parts = WsConnectionParts {
                 hub,
                 door: DOOR,
                 stop: tasks.stop_token().clone(),
                 peer: None,
                 token: None,
-                came: Came::Directly,
+                came: Ingress::Directly,
             };
-            Line::open(upgrade, &tasks, parts, move |line| bridge.run(line, None))
+            WsConnection::open(upgrade, &tasks, parts, move |line| bridge.run(line, None))
         };
         Router::new().route("/ws", get(take))
     }
@@ -116,10 +120,10 @@ impl Door {
 }
 
 /// The platform of the tests.
-pub(crate) fn platform() -> Platform {
-    Platform {
-        secrets: Secret::new(SECRET).into_iter().collect(),
-        ..Platform::default()
+pub(crate) fn platform() -> PlatformSettings {
+    PlatformSettings {
+        secrets: SharedSecret::new(SECRET).into_iter().collect(),
+        ..PlatformSettings::default()
     }
 }
 
@@ -139,7 +143,7 @@ impl Running {
     pub(crate) async fn start_with(
         store: Arc<MemoryStore>,
         limits: Limits,
-        platform: Platform,
+        platform: PlatformSettings,
     ) -> Self {
         let door = Door::open(store, limits, platform).await;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -1,16 +1,16 @@
 //! A platform that is called back.
 
-use jackfield_bridge::{CallbackRules, Platform};
+use jackfield_bridge::{CallbackRules, PlatformSettings};
 use jackfield_kit::outbound::{Outbound, OutboundRules};
 pub(crate) use jackfield_kit::testing::Called;
 
 use crate::http::harness::platform;
 
 /// A platform that is called back, by these rules. What they name is what the operator typed.
-pub(crate) fn calling_back(rules: CallbackRules) -> Platform {
+pub(crate) fn calling_back(rules: CallbackRules) -> PlatformSettings {
     let typed = rules.base.iter().chain(&rules.trusted_origins);
     let outbound = rules.outbound.trusting(typed.map(String::as_str)).unwrap();
-    Platform {
+    PlatformSettings {
         callbacks: Some(CallbackRules { outbound, ..rules }),
         ..platform()
     }

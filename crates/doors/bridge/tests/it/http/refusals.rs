@@ -1,6 +1,6 @@
 //! The table of status codes (wire notes 1.11), and the order in which a request is judged (1.4).
 
-use jackfield_bridge::{Platform, Secret};
+use jackfield_bridge::{PlatformSettings, SharedSecret};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -336,9 +336,13 @@ async fn without_the_secret_everything_below_api_is_401() {
 
 #[tokio::test]
 async fn a_secret_is_replaced_without_a_moment_in_which_none_counts() {
-    let secret = |text| Secret::new(text).unwrap();
-    let hub =
-        Running::start_with(Default::default(), Default::default(), Platform::default()).await;
+    let secret = |text| SharedSecret::new(text).unwrap();
+    let hub = Running::start_with(
+        Default::default(),
+        Default::default(),
+        PlatformSettings::default(),
+    )
+    .await;
     let status = async |shown: &str| {
         let request = hub.ask(Method::GET, "/api/agents/amy/status");
         let response = request.header("X-Platform-Secret", shown).send().await;

@@ -128,7 +128,7 @@ async fn what_the_platform_says_reaches_the_agent() {
         "s1",
         "the platform's sessions are passed on as they are"
     );
-    assert_eq!(call.message.words(), "What is this?");
+    assert_eq!(call.message.joined_text(), "What is this?");
     let file = File {
         name: Some("a.png".into()),
         mime: Some("image/png".into()),

@@ -4,7 +4,7 @@ use std::{collections::HashMap, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{Router, extract::Query, routing::get};
 use futures_util::{SinkExt as _, StreamExt as _};
-use jackfield_bridge::{Bridge, DOOR, FileRules, Platform, Secret};
+use jackfield_bridge::{Bridge, DOOR, FileRules, PlatformSettings, SharedSecret};
 use jackfield_core::{
     call::{Replies, Reply},
     hub::{Hub, Request},
@@ -13,11 +13,11 @@ use jackfield_core::{
     store::{Store, memory::MemoryStore},
 };
 use jackfield_kit::{
-    auth::{Came, Gatekeeper},
-    line::{Line, LineParts},
+    auth::{Gatekeeper, Ingress},
     server::Server,
     tasks::Tasks,
     upgrade::Upgrade,
+    ws_connection::{WsConnection, WsConnectionParts},
 };
 use jackfield_model::{AgentId, End, Event, Message as Said, Reason, RequestId, SessionId};
 use serde_json::{Value, json};
@@ -83,8 +83,8 @@ impl Door {
         let hub = Hub::open(store, limits).await.unwrap();
         let tasks = Tasks::new();
         let gatekeeper = Gatekeeper::new(hub.clone(), trusts_everyone);
-        let platform = Platform {
-            secrets: Secret::new(SECRET).into_iter().collect(),
+        let platform = PlatformSettings {
+            secrets: SharedSecret::new(SECRET).into_iter().collect(),
             callbacks: None,
             files,
         };
@@ -94,16 +94,16 @@ impl Door {
         let (files, _) = jackfield_bridge::files_router(bridge.clone());
         let (below, ours) = (hub.clone(), tasks.clone());
         let take = move |Query(query): Query<HashMap<String, String>>, upgrade: Upgrade| async move {
-            let parts = LineParts {
+            let parts = WsConnectionParts {
                 hub: below,
                 door: DOOR,
                 stop: ours.stop_token().clone(),
                 peer: None,
                 token: None,
-                came: Came::Directly,
+                came: Ingress::Directly,
             };
             let agent_id = query.get("agent_id").cloned();
-            Line::open(upgrade, &ours, parts, move |line| {
+            WsConnection::open(upgrade, &ours, parts, move |line| {
                 bridge.run(line, agent_id)
             })
         };

@@ -9,7 +9,7 @@ use jackfield_core::{
     task::TaskItem,
 };
 use jackfield_model::{Event, Reason, TaskId};
-use jackfield_store::{OpenError, SqliteStore};
+use jackfield_store::{SqliteStore, StoreOpenError};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -20,7 +20,9 @@ async fn database(dir: &Path) -> SqliteStore {
     soon(async {
         loop {
             match SqliteStore::open(dir) {
-                Err(OpenError::InUse { .. }) => tokio::time::sleep(Duration::from_millis(2)).await,
+                Err(StoreOpenError::InUse { .. }) => {
+                    tokio::time::sleep(Duration::from_millis(2)).await
+                }
                 opened => return opened.unwrap(),
             }
         }

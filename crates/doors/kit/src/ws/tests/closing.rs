@@ -45,7 +45,10 @@ async fn every_mistake_of_a_peer_has_its_close_code() {
             (CLOSE, &code.to_be_bytes()[..]),
             "{name}"
         );
-        assert!(matches!(ws.turn(true).await, Turn::Closed), "{name}");
+        assert!(
+            matches!(ws.next_event(true).await, WsEvent::Closed),
+            "{name}"
+        );
         assert!(ws.try_next().is_none(), "{name}");
     }
 }
@@ -56,13 +59,13 @@ async fn the_close_of_the_peer_is_told_answered_and_then_the_end() {
     peer.write_all(&whole(CLOSE, b"\x0f\xa1replaced"))
         .await
         .unwrap();
-    let close = Incoming::Close {
+    let close = WsMessage::Close {
         code: 4001,
         reason: "replaced".into(),
     };
     assert_eq!(next(&mut ws).await, close);
     assert!(matches!(ws.queue_text("late"), Err(WsError::Closed)));
-    assert!(matches!(ws.turn(true).await, Turn::Closed));
+    assert!(matches!(ws.next_event(true).await, WsEvent::Closed));
     assert_eq!(
         read_frame(&mut peer).await,
         (CLOSE, b"\x0f\xa1replaced".to_vec())
@@ -89,7 +92,7 @@ async fn our_close_waits_for_the_answer_of_the_peer() {
         assert_eq!(peer.read(&mut [0; 1]).await.unwrap(), 0);
     };
     tokio::join!(ws.finish(Duration::from_secs(5)), peer);
-    assert!(matches!(ws.turn(false).await, Turn::Closed));
+    assert!(matches!(ws.next_event(false).await, WsEvent::Closed));
 }
 
 #[tokio::test(start_paused = true)]
@@ -134,15 +137,15 @@ async fn a_peer_that_goes_without_closing_is_disconnected() {
     peer.write_all(&whole(TEXT, b"bye")[..4]).await.unwrap();
     drop(peer);
     let error = loop {
-        match ws.turn(true).await {
-            Turn::Failed(error) => break error,
-            Turn::Flushed => {}
+        match ws.next_event(true).await {
+            WsEvent::Failed(error) => break error,
+            WsEvent::Flushed => {}
             other => panic!("{other:?}"),
         }
     };
     assert!(error.close_code().is_none(), "{error}");
-    assert!(matches!(ws.turn(true).await, Turn::Closed));
-    assert!(matches!(ws.turn(false).await, Turn::Closed));
+    assert!(matches!(ws.next_event(true).await, WsEvent::Closed));
+    assert!(matches!(ws.next_event(false).await, WsEvent::Closed));
     ws.queue_close(1000, "nobody is there");
     assert_eq!(ws.queued_bytes(), 0);
 }

@@ -14,7 +14,7 @@ async fn what_an_agent_says_is_the_body_as_it_is() {
         json!({"method": "POST", "path": "/agents/writer/poem", "input_data": "about \"rain\""});
     let serve = async {
         let call = writer.next_call().await;
-        assert_eq!(call.call().message.words(), "about \"rain\"");
+        assert_eq!(call.call().message.joined_text(), "about \"rain\"");
         assert_eq!(call.call().principal.key(), format!("local/peer/{PEER}"));
         assert_eq!(
             call.call().message.metadata.as_ref().unwrap().get(),
@@ -63,7 +63,11 @@ async fn every_spelling_of_a_request_reaches_the_agent() {
     ] {
         let serve = async {
             let call = writer.next_call().await;
-            assert_eq!(call.call().message.words_and_data(), words, "{request}");
+            assert_eq!(
+                call.call().message.joined_text_and_data(),
+                words,
+                "{request}"
+            );
             call.finish(End::done());
         };
         let (body, ()) = tokio::join!(whole(&reception, &request), serve);

@@ -14,8 +14,8 @@ fn now() -> Timestamp {
     "2026-03-01T10:00:00Z".parse().unwrap()
 }
 
-fn board() -> Board {
-    Board::new(Vec::new(), 10)
+fn board() -> TaskBoard {
+    TaskBoard::new(Vec::new(), 10)
 }
 
 fn task(name: &str, after: &[&str]) -> NewTask {
@@ -31,12 +31,12 @@ fn texts(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| (*text).to_owned()).collect()
 }
 
-fn add(board: &mut Board, new: Vec<NewTask>) -> Result<BoardChange, Failure> {
+fn add(board: &mut TaskBoard, new: Vec<NewTask>) -> Result<BoardChange, Failure> {
     board.add(new, &members)
 }
 
 fn change(
-    board: &mut Board,
+    board: &mut TaskBoard,
     which: &str,
     change: TaskChange,
 ) -> Result<(BoardTask, Vec<BoardChange>), Failure> {
@@ -65,7 +65,7 @@ fn file(path: &str, summary: &str) -> NewDeliverable {
 }
 
 /// A board on which `scan` comes before `report`.
-fn scan_and_report() -> Board {
+fn scan_and_report() -> TaskBoard {
     let mut board = board();
     let tasks = vec![task("scan", &[]), task("report", &["scan"])];
     add(&mut board, tasks).unwrap();
@@ -146,7 +146,7 @@ fn ids_go_on_after_the_highest_one_that_was_ever_given() {
     let mut kept = first.tasks().to_vec();
     kept.remove(1);
     kept.reverse();
-    let mut board = Board::new(kept, 10);
+    let mut board = TaskBoard::new(kept, 10);
     add(&mut board, vec![task("b", &[])]).unwrap();
     assert_eq!(ids(&board.tasks()), ["task_0003", "task_0001", "task_0004"]);
     // What was refused takes no number along.
@@ -158,7 +158,7 @@ fn ids_go_on_after_the_highest_one_that_was_ever_given() {
         id: "task_9999".into(),
         ..board.tasks()[0].clone()
     };
-    let mut board = Board::new(vec![many], 10);
+    let mut board = TaskBoard::new(vec![many], 10);
     add(&mut board, vec![task("f", &["task_9999"])]).unwrap();
     assert_eq!(ids(&board.tasks()), ["task_9999", "task_10000"]);
 }
@@ -236,7 +236,7 @@ fn bad_tasks_are_refused_by_field_and_none_of_their_call_is_added() {
 
 #[test]
 fn a_board_takes_so_many_tasks_and_so_many_bytes() {
-    let mut board = Board::new(Vec::new(), 2);
+    let mut board = TaskBoard::new(Vec::new(), 2);
     let three = vec![task("a", &[]), task("b", &[]), task("c", &[])];
     assert_eq!(add(&mut board, three).unwrap_err().reason, Reason::Busy);
     add(&mut board, vec![task("a", &[]), task("b", &[])]).unwrap();
@@ -247,7 +247,7 @@ fn a_board_takes_so_many_tasks_and_so_many_bytes() {
         description: "x".repeat(TEXT_MAX),
         ..task(&name, &[])
     };
-    let mut board = Board::new(Vec::new(), 1000);
+    let mut board = TaskBoard::new(Vec::new(), 1000);
     let most = (0..63).map(|n| heavy(n.to_string())).collect();
     add(&mut board, most).unwrap();
     let before = board.tasks();
@@ -268,7 +268,7 @@ fn a_board_takes_so_many_tasks_and_so_many_bytes() {
         ..task.clone()
     });
     tasks.extend(more.collect::<Vec<_>>());
-    let mut board = Board::new(tasks, 1000);
+    let mut board = TaskBoard::new(tasks, 1000);
     change(&mut board, "0", status(BoardStatus::Completed)).unwrap();
     let short = TaskChange {
         description: Some("short".into()),
@@ -295,7 +295,7 @@ fn a_status_is_set_by_id_or_name_and_shown_with_what_it_gave() {
         deliverables: vec![file("a.md", "notes")],
         ..status(BoardStatus::Completed)
     };
-    let notes = Deliverable {
+    let notes = BoardDeliverable {
         file_path: "a.md".into(),
         summary: "notes".into(),
         author_agent_name: "dev".into(),
@@ -318,7 +318,7 @@ fn a_status_is_set_by_id_or_name_and_shown_with_what_it_gave() {
         ..TaskChange::default()
     };
     let (task, shown) = board.change("scan", more, "lead", now(), &members).unwrap();
-    let more = Deliverable {
+    let more = BoardDeliverable {
         file_path: "b.md".into(),
         summary: String::new(),
         author_agent_name: "lead".into(),
@@ -392,7 +392,7 @@ fn an_id_is_meant_before_a_name_and_of_a_name_the_first() {
     };
     let mut tasks = board.tasks().to_vec();
     tasks.push(twice);
-    let mut board = Board::new(tasks, 10);
+    let mut board = TaskBoard::new(tasks, 10);
     let (found, _) = change(&mut board, "report", status(BoardStatus::Queued)).unwrap();
     assert_eq!(found.id, "task_0002");
 }
@@ -467,7 +467,7 @@ fn bad_changes_are_refused_by_field_and_change_nothing() {
 fn a_task_could_begin_when_all_that_it_waits_for_is_completed() {
     let mut board = scan_and_report();
     add(&mut board, vec![task("publish", &["scan", "report"])]).unwrap();
-    let names = |board: &Board| -> Vec<String> {
+    let names = |board: &TaskBoard| -> Vec<String> {
         let tasks = board.runnable();
         tasks.iter().map(|task| task.name.clone()).collect()
     };
@@ -487,7 +487,7 @@ fn a_task_could_begin_when_all_that_it_waits_for_is_completed() {
     assert_eq!(names(&board), ["publish"]);
     // What is not there any more is not completed.
     let tasks = board.tasks()[1..].to_vec();
-    assert!(names(&Board::new(tasks, 10)).is_empty());
+    assert!(names(&TaskBoard::new(tasks, 10)).is_empty());
 }
 
 #[test]
@@ -497,7 +497,7 @@ fn a_thousand_tangled_tasks_fit_and_a_circle_among_them_is_found() {
         dependencies: (n + 1..=(n + 40).min(999)).map(name).collect(),
         ..task(&name(n), &[])
     };
-    let mut board = Board::new(Vec::new(), 1000);
+    let mut board = TaskBoard::new(Vec::new(), 1000);
     let mut new: Vec<_> = (0..1000).map(tangled).collect();
     new[999].dependencies = vec![name(0)];
     let failure = add(&mut board, new.clone()).unwrap_err();
@@ -577,7 +577,7 @@ proptest! {
                     change(&mut board, &name(&n), after(&on)).is_err()
                 }
                 Step::Restart => {
-                    board = Board::new(before.to_vec(), 10);
+                    board = TaskBoard::new(before.to_vec(), 10);
                     false
                 }
             };

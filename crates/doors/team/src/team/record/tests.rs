@@ -6,8 +6,8 @@ use jiff::Timestamp;
 
 use super::*;
 use crate::team::{
-    Member, MemberOf,
-    board::{BoardStatus, Deliverable},
+    MemberKind, MemberSpec,
+    board::{BoardDeliverable, BoardStatus},
 };
 
 fn time(seconds: i64) -> Timestamp {
@@ -20,7 +20,7 @@ fn id(text: &str) -> AgentId {
 
 /// A team of two, without tasks.
 fn team(name: &str) -> TeamRecord {
-    let member = |name: &str, of| Member {
+    let member = |name: &str, of| MemberSpec {
         name: name.into(),
         of,
     };
@@ -33,8 +33,8 @@ fn team(name: &str) -> TeamRecord {
             description: Some("does things together".into()),
             coordinator: "lead".into(),
             members: vec![
-                member("lead", MemberOf::Agent(id("a-1"))),
-                member("backend", MemberOf::Team(id("t-2"))),
+                member("lead", MemberKind::Agent(id("a-1"))),
+                member("backend", MemberKind::Team(id("t-2"))),
             ],
         },
         created_at: time(4),
@@ -52,7 +52,7 @@ fn board_task(number: u32) -> BoardTask {
         description: "look \u{0} at \u{1F600}".into(),
         dependencies: vec!["task_0001".into(), "task_0002".into()],
         status: BoardStatus::InProgress,
-        deliverables: vec![Deliverable {
+        deliverables: vec![BoardDeliverable {
             file_path: "out/a.md".into(),
             summary: "notes".into(),
             author_agent_name: "dba".into(),

@@ -7,20 +7,20 @@ use jackfield_core::{principal::Principal, store::Receipt};
 use jackfield_model::{Failure, Reason};
 use jiff::Timestamp;
 
-use super::{Teams, view::only_own};
+use super::{Teams, view::restricted_to_own};
 use crate::team::{
     board::{BoardChange, BoardTask, NewTask, TaskChange},
-    event::Body,
+    event::EventBody,
     record,
-    registry::Team,
-    tree::Place,
+    registry::RegisteredTeam,
+    tree::TreePosition,
 };
 
 impl Teams {
     /// Returns the task board of a team.
     pub fn board(&self, principal: &Principal, id: &str) -> Result<Vec<BoardTask>, Failure> {
-        let (team, entry) = self.seen_team(principal, id)?;
-        if only_own(principal, &entry).is_some() {
+        let (team, entry) = self.visible_team(principal, id)?;
+        if restricted_to_own(principal, &entry).is_some() {
             self.member_name(principal, &team)?;
         }
         let tasks = team.board.lock().tasks();
@@ -35,7 +35,7 @@ impl Teams {
         new: Vec<NewTask>,
         by: Option<&str>,
     ) -> Result<(Vec<BoardTask>, Receipt), Failure> {
-        let (team, _) = self.seen_team(principal, id)?;
+        let (team, _) = self.visible_team(principal, id)?;
         self.acting_name(principal, &team, by)?;
         let names = self.assignable(&team);
         let mut board = team.board.lock();
@@ -46,7 +46,7 @@ impl Teams {
         };
         let saved = record::save_tasks(&*self.store, &team.id, &added);
         // Under the board's lock: viewers must see the changes in order.
-        self.tell(&team, Body::Board(change));
+        self.show_to_viewers(&team, EventBody::Board(change));
         Ok((added, saved))
     }
 
@@ -60,7 +60,7 @@ impl Teams {
         change: TaskChange,
         by: Option<&str>,
     ) -> Result<(BoardTask, Receipt), Failure> {
-        let (team, _) = self.seen_team(principal, id)?;
+        let (team, _) = self.visible_team(principal, id)?;
         let by = self.acting_name(principal, &team, by)?;
         let names = self.assignable(&team);
         let mut board = team.board.lock();
@@ -73,17 +73,17 @@ impl Teams {
         let changed = std::slice::from_ref(&task);
         let saved = record::save_tasks(&*self.store, &team.id, changed);
         for change in changes {
-            self.tell(&team, Body::Board(change));
+            self.show_to_viewers(&team, EventBody::Board(change));
         }
         Ok((task, saved))
     }
 
     /// Returns the valid assignees of a team's tasks: names of direct members, and route keys of all agents.
-    fn assignable(&self, team: &Team) -> Vec<Arc<str>> {
+    fn assignable(&self, team: &RegisteredTeam) -> Vec<Arc<str>> {
         let mut names: Vec<Arc<str>> = Vec::new();
         names.extend(team.spec().members.into_iter().map(|member| member.name));
-        let places = self.registry.tree(&team.id).places();
-        names.extend(places.iter().map(Place::route_key));
+        let places = self.registry.tree(&team.id).positions();
+        names.extend(places.iter().map(TreePosition::route_key));
         names
     }
 
@@ -92,7 +92,7 @@ impl Teams {
     fn acting_name(
         &self,
         principal: &Principal,
-        team: &Team,
+        team: &RegisteredTeam,
         by: Option<&str>,
     ) -> Result<String, Failure> {
         if Self::is_owner(principal, team) {

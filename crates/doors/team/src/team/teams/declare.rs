@@ -5,7 +5,7 @@ use jackfield_core::principal::Principal;
 use jackfield_model::{AgentId, Failure, Reason};
 
 use super::Teams;
-use crate::team::{MemberOf, TeamSpec};
+use crate::team::{MemberKind, TeamSpec};
 
 impl Teams {
     /// Creates the declared teams, or changes existing teams to match. Registers all teams before checking
@@ -50,13 +50,13 @@ impl Teams {
     fn check_declaration(&self, spec: &TeamSpec) -> Result<(), Failure> {
         for (at, member) in spec.members.iter().enumerate() {
             let text = match &member.of {
-                MemberOf::Agent(id) if self.registry.get(id.as_str()).is_some() => {
+                MemberKind::Agent(id) if self.registry.get(id.as_str()).is_some() => {
                     format!("field \"members[{at}].agent\": {id} is a team; write \"team\" instead")
                 }
-                MemberOf::Team(id) if self.registry.get(id.as_str()).is_none() => {
+                MemberKind::Team(id) if self.registry.get(id.as_str()).is_none() => {
                     format!("field \"members[{at}].team\": no team {id} is known here")
                 }
-                MemberOf::Agent(_) | MemberOf::Team(_) => continue,
+                MemberKind::Agent(_) | MemberKind::Team(_) => continue,
             };
             return Err(Failure::new(Reason::Invalid, text));
         }

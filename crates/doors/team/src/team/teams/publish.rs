@@ -7,27 +7,27 @@ use jackfield_model::{AgentId, Failure, Json, Reason};
 
 use super::Teams;
 use crate::team::{
-    event::{AgentStatus, Body, Node, TeamStatus},
-    registry::Team,
-    stage::Run,
-    tree::{BranchOf, MAX_DEPTH, Place, Tree, route_key},
+    event::{AgentStatus, EventBody, SubTeam, TeamStatus},
+    feed::TeamRun,
+    registry::RegisteredTeam,
+    tree::{BranchKind, MAX_DEPTH, TeamTree, TreePosition, route_key},
 };
 
 /// Claimed source of an envelope, as read by the door.
 #[derive(Debug, Clone)]
-pub struct Claim<'a> {
+pub struct EnvelopeClaim<'a> {
     /// Ids of the teams, outermost first, `None` where the envelope names no team. Has an element more than
     /// `nodes`.
     pub teams: Vec<Option<&'a str>>,
     /// Names of the nested teams, outermost first.
     pub nodes: Vec<&'a str>,
     /// Claimed source of the event.
-    pub said: Said<'a>,
+    pub said: ClaimedSource<'a>,
 }
 
 /// Claimed source of an envelope's event.
 #[derive(Debug, Clone, Copy)]
-pub enum Said<'a> {
+pub enum ClaimedSource<'a> {
     /// The team itself.
     Team(TeamStatus),
     /// Member of the team.
@@ -43,29 +43,29 @@ pub enum Said<'a> {
     Board,
 }
 
-/// Envelope checked by [`Publisher::check`].
+/// Envelope checked by [`PublishRight::check`].
 #[derive(Debug)]
-pub struct Publication {
+pub struct CheckedEnvelope {
     /// Agent of the event.
     pub agent: Option<AgentId>,
     route: Option<Arc<str>>,
-    path: Vec<Node>,
+    path: Vec<SubTeam>,
     team: Option<TeamStatus>,
     status: Option<AgentStatus>,
 }
 
 /// Principal that may publish to a team's feed, with the team's tree at the time of the check.
 #[derive(Debug)]
-pub struct Publisher {
+pub struct PublishRight {
     /// Own position, for principals that may publish for a single member only.
-    own: Option<Place>,
-    tree: Tree,
+    own: Option<TreePosition>,
+    tree: TeamTree,
 }
 
-impl Publisher {
+impl PublishRight {
     /// Checks that the publisher may publish an envelope: the owner for any member, a member only for itself.
     /// `at` is the prefix of field names in errors.
-    pub fn check(&self, claim: &Claim<'_>, at: &str) -> Result<Publication, Failure> {
+    pub fn check(&self, claim: &EnvelopeClaim<'_>, at: &str) -> Result<CheckedEnvelope, Failure> {
         let Self { own, tree } = self;
         let refused = |field: &str, text: String| {
             let text = format!("field \"{at}{field}\": {text}");
@@ -83,15 +83,15 @@ impl Publisher {
         check_id(ids.next().flatten(), &tree.team, "")?;
         for node in &claim.nodes {
             let below = inner.branches.iter().find_map(|branch| match &branch.of {
-                BranchOf::Team(tree) if *branch.name == **node => Some((branch, tree)),
-                BranchOf::Team(_) | BranchOf::Agent(_) => None,
+                BranchKind::Team(tree) if *branch.name == **node => Some((branch, tree)),
+                BranchKind::Team(_) | BranchKind::Agent(_) => None,
             });
             let Some((branch, below)) = below else {
                 let field = format!("{field}data.sub_team_node_name");
                 let text = format!("team {} has no team {node:?} as a member", inner.team);
                 return Err(refused(&field, text));
             };
-            path.push(Node {
+            path.push(SubTeam {
                 name: branch.name.clone(),
                 team: below.team.clone(),
             });
@@ -99,7 +99,7 @@ impl Publisher {
             check_id(ids.next().flatten(), &below.team, &field)?;
             inner = below;
         }
-        let mut publication = Publication {
+        let mut publication = CheckedEnvelope {
             agent: None,
             route: None,
             path,
@@ -107,14 +107,14 @@ impl Publisher {
             status: None,
         };
         match claim.said {
-            Said::Member {
+            ClaimedSource::Member {
                 name,
                 agent,
                 status,
             } => {
                 let sits = inner.branches.iter().find_map(|branch| match &branch.of {
-                    BranchOf::Agent(agent) if *branch.name == *name => Some((branch, agent)),
-                    BranchOf::Team(_) | BranchOf::Agent(_) => None,
+                    BranchKind::Agent(agent) if *branch.name == *name => Some((branch, agent)),
+                    BranchKind::Team(_) | BranchKind::Agent(_) => None,
                 });
                 let Some((branch, sits)) = sits else {
                     let field = format!("{field}data.agent_name");
@@ -137,30 +137,30 @@ impl Publisher {
                 publication.route = Some(route);
                 publication.status = status;
             }
-            Said::Team(_) | Said::Board if own.is_some() => {
+            ClaimedSource::Team(_) | ClaimedSource::Board if own.is_some() => {
                 let text = format!(
                     "field \"{at}event_source_type\": a member publishes only events of itself (AGENT)"
                 );
                 return Err(Failure::new(Reason::Unauthorized, text));
             }
-            Said::Team(status) => publication.team = Some(status),
-            Said::Board => {}
+            ClaimedSource::Team(status) => publication.team = Some(status),
+            ClaimedSource::Board => {}
         }
         Ok(publication)
     }
 }
 
 impl Teams {
-    /// Returns a [`Publisher`] if the principal is the owner or a member of the team.
-    pub fn publisher(&self, principal: &Principal, id: &str) -> Result<Publisher, Failure> {
-        let (team, _) = self.seen_team(principal, id)?;
+    /// Returns a [`PublishRight`] if the principal is the owner or a member of the team.
+    pub fn publisher(&self, principal: &Principal, id: &str) -> Result<PublishRight, Failure> {
+        let (team, _) = self.visible_team(principal, id)?;
         let own = if Self::is_owner(principal, &team) {
             None
         } else {
             Some(self.member_name(principal, &team)?)
         };
         let tree = self.registry.tree(&team.id);
-        Ok(Publisher { own, tree })
+        Ok(PublishRight { own, tree })
     }
 
     /// Publishes checked envelopes in order. Returns the run and the number of the last event.
@@ -168,16 +168,16 @@ impl Teams {
         &self,
         principal: &Principal,
         id: &str,
-        envelopes: Vec<(Publication, Json)>,
-    ) -> Result<(Arc<Run>, u64), Failure> {
+        envelopes: Vec<(CheckedEnvelope, Json)>,
+    ) -> Result<(Arc<TeamRun>, u64), Failure> {
         if self.hub.is_stopping() {
             return Err(jackfield_core::hub::stopping());
         }
-        let (team, _) = self.seen_team(principal, id)?;
-        let above = self.above(&team);
+        let (team, _) = self.visible_team(principal, id)?;
+        let above = self.enclosing_teams(&team);
         let mut last = 0;
         for (publication, json) in envelopes {
-            let body = Arc::new(Body::Published(json));
+            let body = Arc::new(EventBody::Published(json));
             if let (Some(route), Some(status)) = (&publication.route, publication.status) {
                 team.stage.note_member(route, status);
             }
@@ -185,9 +185,9 @@ impl Teams {
                 team.stage.note_team(&publication.path, status);
             }
             // Empty path: the envelope itself names its nested teams.
-            last = team.stage.tell(&[].into(), body.clone());
+            last = team.stage.append_event(&[].into(), body.clone());
             for (parent, path) in &above {
-                parent.stage.tell(path, body.clone());
+                parent.stage.append_event(path, body.clone());
             }
         }
         let run = team.stage.activate();
@@ -196,20 +196,23 @@ impl Teams {
 
     /// Shows an event without a call in the feed of the team, and in the feeds of enclosing teams with the
     /// same owner.
-    pub(super) fn tell(&self, team: &Arc<Team>, body: Body) -> u64 {
+    pub(super) fn show_to_viewers(&self, team: &Arc<RegisteredTeam>, body: EventBody) -> u64 {
         let body = Arc::new(body);
-        for (parent, path) in self.above(team) {
-            parent.stage.tell(&path, body.clone());
+        for (parent, path) in self.enclosing_teams(team) {
+            parent.stage.append_event(&path, body.clone());
         }
-        team.stage.tell(&[].into(), body)
+        team.stage.append_event(&[].into(), body)
     }
 
     /// Returns the enclosing teams with the same owner and an active feed, each with the path down to the
     /// team.
-    fn above(&self, team: &Arc<Team>) -> Vec<(Arc<Team>, Arc<[Node]>)> {
+    fn enclosing_teams(
+        &self,
+        team: &Arc<RegisteredTeam>,
+    ) -> Vec<(Arc<RegisteredTeam>, Arc<[SubTeam]>)> {
         let owner = team.record().owner;
         let mut found = Vec::new();
-        let mut rising = vec![(team.clone(), Vec::<Node>::new())];
+        let mut rising = vec![(team.clone(), Vec::<SubTeam>::new())];
         while let Some((team, path)) = rising.pop() {
             if path.len() >= MAX_DEPTH {
                 continue;
@@ -221,7 +224,7 @@ impl Teams {
                 let mut path = path.clone();
                 path.insert(
                     0,
-                    Node {
+                    SubTeam {
                         name,
                         team: team.id.clone(),
                     },

@@ -11,13 +11,13 @@ use jackfield_core::{
 use jackfield_model::{AgentId, Failure, Reason};
 use tokio::time::Instant;
 
-use super::{place::ViewerRequest, team_may_call_if_shared};
+use super::{placement::TeamRequestHint, team_may_call_if_shared};
 use crate::{
     DOOR,
-    team::registry::{Registry, Team},
+    team::registry::{RegisteredTeam, TeamRegistry},
 };
 
-impl Resolver for Registry {
+impl Resolver for TeamRegistry {
     fn name(&self) -> &'static str {
         DOOR
     }
@@ -25,12 +25,12 @@ impl Resolver for Registry {
     fn opened(&self, agents: &AgentRegistry) {
         self.measure(agents.metrics());
         for team in self.all() {
-            self.lead(agents, &team);
+            self.follow_coordinator(agents, &team);
         }
     }
 
     fn admits(&self, request: &Request, addressed: &Entry) -> bool {
-        let said = ViewerRequest::of(request);
+        let said = TeamRequestHint::of(request);
         match said.and_then(|said| said.through.as_ref()) {
             Some(through) => self.reaches(through, addressed),
             None => may_call(&request.principal, addressed),
@@ -52,7 +52,7 @@ impl Resolver for Registry {
         id: &str,
     ) -> Result<Vec<AgentId>, Failure> {
         let (team, _) = self.seen(agents, principal, id)?;
-        let places = self.tree(&team.id).places();
+        let places = self.tree(&team.id).positions();
         let mut members: Vec<_> = places.into_iter().map(|place| place.agent).collect();
         members.push(team.id.clone());
         Ok(members)
@@ -70,7 +70,7 @@ impl Resolver for Registry {
     fn introduced(&self, agents: &AgentRegistry, agent: &AgentId) {
         for team in self.all() {
             if team.leader().as_ref() == Some(agent) {
-                self.lead(agents, &team);
+                self.follow_coordinator(agents, &team);
             }
         }
     }
@@ -106,11 +106,11 @@ impl Resolver for Registry {
     }
 
     fn sweep(&self, now: Instant) {
-        self.swept(now);
+        self.on_sweep(now);
     }
 
     fn stopping(&self) {
-        for stage in self.stages() {
+        for stage in self.feeds() {
             stage.stop();
         }
     }
@@ -118,14 +118,14 @@ impl Resolver for Registry {
 
 /// Rights of a call granted by teams, beyond the rights of its caller.
 #[derive(Debug)]
-pub(super) struct TeamRight {
+pub(super) struct TeamDeliveryRight {
     /// Called team, if any.
-    pub(super) team: Option<Arc<Team>>,
+    pub(super) team: Option<Arc<RegisteredTeam>>,
     /// Teams whose members may be called by name, each with its entry.
-    pub(super) through: Vec<(Arc<Team>, Arc<Entry>)>,
+    pub(super) through: Vec<(Arc<RegisteredTeam>, Arc<Entry>)>,
 }
 
-impl DeliveryRight for TeamRight {
+impl DeliveryRight for TeamDeliveryRight {
     fn admits(&self, addressed: &Entry, access: &Access<'_>) -> bool {
         self.through.iter().any(|(team, place)| {
             let share = || access.share_of(addressed);
@@ -135,7 +135,7 @@ impl DeliveryRight for TeamRight {
 
     fn check_served(&self, access: &Access<'_>) -> Result<(), Failure> {
         let (team, served) = (self.team.as_ref(), access.served());
-        let may = |team: &Arc<Team>| {
+        let may = |team: &Arc<RegisteredTeam>| {
             team_may_call_if_shared(&team.record(), served, || access.share_of(served))
         };
         if team.is_some_and(|team| !may(team)) {

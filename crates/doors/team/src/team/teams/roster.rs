@@ -7,22 +7,22 @@ use jackfield_model::AgentId;
 
 use super::Teams;
 use crate::team::{
-    event::{AgentStatus, Body, MemberEvent, StatusChange},
-    registry::Team,
-    tree::Place,
+    event::{AgentStatus, EventBody, MemberEvent, StatusChange},
+    registry::RegisteredTeam,
+    tree::TreePosition,
 };
 
 /// Teams with the positions of all their agents.
-pub(super) type Rosters = Vec<(Arc<Team>, Vec<Place>)>;
+pub(super) type MemberPositions = Vec<(Arc<RegisteredTeam>, Vec<TreePosition>)>;
 
 impl Teams {
     /// Returns the positions in a team and in all enclosing teams.
-    pub(super) fn rosters(&self, id: &AgentId) -> Rosters {
+    pub(super) fn rosters(&self, id: &AgentId) -> MemberPositions {
         let teams = &self.registry;
         let mut around = teams.all();
         around.retain(|team| team.id == *id || teams.contains(&team.id, id));
         let rosters = around.into_iter().map(|team| {
-            let places = teams.tree(&team.id).places();
+            let places = teams.tree(&team.id).positions();
             (team, places)
         });
         rosters.collect()
@@ -30,14 +30,14 @@ impl Teams {
 
     /// Compares `before` with the current members. Cancels calls of removed members, and reports added and
     /// removed members to viewers.
-    pub(super) fn tell_rosters(&self, before: Rosters) {
+    pub(super) fn apply_roster_change(&self, before: MemberPositions) {
         for (team, before) in before {
-            let now = self.registry.tree(&team.id).places();
+            let now = self.registry.tree(&team.id).positions();
             let is_there = |route: &str, agent: &AgentId| {
                 let mut places = now.iter();
                 places.any(|place| place.agent == *agent && *place.route_key() == *route)
             };
-            for call in team.stage.unseated(is_there) {
+            for call in team.stage.displaced_calls(is_there) {
                 call.cancel();
             }
             for place in before.iter().filter(|place| !now.contains(place)) {
@@ -54,7 +54,7 @@ impl Teams {
 }
 
 /// Reports the status of a member to current and later viewers, if any.
-fn tell_status(team: &Team, place: &Place, new: AgentStatus) {
+fn tell_status(team: &RegisteredTeam, place: &TreePosition, new: AgentStatus) {
     if !team.stage.is_active() {
         return;
     }
@@ -64,10 +64,10 @@ fn tell_status(team: &Team, place: &Place, new: AgentStatus) {
         tool: None,
         error: None,
     };
-    let body = Body::Member {
+    let body = EventBody::Member {
         name: place.name.clone(),
         agent: place.agent.clone(),
         event: MemberEvent::Status(status),
     };
-    team.stage.tell(&place.path, Arc::new(body));
+    team.stage.append_event(&place.path, Arc::new(body));
 }

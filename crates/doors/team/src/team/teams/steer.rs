@@ -6,22 +6,21 @@ use jackfield_core::{call::Call, hub::Request, principal::Principal, task::Task}
 use jackfield_model::{AgentId, Answer, Ask, AskKind, Failure, Message, Reason, SessionId};
 
 use super::{
-    Teams,
-    place::{Through, ViewerRequest},
-    repeated,
+    Teams, idempotency,
+    placement::{NamedMember, TeamRequestHint},
 };
 use crate::{
     DOOR,
     team::{
-        registry::Team,
-        stage::{Pending, Stage, ViewerId},
-        tree::{Named, path_key},
+        feed::{EventFeed, PendingQuestion, ViewerId},
+        registry::RegisteredTeam,
+        tree::{NameLookup, path_key},
     },
 };
 
 /// Decision of a viewer on a question of a member.
 #[derive(Debug, Clone, Default)]
-pub struct Decision {
+pub struct ViewerDecision {
     /// Run of the question, if known.
     pub run: Option<String>,
     /// Member, by name or route key. Optional if a single member asks under the id.
@@ -36,7 +35,7 @@ pub struct Decision {
 
 /// Error of [`Teams::decide`].
 #[derive(Debug, Clone, PartialEq)]
-pub enum Undecided {
+pub enum DecisionError {
     /// The question belongs to another run.
     Stale,
     /// No such question is pending, or none visible to the viewer.
@@ -60,7 +59,7 @@ impl Teams {
     ///   and no task starts.
     /// - A message with an id is processed once per run, even if sent repeatedly.
     /// - The sending `viewer` does not receive the message as an event.
-    pub async fn say(
+    pub async fn send_message(
         &self,
         principal: &Principal,
         id: &str,
@@ -68,7 +67,7 @@ impl Teams {
         message: Message,
         viewer: Option<ViewerId>,
     ) -> Result<Option<Arc<Task>>, Failure> {
-        let (team, entry) = self.seen_team(principal, id)?;
+        let (team, entry) = self.visible_team(principal, id)?;
         if !super::may_call(principal, &entry) {
             let text = format!("you may watch team {id} but not call it");
             return Err(Failure::new(Reason::Unauthorized, text));
@@ -79,9 +78,9 @@ impl Teams {
             None => team.spec().coordinator,
         };
         let mut request = Request::new(principal.clone(), DOOR, agent, message);
-        request.hint = Some(Arc::new(ViewerRequest { through, viewer }));
+        request.hint = Some(Arc::new(TeamRequestHint { through, viewer }));
         // Only the sender learns of a refusal. The team is unchanged.
-        let said = self.say_on(&team.stage, &route, request).await;
+        let said = self.send_message_at(&team.stage, &route, request).await;
         said.map_err(|failure| {
             if failure == Failure::agent_offline() {
                 let text = format!("member {route} of team {id} is not connected");
@@ -92,7 +91,7 @@ impl Teams {
     }
 
     /// Sends a message to a single agent. All messages within a run form a single conversation.
-    pub async fn say_to_agent(
+    pub async fn send_message_to_agent(
         &self,
         principal: &Principal,
         id: &str,
@@ -100,20 +99,21 @@ impl Teams {
     ) -> Result<Option<Arc<Task>>, Failure> {
         let entry = self.hub.agents().find(principal, id)?;
         let served = entry.stands_for().unwrap_or_else(|| entry.clone());
-        let stage = self.registry.open_solo(&served.id, self.hub.limits());
+        let stage = self.registry.open_agent_feed(&served.id, self.hub.limits());
         let request = Request::new(principal.clone(), DOOR, entry.id.clone(), message);
-        self.say_on(&stage, served.id.as_str(), request).await
+        self.send_message_at(&stage, served.id.as_str(), request)
+            .await
     }
 
     /// Sends a message to the member at `route`: as the answer to a pending question, or as a new task.
-    async fn say_on(
+    async fn send_message_at(
         &self,
-        stage: &Stage,
+        stage: &EventFeed,
         route: &str,
         mut request: Request,
     ) -> Result<Option<Arc<Task>>, Failure> {
         let run = stage.activate();
-        request.once = repeated::once(&run, route, &request.message);
+        request.once = idempotency::idempotency_key(&run, route, &request.message);
         // The agent identifies the message by its call: viewers restart their ids in each run.
         request.message.id = None;
         if let Some(task) = self.hub.tasks().find_repeated(&request).await? {
@@ -123,7 +123,7 @@ impl Teams {
         if once.is_some_and(|once| stage.was_answer(principal, once)) {
             return Ok(None);
         }
-        if self.answer_words(principal, stage, route, &request.message)? {
+        if self.answer_with_message(principal, stage, route, &request.message)? {
             if let Some(once) = request.once {
                 stage.note_answer(&request.principal, once);
             }
@@ -137,30 +137,30 @@ impl Teams {
     /// Finds the recipient: the team itself, or a member.
     fn addressee(
         &self,
-        team: &Team,
+        team: &RegisteredTeam,
         target: Option<&str>,
-    ) -> Result<(AgentId, Option<Through>), Failure> {
+    ) -> Result<(AgentId, Option<NamedMember>), Failure> {
         let Some(target) = target else {
             return Ok((team.id.clone(), None));
         };
         let refused = |text| Err(Failure::new(Reason::NotFound, text));
-        match self.registry.tree(&team.id).named(target) {
-            Named::One(place, below) => {
+        match self.registry.tree(&team.id).resolve_name(target) {
+            NameLookup::One(place, below) => {
                 let agent = below.unwrap_or_else(|| place.agent.clone());
                 let stage = team.stage.clone();
-                Ok((agent, Some(Through { stage, place })))
+                Ok((agent, Some(NamedMember { stage, place })))
             }
-            Named::Several(keys) => refused(format!(
+            NameLookup::Several(keys) => refused(format!(
                 "several members of team {} are called {target:?}; use one of {}",
                 team.id,
                 keys.join(", ")
             )),
-            Named::Nobody => Err(self.no_member(team, target)),
+            NameLookup::Nobody => Err(self.no_member(team, target)),
         }
     }
 
-    fn no_member(&self, team: &Team, target: &str) -> Failure {
-        let places = self.registry.tree(&team.id).places();
+    fn no_member(&self, team: &RegisteredTeam, target: &str) -> Failure {
+        let places = self.registry.tree(&team.id).positions();
         let keys: Vec<_> = places.iter().map(|place| place.route_key()).collect();
         let keys = keys.join(", ");
         let text = format!("team {} has no member {target:?}; it has {keys}", team.id);
@@ -169,10 +169,10 @@ impl Teams {
 
     /// Uses a message as the answer if the recipient waits for text input. Returns whether a question was
     /// answered.
-    fn answer_words(
+    fn answer_with_message(
         &self,
         principal: &Principal,
-        stage: &Stage,
+        stage: &EventFeed,
         route: &str,
         message: &Message,
     ) -> Result<bool, Failure> {
@@ -187,7 +187,7 @@ impl Teams {
             let waits = |ask: &&Ask| ask.id == pending.ask && ask.kind == AskKind::Input;
             if let Some(ask) = asks.iter().find(waits) {
                 let answer = Answer {
-                    content: Some(message.words_and_data()),
+                    content: Some(message.joined_text_and_data()),
                     ..Answer::default()
                 };
                 self.hub
@@ -207,7 +207,7 @@ impl Teams {
         id: &str,
         target: Option<&str>,
     ) -> Result<usize, Failure> {
-        let (team, _) = self.seen_team(principal, id)?;
+        let (team, _) = self.visible_team(principal, id)?;
         let route = match target {
             None => None,
             Some(target) => {
@@ -232,7 +232,7 @@ impl Teams {
         let entry = self.hub.agents().find(principal, id)?;
         let entry = entry.stands_for().unwrap_or(entry);
         let is_owner = principal.may_act_for(entry.owner().as_str());
-        let stage = self.registry.solo(&entry.id);
+        let stage = self.registry.agent_feed(&entry.id);
         Ok(stage.map_or(0, |stage| stop(principal, &stage, None, is_owner)))
     }
 
@@ -241,21 +241,25 @@ impl Teams {
         &self,
         principal: &Principal,
         id: &str,
-        decision: &Decision,
-    ) -> Result<(), Undecided> {
-        let (team, _) = self.seen_team(principal, id).map_err(Undecided::Failed)?;
+        decision: &ViewerDecision,
+    ) -> Result<(), DecisionError> {
+        let (team, _) = self
+            .visible_team(principal, id)
+            .map_err(DecisionError::Failed)?;
         let target = match &decision.target {
             None => None,
-            Some(target) => match self.registry.tree(&team.id).named(target) {
-                Named::One(place, _) => Some(vec![place.route_key()]),
-                Named::Several(keys) => Some(keys),
-                Named::Nobody => return Err(Undecided::NoMember(self.no_member(&team, target))),
+            Some(target) => match self.registry.tree(&team.id).resolve_name(target) {
+                NameLookup::One(place, _) => Some(vec![place.route_key()]),
+                NameLookup::Several(keys) => Some(keys),
+                NameLookup::Nobody => {
+                    return Err(DecisionError::NoMember(self.no_member(&team, target)));
+                }
             },
         };
         let is_owner = Self::is_owner(principal, &team);
-        let may_know = |pending: &Pending| is_owner || pending.caller.is(principal);
+        let may_know = |pending: &PendingQuestion| is_owner || pending.caller.is(principal);
         let pending = find_pending(&team.stage, decision, target.as_deref(), may_know)?;
-        let call = pending.call.upgrade().ok_or(Undecided::NotPending)?;
+        let call = pending.call.upgrade().ok_or(DecisionError::NotPending)?;
         let is_caller = pending.caller.is(principal);
         // The owner of the asking agent decides, regardless of the team's owner, or permits callers to
         // decide.
@@ -271,17 +275,20 @@ impl Teams {
         &self,
         principal: &Principal,
         id: &str,
-        decision: &Decision,
-    ) -> Result<(), Undecided> {
+        decision: &ViewerDecision,
+    ) -> Result<(), DecisionError> {
         let entry = self
             .hub
             .agents()
             .find(principal, id)
-            .map_err(Undecided::Failed)?;
+            .map_err(DecisionError::Failed)?;
         let entry = entry.stands_for().unwrap_or(entry);
-        let stage = self.registry.solo(&entry.id).ok_or(Undecided::NotPending)?;
+        let stage = self
+            .registry
+            .agent_feed(&entry.id)
+            .ok_or(DecisionError::NotPending)?;
         let pending = find_pending(&stage, decision, None, |_| true)?;
-        let call = pending.call.upgrade().ok_or(Undecided::NotPending)?;
+        let call = pending.call.upgrade().ok_or(DecisionError::NotPending)?;
         self.answer_pending(principal, &call, &pending, decision, false)
     }
 
@@ -289,10 +296,10 @@ impl Teams {
         &self,
         principal: &Principal,
         call: &Arc<Call>,
-        pending: &Pending,
-        decision: &Decision,
+        pending: &PendingQuestion,
+        decision: &ViewerDecision,
         may: bool,
-    ) -> Result<(), Undecided> {
+    ) -> Result<(), DecisionError> {
         let answer = Answer {
             approved: Some(decision.approved),
             reason: decision.reason.clone(),
@@ -306,24 +313,24 @@ impl Teams {
             .calls()
             .decide(principal, call, &pending.ask, answer, for_owner);
         answered.map_err(|failure| match failure.reason {
-            Reason::NotFound | Reason::Unauthorized => Undecided::NotAllowed,
-            _ => Undecided::Failed(failure),
+            Reason::NotFound | Reason::Unauthorized => DecisionError::NotAllowed,
+            _ => DecisionError::Failed(failure),
         })
     }
 }
 
 /// Finds the pending question that a decision refers to. Ignores questions hidden from the viewer.
 fn find_pending(
-    stage: &Stage,
-    decision: &Decision,
+    stage: &EventFeed,
+    decision: &ViewerDecision,
     target: Option<&[Arc<str>]>,
-    may_know: impl Fn(&Pending) -> bool,
-) -> Result<Pending, Undecided> {
+    may_know: impl Fn(&PendingQuestion) -> bool,
+) -> Result<PendingQuestion, DecisionError> {
     let current = stage.run().map(|(run, _)| run);
     if let Some(run) = &decision.run
         && current.is_none_or(|current| *current.id != **run)
     {
-        return Err(Undecided::Stale);
+        return Err(DecisionError::Stale);
     }
     let mut pending = stage.pending();
     let is_named = |id: &str| {
@@ -334,25 +341,25 @@ fn find_pending(
     };
     pending.retain(|pending| is_named(&pending.asked.of.id) && may_know(pending));
     if pending.is_empty() {
-        return Err(Undecided::NotPending);
+        return Err(DecisionError::NotPending);
     }
     if let Some(routes) = target {
         pending.retain(|pending| routes.contains(&pending.route));
     }
     match pending.len() {
         1 => Ok(pending.swap_remove(0)),
-        0 => Err(Undecided::OtherMember),
-        _ if decision.invocation.is_some() => Err(Undecided::OtherMember),
+        0 => Err(DecisionError::OtherMember),
+        _ if decision.invocation.is_some() => Err(DecisionError::OtherMember),
         _ => {
             let ids = pending
                 .iter()
                 .map(|pending| pending.asked.of.id.to_string());
-            Err(Undecided::Several(ids.collect()))
+            Err(DecisionError::Several(ids.collect()))
         }
     }
 }
 
-fn stop(principal: &Principal, stage: &Stage, route: Option<&str>, is_owner: bool) -> usize {
+fn stop(principal: &Principal, stage: &EventFeed, route: Option<&str>, is_owner: bool) -> usize {
     let calls = stage.calls(route, |caller| is_owner || caller.is(principal));
     let stopped = calls.iter().filter(|call| call.cancel());
     stopped.count()

@@ -24,10 +24,10 @@ use tokio::time::Instant;
 use self::rig::*;
 use super::*;
 use crate::team::{
-    Member, MemberOf, TeamSpec,
+    MemberKind, MemberSpec, TeamSpec,
     board::BoardChange,
-    event::{Body, MemberEvent},
-    stage::{Seen, Since, Told, Viewing},
+    event::{EventBody, MemberEvent},
+    feed::{FeedEvent, FeedItem, FeedReader, ReplayStart},
     teams::TeamView,
     tree::route_key,
 };
@@ -36,11 +36,11 @@ use crate::team::{
 fn spec(members: &[&str]) -> TeamSpec {
     let member = |text: &&str| {
         let (name, of) = text.split_once('=').unwrap_or((text, text));
-        Member {
+        MemberSpec {
             name: name.into(),
             of: match of.strip_prefix('@') {
-                Some(team) => MemberOf::Team(id(team)),
-                None => MemberOf::Agent(id(of)),
+                Some(team) => MemberKind::Team(id(team)),
+                None => MemberKind::Agent(id(of)),
             },
         }
     };
@@ -61,8 +61,8 @@ fn team(hub: &Rig, name: &str, members: &[&str]) -> TeamView {
         .0
 }
 
-fn view(hub: &Rig, name: &str) -> Viewing {
-    hub.teams.view(&ann(), name, &Since::Tail).unwrap().1
+fn view(hub: &Rig, name: &str) -> FeedReader {
+    hub.teams.view(&ann(), name, &ReplayStart::Tail).unwrap().1
 }
 
 /// A request of ann's agent `from`.
@@ -74,41 +74,41 @@ fn from(agent: &str, target: &str, text: &str) -> Request {
 }
 
 /// All that a viewer has not seen yet of what the team does, one line each.
-fn seen(viewing: &mut Viewing) -> Vec<String> {
+fn seen(viewing: &mut FeedReader) -> Vec<String> {
     let mut seen = seen_and_heard(viewing);
     seen.retain(|line| !line.contains(" is told by "));
     seen
 }
 
 /// The same, with what others say to the team.
-fn seen_and_heard(viewing: &mut Viewing) -> Vec<String> {
+fn seen_and_heard(viewing: &mut FeedReader) -> Vec<String> {
     let mut seen = Vec::new();
-    viewing.take(usize::MAX, &mut seen);
+    viewing.read_batch(usize::MAX, &mut seen);
     seen.iter()
         .map(|seen| match seen {
-            Seen::Event(told) => line(told),
-            Seen::Missed(missed) => format!("missed {}..={}", missed.from, missed.to),
+            FeedItem::Event(told) => line(told),
+            FeedItem::Missed(missed) => format!("missed {}..={}", missed.from, missed.to),
         })
         .collect()
 }
 
-fn line(told: &Told) -> String {
+fn line(told: &FeedEvent) -> String {
     let team = told.path.iter().map(|node| node.name.to_string());
     let team = team.collect::<Vec<_>>().join("/");
     match &*told.body {
-        Body::Team { new, error, .. } => {
+        EventBody::Team { new, error, .. } => {
             let error = error.as_ref().map(|error| format!(": {error}"));
             format!("[{team}] {new:?}{}", error.unwrap_or_default())
         }
-        Body::Board(BoardChange::Created { added, .. }) => {
+        EventBody::Board(BoardChange::Created { added, .. }) => {
             let names: Vec<_> = added.iter().map(|task| task.name.as_str()).collect();
             format!("[{team}] board + {}", names.join(" "))
         }
-        Body::Board(BoardChange::Status { task, new, by, .. }) => {
+        EventBody::Board(BoardChange::Status { task, new, by, .. }) => {
             format!("[{team}] board {task} {new:?} by {by}")
         }
-        Body::Published(json) => format!("[{team}] published {}", json.get()),
-        Body::Member { name, event, .. } => {
+        EventBody::Published(json) => format!("[{team}] published {}", json.get()),
+        EventBody::Member { name, event, .. } => {
             format!("{} {}", route_key(&told.path, name), event_line(event))
         }
     }
@@ -128,10 +128,10 @@ fn event_line(event: &MemberEvent) -> String {
         MemberEvent::ToolSucceeded { of, .. } => format!("ran {}", of.tool),
         MemberEvent::ToolFailed { of, .. } => format!("could not {}", of.tool),
         MemberEvent::Log { entry, .. } => format!("logs {entry}"),
-        MemberEvent::InterAgent {
+        MemberEvent::MemberMessage {
             sender, content, ..
         } => format!("hears from {sender}: {content}"),
-        MemberEvent::Told {
+        MemberEvent::OutsideMessage {
             sender, content, ..
         } => format!("is told by {sender}: {content}"),
         MemberEvent::Artifact(made) => format!("made {}", made.path),
@@ -159,7 +159,7 @@ async fn say_to(hub: &Rig, target: &str) -> Arc<Task> {
     let (ann, message) = (ann(), Message::text("go"));
     let said = hub
         .teams
-        .say(&ann, "all", Some(target), message, None)
+        .send_message(&ann, "all", Some(target), message, None)
         .await;
     settle().await;
     said.unwrap().expect("it is no answer")

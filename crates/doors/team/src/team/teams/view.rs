@@ -9,9 +9,9 @@ use super::Teams;
 use crate::team::{
     TeamRecord,
     event::{AgentStatus, TeamStatus},
-    registry::Team,
-    stage::{Run, Since, Viewing},
-    tree::{Place, Tree},
+    feed::{FeedReader, ReplayStart, TeamRun},
+    registry::RegisteredTeam,
+    tree::{TeamTree, TreePosition},
 };
 
 /// Description and state of a team, for a principal with access.
@@ -24,18 +24,18 @@ pub struct TeamView {
     /// Status of the team.
     pub status: TeamStatus,
     /// Current run, if any, and the number of its last event.
-    pub run: Option<(Arc<Run>, u64)>,
+    pub run: Option<(Arc<TeamRun>, u64)>,
     /// Agents of the team's tree.
     pub agents: Vec<TeamAgent>,
     /// Tree of the team.
-    pub tree: Tree,
+    pub tree: TeamTree,
 }
 
 /// Agent of a team's tree.
 #[derive(Debug, Clone)]
 pub struct TeamAgent {
     /// Position in the tree.
-    pub place: Place,
+    pub place: TreePosition,
     /// Route key, unique in the tree.
     pub route_key: Arc<str>,
     /// Whether the agent is connected.
@@ -47,48 +47,48 @@ pub struct TeamAgent {
 impl Teams {
     /// Returns a team visible to the principal.
     pub fn get(&self, principal: &Principal, id: &str) -> Result<TeamView, Failure> {
-        self.seen_team(principal, id)
+        self.visible_team(principal, id)
             .map(|(team, _)| self.view_of(&team))
     }
 
     /// Returns the teams visible to the principal, sorted by id.
     pub fn list(&self, principal: &Principal) -> Vec<TeamView> {
         let mut teams = self.registry.all();
-        teams.retain(|team| self.seen_team(principal, team.id.as_str()).is_ok());
+        teams.retain(|team| self.visible_team(principal, team.id.as_str()).is_ok());
         teams.sort_by(|a, b| a.id.cmp(&b.id));
         teams.iter().map(|team| self.view_of(team)).collect()
     }
 
-    /// Returns a [`Viewing`] of a team's event feed. Principals that may watch the team see all events. Other
+    /// Returns a [`FeedReader`] of a team's event feed. Principals that may watch the team see all events. Other
     /// principals see the events of their own calls.
     pub fn view(
         &self,
         principal: &Principal,
         id: &str,
-        since: &Since,
-    ) -> Result<(TeamView, Viewing), Failure> {
-        let (team, entry) = self.seen_team(principal, id)?;
-        let only = only_own(principal, &entry);
-        let viewing = Viewing::new(team.stage.clone(), only, since);
+        since: &ReplayStart,
+    ) -> Result<(TeamView, FeedReader), Failure> {
+        let (team, entry) = self.visible_team(principal, id)?;
+        let only = restricted_to_own(principal, &entry);
+        let viewing = FeedReader::new(team.stage.clone(), only, since);
         Ok((self.view_of(&team), viewing))
     }
 
-    /// Returns a [`Viewing`] of a single agent. Principals that may watch the agent see all events. Other principals
+    /// Returns a [`FeedReader`] of a single agent. Principals that may watch the agent see all events. Other principals
     /// see the events of their own calls.
     pub fn view_agent(
         &self,
         principal: &Principal,
         id: &str,
-        since: &Since,
-    ) -> Result<Viewing, Failure> {
+        since: &ReplayStart,
+    ) -> Result<FeedReader, Failure> {
         let entry = self.hub.agents().get(id);
         let entry = entry.filter(|entry| may_see(principal, entry));
         let entry = entry.ok_or_else(|| Failure::no_such_agent(id))?;
         // Viewing a team as an agent shows only the coordinator.
         let entry = entry.stands_for().unwrap_or(entry);
-        let only = only_own(principal, &entry);
-        let stage = self.registry.open_solo(&entry.id, self.hub.limits());
-        let viewing = Viewing::new(stage, only, since);
+        let only = restricted_to_own(principal, &entry);
+        let stage = self.registry.open_agent_feed(&entry.id, self.hub.limits());
+        let viewing = FeedReader::new(stage, only, since);
         // Removing an agent closes the agent's feed, but not a feed opened after the removal. Principals with
         // access to the next agent of the same id could view a feed opened too late, so check again.
         let known = self.hub.agents().get(entry.id.as_str());
@@ -98,13 +98,13 @@ impl Teams {
         Ok(viewing)
     }
 
-    pub(super) fn view_of(&self, team: &Team) -> TeamView {
+    pub(super) fn view_of(&self, team: &RegisteredTeam) -> TeamView {
         let tree = self.registry.tree(&team.id);
         let is_online = |agent: &AgentId| {
             let entry = self.hub.agents().get(agent.as_str());
             entry.is_some_and(|entry| entry.is_online())
         };
-        let agents = tree.places().into_iter().map(|place| {
+        let agents = tree.positions().into_iter().map(|place| {
             let route_key = place.route_key();
             let online = is_online(&place.agent);
             let status = team.stage.member_status(&route_key);
@@ -128,7 +128,7 @@ impl Teams {
 }
 
 /// Returns the principal if its view is limited to events of its own calls.
-pub(super) fn only_own(principal: &Principal, entry: &Entry) -> Option<Principal> {
+pub(super) fn restricted_to_own(principal: &Principal, entry: &Entry) -> Option<Principal> {
     let is_watcher = may_watch(principal, &entry.id, entry.owner());
     (!is_watcher).then(|| principal.clone())
 }

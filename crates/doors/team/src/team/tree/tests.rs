@@ -6,7 +6,7 @@ fn id(text: &str) -> AgentId {
     AgentId::parse(text).unwrap()
 }
 
-fn tree() -> Tree {
+fn tree() -> TeamTree {
     let spec_of = |team: &AgentId| {
         let members: &[(&str, &str)] = match team.as_str() {
             "all" => &[("lead", "a"), ("backend", "@back"), ("helper", "h")],
@@ -14,11 +14,11 @@ fn tree() -> Tree {
             "data" => &[("dba", "c"), ("twin", "a")],
             _ => return None,
         };
-        let member = |&(name, of): &(&str, &str)| Member {
+        let member = |&(name, of): &(&str, &str)| MemberSpec {
             name: name.into(),
             of: match of.strip_prefix('@') {
-                Some(team) => MemberOf::Team(id(team)),
-                None => MemberOf::Agent(id(of)),
+                Some(team) => MemberKind::Team(id(team)),
+                None => MemberKind::Agent(id(of)),
             },
         };
         Some(TeamSpec {
@@ -28,7 +28,7 @@ fn tree() -> Tree {
             members: members.iter().map(member).collect(),
         })
     };
-    Tree::grow(&id("all"), &spec_of)
+    TeamTree::build(&id("all"), &spec_of)
 }
 
 fn names(names: &[&str]) -> Vec<Arc<str>> {
@@ -37,7 +37,11 @@ fn names(names: &[&str]) -> Vec<Arc<str>> {
 
 #[test]
 fn route_keys_lead_from_the_outside_in() {
-    let keys: Vec<_> = tree().places().iter().map(Place::route_key).collect();
+    let keys: Vec<_> = tree()
+        .positions()
+        .iter()
+        .map(TreePosition::route_key)
+        .collect();
     let keys: Vec<&str> = keys.iter().map(|key| &**key).collect();
     assert_eq!(
         keys,
@@ -56,7 +60,7 @@ fn route_keys_lead_from_the_outside_in() {
 #[test]
 fn an_agent_sits_where_it_is_nearest() {
     let key = |agent: &str, from: &[&str]| {
-        let place = tree().seat_of(&id(agent), &names(from));
+        let place = tree().position_of(&id(agent), &names(from));
         place.map(|place| place.route_key().to_string())
     };
     assert_eq!(key("a", &[]).unwrap(), "lead");
@@ -67,7 +71,7 @@ fn an_agent_sits_where_it_is_nearest() {
     assert_eq!(key("x", &[]), None);
     // A place that is not there any more is as good as the last that is.
     assert_eq!(key("b", &["backend", "gone"]).unwrap(), "backend/chief");
-    let place = tree().seat_of_team(&id("data"), &[]).unwrap();
+    let place = tree().position_of_coordinator(&id("data"), &[]).unwrap();
     assert_eq!(&*place.route_key(), "backend/db/dba");
     let teams: Vec<_> = place.path.iter().map(|node| node.team.as_str()).collect();
     assert_eq!(teams, ["back", "data"]);
@@ -75,8 +79,8 @@ fn an_agent_sits_where_it_is_nearest() {
 
 #[test]
 fn a_name_means_one_member_a_team_or_several() {
-    let one = |name: &str| match tree().named(name) {
-        Named::One(place, team) => (
+    let one = |name: &str| match tree().resolve_name(name) {
+        NameLookup::One(place, team) => (
             place.route_key().to_string(),
             team.map(|team| team.to_string()),
         ),
@@ -90,6 +94,9 @@ fn a_name_means_one_member_a_team_or_several() {
         one("db"),
         ("backend/db/dba".to_owned(), Some("data".to_owned()))
     );
-    assert!(matches!(tree().named("nobody"), Named::Nobody));
-    assert!(matches!(tree().named("backend/nobody"), Named::Nobody));
+    assert!(matches!(tree().resolve_name("nobody"), NameLookup::Nobody));
+    assert!(matches!(
+        tree().resolve_name("backend/nobody"),
+        NameLookup::Nobody
+    ));
 }

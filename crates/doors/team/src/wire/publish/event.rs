@@ -2,22 +2,22 @@
 
 #![expect(dead_code, reason = "fields that are only checked are not used")]
 
-use jackfield_wire::read::{Misread, blank_is_absent, read_part};
+use jackfield_wire::read::{FieldError, blank_is_absent, read_part};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::super::AgentStatus;
-use super::super::event_type::{EventType, Step};
-use super::super::read::{Word, object};
+use super::super::event_type::{AgentEventType, SegmentStep};
+use super::super::read::{NonBlankText, object};
 use super::check_objects;
 
 /// Event of a member.
 #[derive(Deserialize)]
-pub(in super::super) struct AgentEvent<'a> {
+pub(in super::super) struct AgentEventIn<'a> {
     event_id: Option<String>,
     /// Any text: the seed's own example has an unparsable time.
     timestamp: Option<String>,
-    pub(in super::super) event_type: EventType,
+    pub(in super::super) event_type: AgentEventType,
     #[serde(default, deserialize_with = "blank_is_absent")]
     pub(in super::super) agent_id: Option<String>,
     #[serde(borrow)]
@@ -25,13 +25,13 @@ pub(in super::super) struct AgentEvent<'a> {
 }
 
 #[derive(Deserialize)]
-struct Status {
-    new_status: Word,
+struct AgentStatusIn {
+    new_status: NonBlankText,
     old_status: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Chunk {
+struct AssistantChunkIn {
     content: String,
     is_complete: bool,
 }
@@ -42,15 +42,15 @@ struct Complete {
 }
 
 #[derive(Deserialize)]
-struct Tool {
-    invocation_id: Word,
-    tool_name: Word,
+struct ToolIn {
+    invocation_id: NonBlankText,
+    tool_name: NonBlankText,
 }
 
 #[derive(Deserialize)]
 struct ApprovalRequested<'a> {
-    invocation_id: Word,
-    tool_name: Word,
+    invocation_id: NonBlankText,
+    tool_name: NonBlankText,
     #[serde(borrow)]
     arguments: Option<&'a RawValue>,
 }
@@ -58,8 +58,8 @@ struct ApprovalRequested<'a> {
 /// Denial of a tool call. Viewers show the reason; runtimes write the reason under either name.
 #[derive(Deserialize)]
 struct Denied<'a> {
-    invocation_id: Word,
-    tool_name: Word,
+    invocation_id: NonBlankText,
+    tool_name: NonBlankText,
     reason: Option<String>,
     #[serde(borrow)]
     error: Option<&'a RawValue>,
@@ -67,28 +67,28 @@ struct Denied<'a> {
 
 #[derive(Deserialize)]
 struct ToolFailed {
-    invocation_id: Word,
-    tool_name: Word,
+    invocation_id: NonBlankText,
+    tool_name: NonBlankText,
     error: String,
 }
 
 #[derive(Deserialize)]
 struct ToolLog {
-    tool_invocation_id: Word,
-    tool_name: Word,
+    tool_invocation_id: NonBlankText,
+    tool_name: NonBlankText,
     log_entry: String,
 }
 
 #[derive(Deserialize)]
 struct SystemNotification {
-    sender_id: Word,
+    sender_id: NonBlankText,
     content: String,
 }
 
 #[derive(Deserialize)]
 struct InterAgent {
-    sender_agent_id: Word,
-    message_type: Word,
+    sender_agent_id: NonBlankText,
+    message_type: NonBlankText,
     recipient_role_name: String,
     content: String,
 }
@@ -101,31 +101,31 @@ struct TodoList<'a> {
 
 #[derive(Deserialize)]
 struct ArtifactPersisted {
-    artifact_id: Word,
-    path: Word,
-    r#type: Word,
+    artifact_id: NonBlankText,
+    path: NonBlankText,
+    r#type: NonBlankText,
     agent_id: String,
 }
 
 #[derive(Deserialize)]
 struct ArtifactUpdated {
-    path: Word,
-    r#type: Word,
+    path: NonBlankText,
+    r#type: NonBlankText,
     agent_id: String,
 }
 
 #[derive(Deserialize)]
 struct ErrorEvent {
-    code: Word,
+    code: NonBlankText,
     message: String,
 }
 
 /// Event of a segment. The id may be missing, as in the seed's example. The payload's id or the member's name
 /// replaces a missing id.
 #[derive(Deserialize)]
-struct Segment<'a> {
-    r#type: Option<Step>,
-    event_type: Option<Step>,
+struct SegmentIn<'a> {
+    r#type: Option<SegmentStep>,
+    event_type: Option<SegmentStep>,
     segment_id: Option<String>,
     segment_type: Option<String>,
     #[serde(borrow)]
@@ -133,69 +133,73 @@ struct Segment<'a> {
 }
 
 #[derive(Deserialize)]
-struct Content {
+struct SegmentContentIn {
     delta: String,
 }
 
-impl AgentEvent<'_> {
+impl AgentEventIn<'_> {
     /// Checks that `data` has the required fields of the event's type. Returns the new status of the agent,
     /// if the event contains a known status.
-    pub(super) fn check(&self) -> Result<Option<AgentStatus>, Misread> {
+    pub(super) fn check(&self) -> Result<Option<AgentStatus>, FieldError> {
         let data = self.data;
         match self.event_type {
-            EventType::Status => {
-                let status: Status = object(data)?;
+            AgentEventType::Status => {
+                let status: AgentStatusIn = object(data)?;
                 return Ok(AgentStatus::from_name(&status.new_status.0));
             }
-            EventType::Segment => check_segment(data)?,
-            EventType::Chunk => drop(object::<Chunk>(data)?),
-            EventType::Complete => drop(object::<Complete>(data)?),
-            EventType::ApprovalRequested => {
+            AgentEventType::Segment => check_segment(data)?,
+            AgentEventType::Chunk => drop(object::<AssistantChunkIn>(data)?),
+            AgentEventType::Complete => drop(object::<Complete>(data)?),
+            AgentEventType::ApprovalRequested => {
                 let asked: ApprovalRequested<'_> = object(data)?;
                 let arguments = asked.arguments;
-                arguments.ok_or_else(|| Misread::missing("arguments"))?;
+                arguments.ok_or_else(|| FieldError::missing("arguments"))?;
             }
-            EventType::Denied => {
+            AgentEventType::Denied => {
                 let denied: Denied<'_> = object(data)?;
                 if denied.reason.is_none() {
-                    let why = denied.error.ok_or_else(|| Misread::missing("reason"))?;
+                    let why = denied.error.ok_or_else(|| FieldError::missing("reason"))?;
                     read_part::<String>(why).map_err(|misread| misread.within("error"))?;
                 }
             }
-            EventType::Approved | EventType::ToolStarted | EventType::ToolSucceeded => {
-                drop(object::<Tool>(data)?);
+            AgentEventType::Approved
+            | AgentEventType::ToolStarted
+            | AgentEventType::ToolSucceeded => {
+                drop(object::<ToolIn>(data)?);
             }
-            EventType::ToolFailed => drop(object::<ToolFailed>(data)?),
-            EventType::ToolLog => drop(object::<ToolLog>(data)?),
-            EventType::SystemNotification => drop(object::<SystemNotification>(data)?),
-            EventType::InterAgent => drop(object::<InterAgent>(data)?),
-            EventType::TodoList => {
+            AgentEventType::ToolFailed => drop(object::<ToolFailed>(data)?),
+            AgentEventType::ToolLog => drop(object::<ToolLog>(data)?),
+            AgentEventType::SystemNotification => drop(object::<SystemNotification>(data)?),
+            AgentEventType::InterAgent => drop(object::<InterAgent>(data)?),
+            AgentEventType::TodoList => {
                 let list: TodoList<'_> = object(data)?;
                 check_objects("todos", &list.todos)?;
             }
-            EventType::ArtifactPersisted => drop(object::<ArtifactPersisted>(data)?),
-            EventType::ArtifactUpdated => drop(object::<ArtifactUpdated>(data)?),
-            EventType::Error => drop(object::<ErrorEvent>(data)?),
+            AgentEventType::ArtifactPersisted => drop(object::<ArtifactPersisted>(data)?),
+            AgentEventType::ArtifactUpdated => drop(object::<ArtifactUpdated>(data)?),
+            AgentEventType::Error => drop(object::<ErrorEvent>(data)?),
         }
         Ok(None)
     }
 }
 
-fn check_segment(data: &RawValue) -> Result<(), Misread> {
+fn check_segment(data: &RawValue) -> Result<(), FieldError> {
     const PAYLOAD: &str = "payload";
-    let segment: Segment<'_> = object(data)?;
+    let segment: SegmentIn<'_> = object(data)?;
     let step = match (segment.r#type, segment.event_type) {
         (Some(step), Some(other)) if step != other => {
-            return Err(Misread::invalid("event_type", "differs from \"type\""));
+            return Err(FieldError::invalid("event_type", "differs from \"type\""));
         }
-        (step, other) => step.or(other).ok_or_else(|| Misread::missing("type"))?,
+        (step, other) => step.or(other).ok_or_else(|| FieldError::missing("type"))?,
     };
     let payload = match (step, segment.payload) {
-        (Step::Content, Some(payload)) => object(payload).map(|_: Content| ()),
+        (SegmentStep::Content, Some(payload)) => object(payload).map(|_: SegmentContentIn| ()),
         // Viewers silently drop content without a payload, so refuse the event.
-        (Step::Content, None) => return Err(Misread::missing(PAYLOAD)),
-        (Step::Start | Step::End, Some(payload)) => object(payload).map(|_: super::AnyObject| ()),
-        (Step::Start | Step::End, None) => Ok(()),
+        (SegmentStep::Content, None) => return Err(FieldError::missing(PAYLOAD)),
+        (SegmentStep::Start | SegmentStep::End, Some(payload)) => {
+            object(payload).map(|_: super::IgnoredObject| ())
+        }
+        (SegmentStep::Start | SegmentStep::End, None) => Ok(()),
     };
     payload.map_err(|misread| misread.within(PAYLOAD))
 }

@@ -3,10 +3,11 @@
 use super::*;
 
 fn message(text: &str) -> ClientMessage {
-    read_client_message(text, &Limits::default()).unwrap_or_else(|fault| panic!("{fault}: {text}"))
+    read_client_message(text, &EnvelopeLimits::default())
+        .unwrap_or_else(|fault| panic!("{fault}: {text}"))
 }
 
-fn decision(text: &str) -> Decision {
+fn decision(text: &str) -> ToolDecision {
     match message(text) {
         ClientMessage::Decide { decision, .. } => decision,
         other => panic!("{other:?}"),
@@ -92,7 +93,7 @@ fn a_decision_names_the_invocation_and_may_name_the_member() {
         ),
         ClientMessage::Decide {
             approve: true,
-            decision: Decision {
+            decision: ToolDecision {
                 invocation_id: "call_1".into(),
                 target: Some("lead".into()),
                 run: None,
@@ -106,7 +107,7 @@ fn a_decision_names_the_invocation_and_may_name_the_member() {
         ),
         ClientMessage::Decide {
             approve: false,
-            decision: Decision {
+            decision: ToolDecision {
                 invocation_id: "call_1".into(),
                 target: None,
                 run: None,
@@ -133,7 +134,7 @@ fn a_token_is_read_in_either_spelling_and_counts_more_than_the_name_beside_it() 
             let text = format!(r#"{{"type":"APPROVE_TOOL","payload":{{{fields}}}}}"#);
             assert_eq!(
                 decision(&text),
-                Decision {
+                ToolDecision {
                     invocation_id: "call_1".into(),
                     target: Some("backend/lead".into()),
                     run: Some("run_1".into()),
@@ -146,9 +147,9 @@ fn a_token_is_read_in_either_spelling_and_counts_more_than_the_name_beside_it() 
 
 #[test]
 fn the_token_that_we_write_is_the_token_that_we_read() {
-    let event = Outgoing {
+    let event = OutgoingEvent {
         path: &NESTED,
-        ..lead(MemberEvent::ApprovalRequested {
+        ..lead(AgentEventData::ApprovalRequested {
             invocation_id: "call \"1\"",
             tool_name: "rm",
             arguments: raw("{}"),
@@ -167,7 +168,7 @@ fn the_token_that_we_write_is_the_token_that_we_read() {
     });
     assert_eq!(
         decision(&answer.to_string()),
-        Decision {
+        ToolDecision {
             invocation_id: "call \"1\"".into(),
             target: Some("backend/db/lead".into()),
             run: Some("run_1".into()),

@@ -2,7 +2,7 @@
 
 use super::*;
 
-const FILL: Fill<'static> = Fill {
+const FILL: EnvelopeDefaults<'static> = EnvelopeDefaults {
     team_id: "team_1",
     event_id: 0x6f0e_1234_0000_4000_8000_0000_0000_002a,
     at: AT,
@@ -47,7 +47,7 @@ fn the_innermost_agent_is_named_at_any_depth() {
     let completed = completed(&text);
     let read = read_one(&completed);
     assert!(
-        matches!(&read.said, Said::Agent { agent_id, .. } if agent_id.as_deref() == Some("member_0a"))
+        matches!(&read.said, PublishedSource::Agent { agent_id, .. } if agent_id.as_deref() == Some("member_0a"))
     );
     assert_eq!(
         read.event_id.as_deref(),
@@ -58,7 +58,7 @@ fn the_innermost_agent_is_named_at_any_depth() {
     assert_eq!(read.team_ids[3], None);
     assert_eq!(completed.matches("event_id").count(), 1);
 
-    let unnamed = Fill {
+    let unnamed = EnvelopeDefaults {
         agent_id: None,
         ..FILL
     };

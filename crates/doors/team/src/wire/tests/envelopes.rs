@@ -9,11 +9,11 @@ fn event_ids(envelope: &str) -> Vec<String> {
         .collect()
 }
 
-fn content<'a>(path: &'a [Node<'a>], event_id: u128) -> Outgoing<'a> {
-    Outgoing {
+fn content<'a>(path: &'a [SubTeamNode<'a>], event_id: u128) -> OutgoingEvent<'a> {
+    OutgoingEvent {
         path,
         event_id,
-        ..lead(MemberEvent::Segment(Segment::Content {
+        ..lead(AgentEventData::Segment(SegmentEvent::Content {
             id: "s",
             kind: None,
             delta: "x",
@@ -68,28 +68,28 @@ fn every_event_that_the_hub_makes_can_be_published_elsewhere() {
     let arguments = raw("{}");
     let (invocation_id, tool_name) = ("call_1", "grep");
     let events = [
-        MemberEvent::Segment(Segment::Start {
+        AgentEventData::Segment(SegmentEvent::Start {
             id: "s",
             kind: SegmentKind::ToolCall,
-            metadata: Some(Metadata::default()),
+            metadata: Some(SegmentMetadata::default()),
         }),
-        MemberEvent::Segment(Segment::Content {
+        AgentEventData::Segment(SegmentEvent::Content {
             id: "s",
             kind: None,
             delta: "x",
         }),
-        MemberEvent::Segment(Segment::End {
+        AgentEventData::Segment(SegmentEvent::End {
             id: "s",
             metadata: None,
         }),
-        MemberEvent::Status {
+        AgentEventData::Status {
             new: AgentStatus::Idle,
             old: Some(AgentStatus::Error),
             trigger: Some("t"),
             tool_name: Some("n"),
             error_message: Some("m"),
         },
-        MemberEvent::Complete {
+        AgentEventData::Complete {
             content: "c",
             is_cut: true,
             usage: Some(arguments),
@@ -98,69 +98,69 @@ fn every_event_that_the_hub_makes_can_be_published_elsewhere() {
             audio_urls: &["a".to_owned()],
             video_urls: &["v".to_owned()],
         },
-        MemberEvent::ApprovalRequested {
+        AgentEventData::ApprovalRequested {
             invocation_id,
             tool_name,
             arguments,
             turn_id: Some("t"),
             message: Some("m"),
         },
-        MemberEvent::Approved {
+        AgentEventData::Approved {
             invocation_id,
             tool_name,
             reason: Some("r"),
         },
-        MemberEvent::Denied {
+        AgentEventData::Denied {
             invocation_id,
             tool_name,
             reason: "r",
             error: "r",
         },
-        MemberEvent::ToolStarted {
+        AgentEventData::ToolStarted {
             invocation_id,
             tool_name,
             arguments: Some(arguments),
         },
-        MemberEvent::ToolSucceeded {
+        AgentEventData::ToolSucceeded {
             invocation_id,
             tool_name,
             result: Some(arguments),
         },
-        MemberEvent::ToolFailed {
+        AgentEventData::ToolFailed {
             invocation_id,
             tool_name,
             error: "e",
         },
-        MemberEvent::ToolLog {
+        AgentEventData::ToolLog {
             entry: "e",
             tool_invocation_id: invocation_id,
             tool_name,
         },
-        MemberEvent::InterAgent {
+        AgentEventData::InterAgent {
             sender_agent_id: "s",
             recipient_role_name: "r",
             content: "c",
             message_type: "m",
         },
-        MemberEvent::ArtifactPersisted {
+        AgentEventData::ArtifactPersisted {
             artifact_id: "a",
             path: "p",
             agent_id: None,
             kind: "k",
             url: Some("u"),
         },
-        MemberEvent::ArtifactUpdated {
+        AgentEventData::ArtifactUpdated {
             artifact_id: Some("a"),
             path: "p",
             agent_id: None,
             kind: "k",
         },
-        MemberEvent::Error {
+        AgentEventData::Error {
             code: "c",
             message: "m",
             details: Some("d"),
         },
-        MemberEvent::SystemNotification {
+        AgentEventData::SystemNotification {
             sender_id: "s",
             content: "c",
         },
@@ -170,10 +170,10 @@ fn every_event_that_the_hub_makes_can_be_published_elsewhere() {
         let text = envelope(&event);
         let published = read_one(&text);
         assert!(
-            matches!(&published.said, Said::Agent { name, agent_id, .. } if name == "lead" && agent_id.as_deref() == Some("member_0a"))
+            matches!(&published.said, PublishedSource::Agent { name, agent_id, .. } if name == "lead" && agent_id.as_deref() == Some("member_0a"))
         );
         // By either way it is the same for viewers, but for the place of an artifact's agent.
-        let again = outgoing(Source::Published(published.raw));
+        let again = outgoing(EventSource::Published(published.raw));
         assert_eq!(value(&flat(&again)), value(&flat(&event)), "{said:?}");
         assert_eq!(value(&single(&again)), value(&single(&event)), "{said:?}");
     }
@@ -183,7 +183,7 @@ const PUBLISHED: &str = "{ \"x\" : [1, 2.50],\n \"event_source_type\":\"TEAM\",\
 
 #[test]
 fn a_published_envelope_is_stamped_and_otherwise_kept() {
-    let event = outgoing(Source::Published(raw(PUBLISHED)));
+    let event = outgoing(EventSource::Published(raw(PUBLISHED)));
     let body = PUBLISHED.strip_suffix('}').unwrap();
     assert_eq!(
         envelope(&event),
@@ -195,16 +195,16 @@ fn a_published_envelope_is_stamped_and_otherwise_kept() {
 fn what_a_runtime_says_of_its_place_in_the_run_is_replaced_where_it_stands() {
     let text = r#"{"sequence": null,"event_source_type":"TEAM","team_run_id" : "forged","data":{"new_status":"idle","sequence":3}}"#;
     assert_eq!(
-        envelope(&outgoing(Source::Published(raw(text)))),
+        envelope(&outgoing(EventSource::Published(raw(text)))),
         r#"{"sequence": 7,"event_source_type":"TEAM","team_run_id" : "run_1","data":{"new_status":"idle","sequence":3}}"#
     );
 }
 
 #[test]
 fn a_published_envelope_of_a_nested_team_stands_untouched_in_its_wrappers() {
-    let event = Outgoing {
+    let event = OutgoingEvent {
         path: &NESTED,
-        ..outgoing(Source::Published(raw(PUBLISHED)))
+        ..outgoing(EventSource::Published(raw(PUBLISHED)))
     };
     let envelope = envelope(&event);
     assert_eq!(

@@ -13,7 +13,7 @@ fn expected(template: &str, event_type: &str) -> String {
         .replace("ENV", &env)
 }
 
-fn assert_flat(event: MemberEvent<'_>, event_type: &str, template: &str) {
+fn assert_flat(event: AgentEventData<'_>, event_type: &str, template: &str) {
     let event = lead(event);
     assert_eq!(flat(&event), expected(template, event_type));
     // Alone it is the same without all that tells of the team.
@@ -69,7 +69,7 @@ fn a_gap_names_the_run_and_what_is_gone() {
 
 #[test]
 fn states_of_the_team_are_team_scoped() {
-    let running = outgoing(Source::Team {
+    let running = outgoing(EventSource::Team {
         new: TeamStatus::Running,
         old: Some(TeamStatus::Idle),
         error_message: None,
@@ -81,7 +81,7 @@ fn states_of_the_team_are_team_scoped() {
             "TEAM_STATUS"
         )
     );
-    let failed = outgoing(Source::Team {
+    let failed = outgoing(EventSource::Team {
         new: TeamStatus::Error,
         old: Some(TeamStatus::Running),
         error_message: Some("route failed"),
@@ -95,7 +95,7 @@ fn states_of_the_team_are_team_scoped() {
 #[test]
 fn states_of_a_member_carry_its_place() {
     assert_flat(
-        MemberEvent::Status {
+        AgentEventData::Status {
             new: AgentStatus::ExecutingTool,
             old: Some(AgentStatus::AnalyzingLlmResponse),
             trigger: None,
@@ -106,7 +106,7 @@ fn states_of_a_member_carry_its_place() {
         r#"{"type":"AGENT_STATUS","payload":{"new_status":"executing_tool","old_status":"analyzing_llm_response","tool_name":"grep",M}}"#,
     );
     assert_flat(
-        MemberEvent::Status {
+        AgentEventData::Status {
             new: AgentStatus::Error,
             old: None,
             trigger: Some("call"),
@@ -123,7 +123,7 @@ fn segments_of_text_begin_go_on_and_end() {
     let id = "turn_a:seg_1";
     let segments = [
         (
-            Segment::Start {
+            SegmentEvent::Start {
                 id,
                 kind: SegmentKind::Text,
                 metadata: None,
@@ -132,7 +132,7 @@ fn segments_of_text_begin_go_on_and_end() {
             r#"{"type":"SEGMENT_START","payload":{"id":"turn_a:seg_1","segment_type":"text",M}}"#,
         ),
         (
-            Segment::Start {
+            SegmentEvent::Start {
                 id,
                 kind: SegmentKind::Reasoning,
                 metadata: None,
@@ -141,7 +141,7 @@ fn segments_of_text_begin_go_on_and_end() {
             r#"{"type":"SEGMENT_START","payload":{"id":"turn_a:seg_1","segment_type":"reasoning",M}}"#,
         ),
         (
-            Segment::Content {
+            SegmentEvent::Content {
                 kind: None,
                 id,
                 delta: "Two files",
@@ -150,24 +150,24 @@ fn segments_of_text_begin_go_on_and_end() {
             r#"{"type":"SEGMENT_CONTENT","payload":{"id":"turn_a:seg_1","delta":"Two files",M}}"#,
         ),
         (
-            Segment::End { id, metadata: None },
+            SegmentEvent::End { id, metadata: None },
             "AGENT:SEGMENT_END",
             r#"{"type":"SEGMENT_END","payload":{"id":"turn_a:seg_1",M}}"#,
         ),
     ];
     for (segment, event_type, template) in segments {
-        assert_flat(MemberEvent::Segment(segment), event_type, template);
+        assert_flat(AgentEventData::Segment(segment), event_type, template);
     }
 }
 
 #[test]
 fn segments_of_tool_calls_name_the_tool_first_and_its_arguments_last() {
-    let metadata = Metadata {
+    let metadata = SegmentMetadata {
         tool_name: Some("grep"),
         arguments: None,
     };
     assert_flat(
-        MemberEvent::Segment(Segment::Start {
+        AgentEventData::Segment(SegmentEvent::Start {
             id: "call_1",
             kind: SegmentKind::ToolCall,
             metadata: Some(metadata),
@@ -176,9 +176,9 @@ fn segments_of_tool_calls_name_the_tool_first_and_its_arguments_last() {
         r#"{"type":"SEGMENT_START","payload":{"id":"call_1","segment_type":"tool_call","metadata":{"tool_name":"grep"},M}}"#,
     );
     assert_flat(
-        MemberEvent::Segment(Segment::End {
+        AgentEventData::Segment(SegmentEvent::End {
             id: "call_1",
-            metadata: Some(Metadata {
+            metadata: Some(SegmentMetadata {
                 arguments: Some(raw(r#"{"q":"x"}"#)),
                 ..metadata
             }),
@@ -194,7 +194,7 @@ fn tool_calls_are_asked_for_decided_run_and_logged() {
     let arguments = raw(r#"{"q":"x"}"#);
     let events = [
         (
-            MemberEvent::ApprovalRequested {
+            AgentEventData::ApprovalRequested {
                 invocation_id,
                 tool_name,
                 arguments,
@@ -205,7 +205,7 @@ fn tool_calls_are_asked_for_decided_run_and_logged() {
             r#"{"type":"TOOL_APPROVAL_REQUESTED","payload":{"invocation_id":"call_1","tool_name":"grep","arguments":{"q":"x"},"message":"May I?","approval_token":{"teamRunId":"run_1","runVersion":1,"invocationId":"call_1","invocationVersion":1,"targetMemberName":"lead"},M}}"#,
         ),
         (
-            MemberEvent::Approved {
+            AgentEventData::Approved {
                 invocation_id,
                 tool_name,
                 reason: Some("fine"),
@@ -214,7 +214,7 @@ fn tool_calls_are_asked_for_decided_run_and_logged() {
             r#"{"type":"TOOL_APPROVED","payload":{"invocation_id":"call_1","tool_name":"grep","reason":"fine",M}}"#,
         ),
         (
-            MemberEvent::Denied {
+            AgentEventData::Denied {
                 invocation_id,
                 tool_name,
                 reason: "not now",
@@ -224,7 +224,7 @@ fn tool_calls_are_asked_for_decided_run_and_logged() {
             r#"{"type":"TOOL_DENIED","payload":{"invocation_id":"call_1","tool_name":"grep","reason":"not now","error":"not now",M}}"#,
         ),
         (
-            MemberEvent::ToolStarted {
+            AgentEventData::ToolStarted {
                 invocation_id,
                 tool_name,
                 arguments: Some(arguments),
@@ -233,7 +233,7 @@ fn tool_calls_are_asked_for_decided_run_and_logged() {
             r#"{"type":"TOOL_EXECUTION_STARTED","payload":{"invocation_id":"call_1","tool_name":"grep","arguments":{"q":"x"},M}}"#,
         ),
         (
-            MemberEvent::ToolSucceeded {
+            AgentEventData::ToolSucceeded {
                 invocation_id,
                 tool_name,
                 result: Some(raw("[1,2]")),
@@ -242,7 +242,7 @@ fn tool_calls_are_asked_for_decided_run_and_logged() {
             r#"{"type":"TOOL_EXECUTION_SUCCEEDED","payload":{"invocation_id":"call_1","tool_name":"grep","result":[1,2],M}}"#,
         ),
         (
-            MemberEvent::ToolFailed {
+            AgentEventData::ToolFailed {
                 invocation_id,
                 tool_name,
                 error: "no such file",
@@ -251,7 +251,7 @@ fn tool_calls_are_asked_for_decided_run_and_logged() {
             r#"{"type":"TOOL_EXECUTION_FAILED","payload":{"invocation_id":"call_1","tool_name":"grep","error":"no such file",M}}"#,
         ),
         (
-            MemberEvent::ToolLog {
+            AgentEventData::ToolLog {
                 entry: "started",
                 tool_invocation_id: invocation_id,
                 tool_name,
@@ -268,7 +268,7 @@ fn tool_calls_are_asked_for_decided_run_and_logged() {
 #[test]
 fn answers_messages_notices_and_errors_are_the_published_servers() {
     assert_flat(
-        MemberEvent::Complete {
+        AgentEventData::Complete {
             content: "Done",
             is_cut: false,
             usage: Some(raw(
@@ -283,7 +283,7 @@ fn answers_messages_notices_and_errors_are_the_published_servers() {
         r#"{"type":"ASSISTANT_COMPLETE","payload":{"content":"Done","usage":{"prompt_tokens":9,"completion_tokens":4,"total_tokens":13},"image_urls":[],"audio_urls":[],"video_urls":[],M}}"#,
     );
     assert_flat(
-        MemberEvent::Complete {
+        AgentEventData::Complete {
             content: "Do",
             is_cut: true,
             usage: None,
@@ -296,7 +296,7 @@ fn answers_messages_notices_and_errors_are_the_published_servers() {
         r#"{"type":"ASSISTANT_COMPLETE","payload":{"content":"Do","content_truncated":true,"image_urls":[],"audio_urls":[],"video_urls":[],M}}"#,
     );
     assert_flat(
-        MemberEvent::InterAgent {
+        AgentEventData::InterAgent {
             sender_agent_id: "member_0a",
             recipient_role_name: "Developer",
             content: "take this",
@@ -306,7 +306,7 @@ fn answers_messages_notices_and_errors_are_the_published_servers() {
         r#"{"type":"INTER_AGENT_MESSAGE","payload":{"sender_agent_id":"member_0a","recipient_role_name":"Developer","content":"take this","message_type":"direct_message",M}}"#,
     );
     assert_flat(
-        MemberEvent::SystemNotification {
+        AgentEventData::SystemNotification {
             sender_id: "system.task_notifier",
             content: "go",
         },
@@ -314,7 +314,7 @@ fn answers_messages_notices_and_errors_are_the_published_servers() {
         r#"{"type":"SYSTEM_TASK_NOTIFICATION","payload":{"sender_id":"system.task_notifier","content":"go",M}}"#,
     );
     assert_flat(
-        MemberEvent::Error {
+        AgentEventData::Error {
             code: "LLM_ERROR",
             message: "quota",
             details: Some("429"),
@@ -326,7 +326,7 @@ fn answers_messages_notices_and_errors_are_the_published_servers() {
 
 #[test]
 fn artifacts_name_their_agent_once() {
-    let persisted = lead(MemberEvent::ArtifactPersisted {
+    let persisted = lead(AgentEventData::ArtifactPersisted {
         artifact_id: "a1",
         path: "out/a.md",
         agent_id: None,
@@ -344,7 +344,7 @@ fn artifacts_name_their_agent_once() {
         single(&persisted),
         r#"{"type":"ARTIFACT_PERSISTED","payload":{"artifact_id":"a1","path":"out/a.md","agent_id":"member_0a","type":"file","url":"http://h/a"}}"#
     );
-    let updated = lead(MemberEvent::ArtifactUpdated {
+    let updated = lead(AgentEventData::ArtifactUpdated {
         artifact_id: None,
         path: "out/a.md",
         agent_id: None,
@@ -358,8 +358,8 @@ fn artifacts_name_their_agent_once() {
 
 #[test]
 fn changes_of_the_task_board_are_team_scoped() {
-    let created = outgoing(Source::TasksCreated {
-        tasks: &[TaskView {
+    let created = outgoing(EventSource::TasksCreated {
+        tasks: &[PlanTask {
             id: "task_0001",
             task_name: "scan",
             task_id: "task_0001",
@@ -386,7 +386,7 @@ fn changes_of_the_task_board_are_team_scoped() {
         author_agent_name: "dev".into(),
         timestamp: AT.into(),
     }];
-    let completed = outgoing(Source::TaskStatus {
+    let completed = outgoing(EventSource::TaskStatus {
         task_id: "task_0001",
         new_status: "completed",
         agent_name: "dev",
@@ -412,12 +412,12 @@ fn changes_of_the_task_board_are_team_scoped() {
 
 #[test]
 fn members_of_nested_teams_keep_their_name_and_get_a_route() {
-    let event = Outgoing {
+    let event = OutgoingEvent {
         path: &NESTED,
-        ..outgoing(Source::Agent {
+        ..outgoing(EventSource::Agent {
             name: "dba",
             agent_id: "member_9f",
-            event: MemberEvent::Status {
+            event: AgentEventData::Status {
                 new: AgentStatus::Idle,
                 old: None,
                 trigger: None,
@@ -433,7 +433,7 @@ fn members_of_nested_teams_keep_their_name_and_get_a_route() {
             "SUB_TEAM:SUB_TEAM"
         )
     );
-    let event = Outgoing {
+    let event = OutgoingEvent {
         path: &NESTED[..1],
         ..event
     };
@@ -445,9 +445,9 @@ fn members_of_nested_teams_keep_their_name_and_get_a_route() {
 
 #[test]
 fn a_token_leads_to_a_member_at_any_depth() {
-    let event = Outgoing {
+    let event = OutgoingEvent {
         path: &NESTED,
-        ..lead(MemberEvent::ApprovalRequested {
+        ..lead(AgentEventData::ApprovalRequested {
             invocation_id: "call_1",
             tool_name: "rm",
             arguments: raw("null"),
@@ -464,9 +464,9 @@ fn a_token_leads_to_a_member_at_any_depth() {
 
 #[test]
 fn nested_teams_and_boards_name_the_outermost_node_and_their_own_team() {
-    let status = Outgoing {
+    let status = OutgoingEvent {
         path: &NESTED[..1],
-        ..outgoing(Source::Team {
+        ..outgoing(EventSource::Team {
             new: TeamStatus::Running,
             old: None,
             error_message: None,
@@ -476,9 +476,9 @@ fn nested_teams_and_boards_name_the_outermost_node_and_their_own_team() {
         &flat(&status),
         r#"{"type":"TEAM_STATUS","payload":{"event_scope":"team_scoped","sub_team_node_name":"backend","team_stream_event_envelope":{"event_type":"SUB_TEAM:TEAM"}}}"#,
     );
-    let board = Outgoing {
+    let board = OutgoingEvent {
         path: &NESTED,
-        ..outgoing(Source::TasksCreated { tasks: &[] })
+        ..outgoing(EventSource::TasksCreated { tasks: &[] })
     };
     assert_holds(
         &flat(&board),
@@ -488,10 +488,10 @@ fn nested_teams_and_boards_name_the_outermost_node_and_their_own_team() {
 
 #[test]
 fn an_agent_without_an_id_is_written_without_one() {
-    let event = outgoing(Source::Agent {
+    let event = outgoing(EventSource::Agent {
         name: "lead",
         agent_id: "",
-        event: MemberEvent::SystemNotification {
+        event: AgentEventData::SystemNotification {
             sender_id: "hub",
             content: "\"x\"\n",
         },

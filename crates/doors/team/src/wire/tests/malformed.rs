@@ -3,15 +3,15 @@
 
 use super::*;
 
-fn refused(text: &str) -> Fault {
-    match read_client_message(text, &Limits::default()) {
+fn refused(text: &str) -> MessageFault {
+    match read_client_message(text, &EnvelopeLimits::default()) {
         Err(fault) => fault,
         Ok(message) => panic!("{text} was taken for {message:?}"),
     }
 }
 
-fn refused_envelope(text: &str) -> Fault {
-    match read_envelopes(text, &Limits::default()) {
+fn refused_envelope(text: &str) -> MessageFault {
+    match read_envelopes(text, &EnvelopeLimits::default()) {
         Err(fault) => fault,
         Ok(read) => panic!("{text} was taken for {read:?}"),
     }
@@ -43,7 +43,7 @@ fn text_that_is_no_object_is_refused() {
 
 #[test]
 fn nesting_beyond_the_limit_is_refused_before_it_is_read() {
-    let limits = Limits::default();
+    let limits = EnvelopeLimits::default();
     let deep = |levels: usize| {
         let arguments = format!("{}{}", "[".repeat(levels), "]".repeat(levels));
         published(

@@ -167,21 +167,21 @@ fn near_message() -> impl Strategy<Value = String> {
 
 /// Reads `text` in every way there is, and writes what was read.
 fn read_all(text: &str) {
-    let limits = Limits::default();
+    let limits = EnvelopeLimits::default();
     drop(read_client_message(text, &limits));
     for published in read_envelopes(text, &limits).unwrap_or_default() {
         write_all(&published);
     }
     // What was not judged before gives nothing, or something.
     if let Ok(raw) = serde_json::from_str::<&RawValue>(text) {
-        let event = outgoing(Source::Published(raw));
+        let event = outgoing(EventSource::Published(raw));
         flatten(&event, Some(&STAMP));
         flatten_single(&event);
     }
 }
 
-fn write_all(published: &Published<'_>) {
-    let fill = Fill {
+fn write_all(published: &PublishedEnvelope<'_>) {
+    let fill = EnvelopeDefaults {
         team_id: "team_1",
         event_id: 1,
         at: AT,
@@ -190,12 +190,12 @@ fn write_all(published: &Published<'_>) {
     let completed = complete(published, &fill);
     read_one(&completed);
     for (text, path) in [
-        (published.raw.get(), &NESTED as &[Node<'_>]),
+        (published.raw.get(), &NESTED as &[SubTeamNode<'_>]),
         (&completed, &[]),
     ] {
-        let event = Outgoing {
+        let event = OutgoingEvent {
             path,
-            ..outgoing(Source::Published(raw(text)))
+            ..outgoing(EventSource::Published(raw(text)))
         };
         assert_no_name_twice(&envelope(&event));
         for stamp in [None, Some(&STAMP)] {
@@ -212,7 +212,7 @@ fn write_all(published: &Published<'_>) {
 /// Whether every object in `text`, which must be JSON, has each name once.
 fn assert_no_name_twice(text: &str) {
     let raw = raw(text);
-    if let Some(members) = Members::of(raw) {
+    if let Some(members) = RawMembers::of(raw) {
         let mut names: Vec<_> = members.iter().map(|member| &member.name).collect();
         let count = names.len();
         names.sort_unstable();
@@ -264,7 +264,7 @@ proptest! {
     #[test]
     fn completing_adds_only_what_is_missing(given in envelopes()) {
         let text = given.to_string();
-        let fill = Fill { team_id: "team_1", event_id: 1, at: AT, agent_id: None };
+        let fill = EnvelopeDefaults { team_id: "team_1", event_id: 1, at: AT, agent_id: None };
         let completed = value(&complete(&read_one(&text), &fill));
         let mut expected = given;
         expected["event_id"] = completed["event_id"].clone();
@@ -277,7 +277,7 @@ proptest! {
     fn fields_that_are_not_ours_reach_the_viewers((event_type, data) in event()) {
         prop_assume!(event_type != "segment_event");
         let text = published(event_type, &data.to_string());
-        let sent = value(&flat(&outgoing(Source::Published(raw(&text)))));
+        let sent = value(&flat(&outgoing(EventSource::Published(raw(&text)))));
         let ours = ["agent_id", "agent_name", "approval_token", "event_scope", "member_route_key",
             "new_status", "old_status", "sub_team_node_name", "team_stream_event_envelope"];
         for (name, given) in data.as_object().unwrap() {
@@ -292,13 +292,13 @@ proptest! {
 
     #[test]
     fn texts_of_the_hub_come_out_as_they_went_in(texts in proptest::collection::vec(any::<String>(), 6)) {
-        let event = Outgoing {
+        let event = OutgoingEvent {
             team_id: &texts[0],
-            path: &[Node { name: &texts[1], team_id: &texts[0] }],
-            ..outgoing(Source::Agent {
+            path: &[SubTeamNode { name: &texts[1], team_id: &texts[0] }],
+            ..outgoing(EventSource::Agent {
                 name: &texts[2],
                 agent_id: &texts[3],
-                event: MemberEvent::Segment(Segment::Content { id: &texts[4], kind: None, delta: &texts[5] }),
+                event: AgentEventData::Segment(SegmentEvent::Content { id: &texts[4], kind: None, delta: &texts[5] }),
             })
         };
         let sent = value(&flat(&event));
@@ -318,7 +318,7 @@ proptest! {
     fn what_a_viewer_says_is_read_as_it_was_said(content in any::<String>(), paths in proptest::collection::vec(any::<String>(), 0..4)) {
         let text = json!({"type":"SEND_MESSAGE","payload":{"content":content,"contextFilePaths":paths}}).to_string();
         prop_assert_eq!(
-            read_client_message(&text, &Limits::default()),
+            read_client_message(&text, &EnvelopeLimits::default()),
             Ok(ClientMessage::SendMessage { content, target: None, context_file_paths: paths, image_urls: vec![], message_id: None })
         );
     }

@@ -5,7 +5,7 @@ use super::*;
 fn flat_of(event_type: &str, data: &str) -> String {
     let text = published(event_type, data);
     let published = read_one(&text);
-    unstamped(&outgoing(Source::Published(published.raw)))
+    unstamped(&outgoing(EventSource::Published(published.raw)))
 }
 
 /// The message of the member `lead` with these fields of its own.
@@ -25,7 +25,7 @@ fn an_array_is_read_in_its_order() {
     let read = read(&text);
     assert_eq!(
         read[0].said,
-        Said::Agent {
+        PublishedSource::Agent {
             name: "lead".into(),
             agent_id: Some("member_0a".into()),
             status: Some(AgentStatus::Idle)
@@ -33,12 +33,16 @@ fn an_array_is_read_in_its_order() {
     );
     assert_eq!(
         read[1].said,
-        Said::Team {
+        PublishedSource::Team {
             new: TeamStatus::Running
         }
     );
     assert!(text.contains(read[1].raw.get()));
-    assert!(read_envelopes("[]", &Limits::default()).unwrap().is_empty());
+    assert!(
+        read_envelopes("[]", &EnvelopeLimits::default())
+            .unwrap()
+            .is_empty()
+    );
 }
 
 #[test]
@@ -52,13 +56,16 @@ fn nested_envelopes_tell_their_way() {
         [Some("t1".into()), Some("t2".into()), None]
     );
     // A state that nobody knows is passed on, in the case that viewers expect.
-    assert!(matches!(published.said, Said::Agent { status: None, .. }));
-    let event = outgoing(Source::Published(published.raw));
+    assert!(matches!(
+        published.said,
+        PublishedSource::Agent { status: None, .. }
+    ));
+    let event = outgoing(EventSource::Published(published.raw));
     assert_eq!(
         unstamped(&event),
         r#"{"type":"AGENT_STATUS","payload":{"new_status":"dreaming","agent_name":"lead","agent_id":"member_0a","member_route_key":"n1/n2/lead","event_scope":"member_scoped","sub_team_node_name":"n1"}}"#
     );
-    let event = Outgoing {
+    let event = OutgoingEvent {
         path: &NESTED,
         ..event
     };
@@ -73,10 +80,10 @@ fn sixteen_teams_may_stand_around_an_event_and_no_more() {
     let inner = published("error_event", r#"{"code":"c","message":"m"}"#);
     let text = wrapped(&inner, MAX_NESTING);
     assert_eq!(read_one(&text).nodes.len(), 16);
-    value(&flat(&outgoing(Source::Published(raw(&text)))));
+    value(&flat(&outgoing(EventSource::Published(raw(&text)))));
 
     let text = wrapped(&inner, MAX_NESTING + 1);
-    let fault = read_envelopes(&text, &Limits::default()).unwrap_err();
+    let fault = read_envelopes(&text, &EnvelopeLimits::default()).unwrap_err();
     let place = "data.sub_team_event.".repeat(16);
     assert_eq!(fault.misread.path, format!("{place}data.sub_team_event"));
 }
@@ -146,7 +153,7 @@ fn no_field_of_a_runtime_passes_for_one_of_the_hub() {
     let text =
         format!(r#"{{"event_source_type":"TEAM","data":{{"new_status":"error",{forged}}}}}"#);
     assert_eq!(
-        unstamped(&outgoing(Source::Published(raw(&text)))),
+        unstamped(&outgoing(EventSource::Published(raw(&text)))),
         r#"{"type":"TEAM_STATUS","payload":{"new_status":"error","agent_name":"boss","agent_id":"x","event_scope":"team_scoped"}}"#
     );
 }
@@ -251,7 +258,7 @@ fn every_type_of_event_becomes_its_message() {
 fn a_deprecated_chunk_is_sent_so_that_its_number_has_a_frame() {
     let text = published("assistant_chunk", r#"{"content":"x","is_complete":false}"#);
     read_one(&text);
-    let event = outgoing(Source::Published(raw(&text)));
+    let event = outgoing(EventSource::Published(raw(&text)));
     let sent = value(&flat(&event));
     assert_eq!(sent["type"], "ASSISTANT_CHUNK");
     assert_eq!(sent["payload"]["content"], "x");
@@ -264,12 +271,12 @@ fn a_deprecated_chunk_is_sent_so_that_its_number_has_a_frame() {
 #[test]
 fn what_is_no_envelope_gives_nothing() {
     for text in ["null", "{}", r#"{"event_source_type":"AGENT","data":{}}"#] {
-        let event = outgoing(Source::Published(raw(text)));
+        let event = outgoing(EventSource::Published(raw(text)));
         assert_eq!(flatten(&event, Some(&STAMP)), None);
         assert_eq!(flatten_single(&event), None);
     }
     assert_eq!(
-        envelope(&outgoing(Source::Published(raw("{ }")))),
+        envelope(&outgoing(EventSource::Published(raw("{ }")))),
         r#"{ "sequence":7,"team_run_id":"run_1"}"#
     );
 }
@@ -282,7 +289,7 @@ fn a_published_request_for_approval_gets_a_token_of_the_hub() {
     );
     let text = wrapped(&inner, 1);
     assert_holds(
-        &flat(&outgoing(Source::Published(raw(&text)))),
+        &flat(&outgoing(EventSource::Published(raw(&text)))),
         r#"{"payload":{"arguments":[],"approval_token":{"teamRunId":"run_1","runVersion":1,"invocationId":"i","invocationVersion":1,"targetMemberName":"n1/lead"},"agent_name":"lead"}}"#,
     );
 }
@@ -297,11 +304,14 @@ fn alone_an_agent_is_shown_without_its_team() {
         3,
     );
     assert_eq!(
-        single(&outgoing(Source::Published(raw(&text)))),
+        single(&outgoing(EventSource::Published(raw(&text)))),
         r#"{"type":"ARTIFACT_UPDATED","payload":{"path":"p","type":"file","agent_id":"member_0a"}}"#
     );
     let team = raw(r#"{"event_source_type":"TEAM","data":{"new_status":"idle"}}"#);
-    assert_eq!(flatten_single(&outgoing(Source::Published(team))), None);
+    assert_eq!(
+        flatten_single(&outgoing(EventSource::Published(team))),
+        None
+    );
 }
 
 #[test]
@@ -326,8 +336,8 @@ fn states_of_published_teams_are_told_in_the_clients_words() {
             r#"{{"event_source_type":"TEAM","data":{{"old_status":"{given}","new_status":"{given}"}}}}"#
         );
         let published = read_one(&text);
-        assert_eq!(published.said, Said::Team { new });
-        let event = outgoing(Source::Published(published.raw));
+        assert_eq!(published.said, PublishedSource::Team { new });
+        let event = outgoing(EventSource::Published(published.raw));
         assert_eq!(
             unstamped(&event),
             format!(
@@ -341,9 +351,9 @@ fn states_of_published_teams_are_told_in_the_clients_words() {
 #[test]
 fn published_changes_of_a_board_are_told_apart_by_their_fields() {
     let text = r#"{"event_source_type":"TASK_PLAN","data":{"team_id":"t","task_id":"1","new_status":"completed","agent_name":"dev","event_type":"forged","deliverables":null,"more":1}}"#;
-    assert_eq!(read_one(text).said, Said::TaskPlan);
+    assert_eq!(read_one(text).said, PublishedSource::TaskPlan);
     assert_eq!(
-        unstamped(&outgoing(Source::Published(raw(text)))),
+        unstamped(&outgoing(EventSource::Published(raw(text)))),
         r#"{"type":"TASK_PLAN_EVENT","payload":{"event_type":"TASK_STATUS_UPDATED","team_id":"t","task_id":"1","new_status":"completed","agent_name":"dev","more":1,"event_scope":"team_scoped"}}"#
     );
 }

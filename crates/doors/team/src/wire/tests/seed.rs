@@ -7,7 +7,7 @@ use super::*;
 fn the_envelope_has_the_fields_of_the_seed_in_their_order() {
     for (source, name) in [
         (
-            Source::Team {
+            EventSource::Team {
                 new: TeamStatus::Idle,
                 old: None,
                 error_message: None,
@@ -15,19 +15,19 @@ fn the_envelope_has_the_fields_of_the_seed_in_their_order() {
             "TEAM",
         ),
         (
-            Source::Agent {
+            EventSource::Agent {
                 name: "a",
                 agent_id: "b",
-                event: MemberEvent::SystemNotification {
+                event: AgentEventData::SystemNotification {
                     sender_id: "hub",
                     content: "x",
                 },
             },
             "AGENT",
         ),
-        (Source::TasksCreated { tasks: &[] }, "TASK_PLAN"),
+        (EventSource::TasksCreated { tasks: &[] }, "TASK_PLAN"),
     ] {
-        let event = Outgoing {
+        let event = OutgoingEvent {
             team_id: "team-primary",
             at: "2026-01-06T12:00:00Z",
             ..outgoing(source)
@@ -47,7 +47,7 @@ fn the_envelope_has_the_fields_of_the_seed_in_their_order() {
                 }}"#
             ),
         );
-        assert_eq!(Members::of(raw(&envelope)).unwrap().iter().count(), 7);
+        assert_eq!(RawMembers::of(raw(&envelope)).unwrap().iter().count(), 7);
         read_one(&envelope);
     }
 }
@@ -69,7 +69,7 @@ fn the_status_of_a_team_is_the_seeds() {
     let published = read_one(example);
     assert_eq!(
         published.said,
-        Said::Team {
+        PublishedSource::Team {
             new: TeamStatus::Idle
         }
     );
@@ -77,7 +77,7 @@ fn the_status_of_a_team_is_the_seeds() {
     assert_eq!(published.timestamp.as_deref(), Some("2026-01-06T12:00:00Z"));
     assert_eq!(published.team_ids, [Some("team-primary".into())]);
 
-    let written = envelope(&outgoing(Source::Team {
+    let written = envelope(&outgoing(EventSource::Team {
         new: TeamStatus::Idle,
         old: Some(TeamStatus::Starting),
         error_message: None,
@@ -88,7 +88,7 @@ fn the_status_of_a_team_is_the_seeds() {
     );
     assert!(!written.contains("null"), "{written}");
     assert_eq!(
-        unstamped(&outgoing(Source::Published(raw(example)))),
+        unstamped(&outgoing(EventSource::Published(raw(example)))),
         r#"{"type":"TEAM_STATUS","payload":{"new_status":"idle","old_status":"bootstrapping","event_scope":"team_scoped"}}"#
     );
 }
@@ -104,7 +104,7 @@ fn every_status_of_the_seed_is_written_and_read() {
         ("STARTING", "bootstrapping"),
     ] {
         let new = TeamStatus::from_name(name).unwrap();
-        let event = outgoing(Source::Team {
+        let event = outgoing(EventSource::Team {
             new,
             old: None,
             error_message: None,
@@ -118,7 +118,7 @@ fn every_status_of_the_seed_is_written_and_read() {
             &flat(&event),
             &format!(r#"{{"payload":{{"new_status":"{flat_name}"}}}}"#),
         );
-        assert_eq!(read_one(&envelope).said, Said::Team { new });
+        assert_eq!(read_one(&envelope).said, PublishedSource::Team { new });
     }
 }
 
@@ -145,7 +145,7 @@ fn an_event_of_a_member_is_the_seeds() {
     let published = read_one(RESEARCHER);
     assert_eq!(
         published.said,
-        Said::Agent {
+        PublishedSource::Agent {
             name: "Researcher_1".into(),
             agent_id: Some("agent-uuid-001".into()),
             status: None
@@ -153,14 +153,14 @@ fn an_event_of_a_member_is_the_seeds() {
     );
     // The example's segment has no id; viewers need one.
     assert_eq!(
-        unstamped(&outgoing(Source::Published(raw(RESEARCHER)))),
+        unstamped(&outgoing(EventSource::Published(raw(RESEARCHER)))),
         r#"{"type":"SEGMENT_CONTENT","payload":{"id":"Researcher_1:segment","delta":"Analysis ","agent_name":"Researcher_1","agent_id":"agent-uuid-001","member_route_key":"Researcher_1","event_scope":"member_scoped"}}"#
     );
 
-    let written = envelope(&outgoing(Source::Agent {
+    let written = envelope(&outgoing(EventSource::Agent {
         name: "Researcher_1",
         agent_id: "agent-uuid-001",
-        event: MemberEvent::Segment(Segment::Content {
+        event: AgentEventData::Segment(SegmentEvent::Content {
             id: "s",
             kind: None,
             delta: "Analysis ",
@@ -196,7 +196,7 @@ fn the_event_of_an_agent_is_kept_whole_in_its_envelope() {
     let text = format!(
         r#"{{"event_source_type":"AGENT","data":{{"agent_name":"r","agent_event":{event}}}}}"#
     );
-    assert!(envelope(&outgoing(Source::Published(raw(&text)))).contains(event));
+    assert!(envelope(&outgoing(EventSource::Published(raw(&text)))).contains(event));
 }
 
 /// §3.2 C.
@@ -214,14 +214,16 @@ fn an_event_of_a_nested_team_is_the_seeds() {
     let published = read_one(&example);
     assert_eq!(published.nodes, ["backend_team"]);
     assert_eq!(published.team_ids, [None, None]);
-    assert!(matches!(published.said, Said::Agent { name, .. } if name == "Researcher_1"));
+    assert!(
+        matches!(published.said, PublishedSource::Agent { name, .. } if name == "Researcher_1")
+    );
 
-    let event = Outgoing {
-        path: &[Node {
+    let event = OutgoingEvent {
+        path: &[SubTeamNode {
             name: "backend_team",
             team_id: "team-backend",
         }],
-        ..lead(MemberEvent::SystemNotification {
+        ..lead(AgentEventData::SystemNotification {
             sender_id: "hub",
             content: "x",
         })
@@ -244,13 +246,13 @@ fn an_event_of_a_nested_team_is_the_seeds() {
 fn created_tasks_are_the_seeds() {
     let data = r#"{"tasks":[{"id":"t1","description":"Research protocol"}]}"#;
     let example = format!(r#"{{"event_source_type":"TASK_PLAN","data":{data}}}"#);
-    assert_eq!(read_one(&example).said, Said::TaskPlan);
+    assert_eq!(read_one(&example).said, PublishedSource::TaskPlan);
     assert_eq!(
-        unstamped(&outgoing(Source::Published(raw(&example)))),
+        unstamped(&outgoing(EventSource::Published(raw(&example)))),
         r#"{"type":"TASK_PLAN_EVENT","payload":{"event_type":"TASKS_CREATED","tasks":[{"id":"t1","description":"Research protocol"}],"event_scope":"team_scoped"}}"#
     );
 
-    let task = TaskView {
+    let task = PlanTask {
         id: "t1",
         task_name: "research",
         task_id: "t1",
@@ -260,7 +262,7 @@ fn created_tasks_are_the_seeds() {
         file_deliverables: &[],
         status: "not_started",
     };
-    let written = envelope(&outgoing(Source::TasksCreated { tasks: &[task] }));
+    let written = envelope(&outgoing(EventSource::TasksCreated { tasks: &[task] }));
     assert_holds(&written, &format!(r#"{{"data":{data}}}"#));
 }
 
@@ -269,7 +271,7 @@ fn created_tasks_are_the_seeds() {
 fn the_flattened_message_is_the_seeds() {
     let text = r#"{"event_source_type":"AGENT","data":{"agent_name":"Researcher_1","agent_event":{"agent_id":"agent-123","event_type":"segment_event","data":{"type":"SEGMENT_CONTENT","segment_id":"seg_uuid_1","segment_type":"text","payload":{"delta":"Hello world"}}}}}"#;
     assert_holds(
-        &flat(&outgoing(Source::Published(raw(text)))),
+        &flat(&outgoing(EventSource::Published(raw(text)))),
         r#"{
             "type": "SEGMENT_CONTENT",
             "payload": {
@@ -281,10 +283,10 @@ fn the_flattened_message_is_the_seeds() {
             }
         }"#,
     );
-    let own = outgoing(Source::Agent {
+    let own = outgoing(EventSource::Agent {
         name: "Researcher_1",
         agent_id: "agent-123",
-        event: MemberEvent::Segment(Segment::Content {
+        event: AgentEventData::Segment(SegmentEvent::Content {
             id: "seg_uuid_1",
             kind: Some(SegmentKind::Text),
             delta: "Hello world",

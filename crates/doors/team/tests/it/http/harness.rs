@@ -12,7 +12,7 @@ use jackfield_core::{
 };
 pub(crate) use jackfield_kit::testing::{Scripted, SseReader};
 use jackfield_kit::{
-    auth::{Came, Gatekeeper},
+    auth::{Gatekeeper, Ingress},
     server::Server,
     tasks::Tasks,
     testing::{Manner, SOON, spec},
@@ -151,7 +151,7 @@ impl Running {
         let new = self.hub.tokens().create("t".into(), owner, &scopes, None);
         let secret = new.await.unwrap().secret;
         let gatekeeper = Gatekeeper::new(self.hub.clone(), false);
-        let principal = gatekeeper.admit(Some(&secret), &Came::Directly).unwrap();
+        let principal = gatekeeper.admit(Some(&secret), &Ingress::Directly).unwrap();
         (secret, principal)
     }
 

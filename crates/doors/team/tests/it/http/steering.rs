@@ -49,7 +49,7 @@ async fn a_message_goes_to_the_coordinator_or_to_whom_it_names_and_is_a_task() {
     let (status, taken) = hub.post(MESSAGES, json!({"content": "hi"})).await;
     assert_eq!(status, 202);
     let serving = a.next_call().await;
-    assert_eq!(serving.call().message.words(), "hi");
+    assert_eq!(serving.call().message.joined_text(), "hi");
     assert_eq!(taken["call"], serving.call().id.to_string());
     serving.finish(End::Done(Box::default()));
     let path = format!("/v1/calls/{}", taken["task"].as_str().unwrap());
@@ -241,7 +241,7 @@ async fn the_names_of_the_client_messages_are_read_too() {
     assert_eq!(hub.post(MESSAGES, body).await.0, 202);
     let dba = c.next_call().await;
     let message = &dba.call().message;
-    assert!(message.words().ends_with("- /a.rs"), "{message:?}");
+    assert!(message.joined_text().ends_with("- /a.rs"), "{message:?}");
     assert_eq!(message.parts.len(), 2, "{message:?}");
     for (field, id) in [("target_member_name", "one"), ("agent_name", "two")] {
         dba.ask(asking(AskKind::Approval, id));

@@ -218,5 +218,8 @@ async fn what_is_not_understood_is_answered_and_the_connection_stays() {
         .unwrap();
     assert_eq!(viewer.error().await, "INVALID_MESSAGE");
     viewer.say("still here", None).await;
-    assert_eq!(boss.next_call().await.call().message.words(), "still here");
+    assert_eq!(
+        boss.next_call().await.call().message.joined_text(),
+        "still here"
+    );
 }

@@ -2,7 +2,7 @@
 
 use jackfield_core::principal::Principal;
 use jackfield_model::AgentId;
-use jackfield_team::team::{MemberOf, TeamSpec};
+use jackfield_team::team::{MemberKind, TeamSpec};
 use serde_json::json;
 
 use crate::ws::harness::*;
@@ -28,7 +28,7 @@ async fn who_is_removed_while_it_asks_is_stopped_and_who_comes_is_told() {
     viewer.until("TOOL_APPROVAL_REQUESTED").await;
     change(&hub, "web", |mut spec| {
         spec.members[1].name = "aide".into();
-        spec.members[1].of = MemberOf::Agent(AgentId::parse("a-aide").unwrap());
+        spec.members[1].of = MemberKind::Agent(AgentId::parse("a-aide").unwrap());
         spec
     });
     assert_eq!(dev.next_cancel().await, working.call().id);

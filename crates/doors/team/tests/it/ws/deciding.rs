@@ -234,7 +234,7 @@ async fn an_open_question_that_the_tail_has_lost_is_in_the_snapshot() {
     let local = Principal::local();
     let said = hub
         .teams
-        .say(&local, "web", None, Message::text("talk"), None);
+        .send_message(&local, "web", None, Message::text("talk"), None);
     said.await.unwrap();
     let talking = boss.next_call().await;
     for word in 0..50 {

@@ -13,7 +13,7 @@ use jackfield_core::{
 };
 pub(crate) use jackfield_kit::testing::{Scripted, soon};
 use jackfield_kit::{
-    auth::{Came, Gatekeeper},
+    auth::{Gatekeeper, Ingress},
     server::Server,
     tasks::Tasks,
     testing::{Manner, SOON},
@@ -21,7 +21,7 @@ use jackfield_kit::{
 use jackfield_model::{AgentId, Ask, AskKind, Chunk, ChunkKind, End, Event, Input, Json, Owner};
 use jackfield_team::{
     TeamDoor, Teams, router,
-    team::{Member, MemberOf, TeamSpec},
+    team::{MemberKind, MemberSpec, TeamSpec},
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -92,7 +92,7 @@ impl Running {
         let new = self.hub.tokens().create("t".into(), owner, &scopes, None);
         let secret = new.await.unwrap().secret;
         let gate = Gatekeeper::new(self.hub.clone(), false);
-        let principal = gate.admit(Some(&secret), &Came::Directly).unwrap();
+        let principal = gate.admit(Some(&secret), &Ingress::Directly).unwrap();
         (secret, principal)
     }
 
@@ -117,7 +117,7 @@ impl Running {
 
     pub(crate) fn team_for(&self, principal: &Principal, id: &str, members: &[&str]) {
         let id = AgentId::parse(id).unwrap();
-        let members: Vec<Member> = members.iter().map(|text| member(text)).collect();
+        let members: Vec<MemberSpec> = members.iter().map(|text| member(text)).collect();
         let spec = TeamSpec {
             name: id.to_string(),
             description: None,
@@ -176,13 +176,13 @@ impl Running {
     }
 }
 
-fn member(text: &str) -> Member {
+fn member(text: &str) -> MemberSpec {
     let (name, of) = text.split_once('=').unwrap();
     let of = match of.strip_prefix("team:") {
-        Some(team) => MemberOf::Team(AgentId::parse(team).unwrap()),
-        None => MemberOf::Agent(AgentId::parse(of).unwrap()),
+        Some(team) => MemberKind::Team(AgentId::parse(team).unwrap()),
+        None => MemberKind::Agent(AgentId::parse(of).unwrap()),
     };
-    Member {
+    MemberSpec {
         name: name.into(),
         of,
     }

@@ -98,7 +98,10 @@ async fn what_is_gone_is_said() {
     // Nobody views, so that nobody holds anything back.
     let local = jackfield_core::principal::Principal::local();
     let message = jackfield_model::Message::text("go");
-    let said = hub.teams.say(&local, "web", None, message, None).await;
+    let said = hub
+        .teams
+        .send_message(&local, "web", None, message, None)
+        .await;
     said.unwrap();
     let working = boss.next_call().await;
     for word in 0..50 {

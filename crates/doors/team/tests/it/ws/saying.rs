@@ -21,7 +21,7 @@ async fn a_message_goes_to_the_coordinator_or_to_whom_it_names() {
     ] {
         viewer.say("hello", target).await;
         let working = agents[agent].next_call().await;
-        assert_eq!(working.call().message.words(), "hello", "{target:?}");
+        assert_eq!(working.call().message.joined_text(), "hello", "{target:?}");
         working.finish(done());
         viewer.until_idle().await;
     }
@@ -169,8 +169,8 @@ async fn a_message_that_is_sent_twice_under_its_id_is_accepted_twice_and_made_on
         (&json!("CONFLICT"), &json!("m-1"))
     );
     back.send(say("m-2", "go on")).await;
-    assert_eq!(boss.next_call().await.call().message.words(), "go");
-    assert_eq!(boss.next_call().await.call().message.words(), "go on");
+    assert_eq!(boss.next_call().await.call().message.joined_text(), "go");
+    assert_eq!(boss.next_call().await.call().message.joined_text(), "go on");
 }
 
 #[tokio::test]
@@ -184,7 +184,7 @@ async fn messages_of_a_viewer_reach_the_member_in_order() {
     }
     for number in 0..10 {
         let working = boss.next_call().await;
-        assert_eq!(working.call().message.words(), number.to_string());
+        assert_eq!(working.call().message.joined_text(), number.to_string());
         working.finish(done());
     }
 }
@@ -274,7 +274,10 @@ async fn every_message_of_a_flood_is_answered() {
     assert!(count("TARGET_MEMBER_NOT_PLACED") >= 64, "{codes:?}");
     assert_eq!(count("TARGET_MEMBER_NOT_PLACED") + count("BUSY"), 200);
     viewer.say("still here", None).await;
-    assert_eq!(boss.next_call().await.call().message.words(), "still here");
+    assert_eq!(
+        boss.next_call().await.call().message.joined_text(),
+        "still here"
+    );
 }
 
 #[tokio::test]

@@ -207,7 +207,10 @@ async fn a_stream_says_why_it_ends() {
 
     // A run, so that there is a last word.
     let message = jackfield_model::Message::text("go");
-    let said = hub.teams.say(&ann_as, "three", None, message, None).await;
+    let said = hub
+        .teams
+        .send_message(&ann_as, "three", None, message, None)
+        .await;
     said.unwrap();
     hub.stop().await;
     let mut rest = Vec::new();

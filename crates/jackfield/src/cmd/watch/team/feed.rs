@@ -1,4 +1,4 @@
-//! [`Feed`], the endless event stream of a team: resumed after each lost connection, without duplicates.
+//! [`TeamFeed`], the endless event stream of a team: resumed after each lost connection, without duplicates.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{
     cmd::watch::is_passing,
-    exit::{About, Stop, WhatAbout},
+    exit::{CliError, ErrorSubject, WithErrorSubject},
     output::text,
 };
 
@@ -19,7 +19,7 @@ const RUNS: usize = 8;
 
 /// An item of the stream.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Told {
+pub(super) enum TeamFeedItem {
     /// State of the whole team.
     Snapshot(Value),
     /// An event of the team. The last snapshot already includes the effect of past events on the team and its
@@ -39,19 +39,19 @@ pub(super) enum Told {
 
 /// Subscription to the events of a team.
 #[derive(Debug)]
-pub(super) struct Feed {
+pub(super) struct TeamFeed {
     hub: Hub,
     path: String,
     stream: Option<EventStream>,
     /// Id of the last event, from which the stream is resumed.
     last: Option<String>,
     backoff: Backoff,
-    gate: Gate,
+    gate: DuplicateFilter,
     /// Run and its last sequence number in the last snapshot.
     snapshot: Option<(String, u64)>,
     replay: Replay,
     /// Items that were read and not yet returned.
-    ready: VecDeque<Told>,
+    ready: VecDeque<TeamFeedItem>,
 }
 
 /// Progress of the initial replay. Events that are caught up after a reconnect do not count as replay.
@@ -64,25 +64,25 @@ enum Replay {
     Over,
 }
 
-impl Feed {
+impl TeamFeed {
     pub(super) async fn open(hub: &Hub, team: &str) -> Result<Self> {
         let path = format!("/v1/teams/{}/events", encode(team));
-        let stream = hub.events(&path, None).await.about(About::Team)?;
+        let stream = hub.events(&path, None).await.about(ErrorSubject::Team)?;
         Ok(Self {
             hub: hub.clone(),
             path,
             stream: Some(stream),
             last: None,
             backoff: Backoff::new(WAITS.0, WAITS.1),
-            gate: Gate::default(),
+            gate: DuplicateFilter::default(),
             snapshot: None,
             replay: Replay::Ahead,
             ready: VecDeque::new(),
         })
     }
 
-    /// Returns the next item ([`Told`]). Only permanent problems are errors.
-    pub(super) async fn next(&mut self) -> Result<Told, Stop> {
+    /// Returns the next item ([`TeamFeedItem`]). Only permanent problems are errors.
+    pub(super) async fn next(&mut self) -> Result<TeamFeedItem, CliError> {
         loop {
             if let Some(told) = self.ready.pop_front() {
                 return Ok(told);
@@ -93,10 +93,10 @@ impl Feed {
                 match self.hub.events(&self.path, last).await {
                     Ok(stream) => {
                         self.stream = Some(stream);
-                        return Ok(Told::Back);
+                        return Ok(TeamFeedItem::Back);
                     }
                     Err(error) if is_passing(&error) => continue,
-                    Err(error) => return Err(Stop::from_hub(&error, About::Team)),
+                    Err(error) => return Err(CliError::from_hub(&error, ErrorSubject::Team)),
                 }
             };
             let event = match stream.next().await {
@@ -112,9 +112,9 @@ impl Feed {
                 Err(error) if is_passing(&error) => {
                     self.stream = None;
                     self.replay = Replay::Over;
-                    return Ok(Told::Lost);
+                    return Ok(TeamFeedItem::Lost);
                 }
-                Err(error) => return Err(Stop::from_hub(&error, About::Team)),
+                Err(error) => return Err(CliError::from_hub(&error, ErrorSubject::Team)),
             };
             self.backoff.reset();
             if event.id.is_some() {
@@ -125,10 +125,10 @@ impl Feed {
                     let run = &event.data["team"]["run"];
                     let last = run["sequence"].as_u64();
                     self.snapshot = last.map(|last| (text(run, "id").to_owned(), last));
-                    return Ok(Told::Snapshot(event.data));
+                    return Ok(TeamFeedItem::Snapshot(event.data));
                 }
-                "gap" => return Ok(Told::Gap(event.data)),
-                "envelope" if self.gate.lets(&event.data) => {
+                "gap" => return Ok(TeamFeedItem::Gap(event.data)),
+                "envelope" if self.gate.is_new(&event.data) => {
                     self.take(event.data);
                 }
                 // A duplicate, or an unknown event of a newer hub.
@@ -149,13 +149,14 @@ impl Feed {
         match self.replay {
             Replay::Ahead if is_past => {
                 self.replay = Replay::Going;
-                self.ready.push_back(Told::Earlier);
+                self.ready.push_back(TeamFeedItem::Earlier);
             }
             // The last event of the replay may be hidden from this user.
             Replay::Going if !is_past => self.end_replay(),
             Replay::Ahead | Replay::Going | Replay::Over => {}
         }
-        self.ready.push_back(Told::Envelope { envelope, is_past });
+        self.ready
+            .push_back(TeamFeedItem::Envelope { envelope, is_past });
         if is_last && self.replay == Replay::Going {
             self.end_replay();
         }
@@ -163,20 +164,20 @@ impl Feed {
 
     fn end_replay(&mut self) {
         self.replay = Replay::Over;
-        self.ready.push_back(Told::Now);
+        self.ready.push_back(TeamFeedItem::Now);
     }
 }
 
 /// Filter that passes each event of a run once, for the last [`RUNS`] runs. Sequence numbers grow within a
 /// run and never restart.
 #[derive(Debug, Default)]
-struct Gate {
+struct DuplicateFilter {
     /// Last sequence number of each run, newest run last.
     seen: VecDeque<(String, u64)>,
 }
 
-impl Gate {
-    fn lets(&mut self, envelope: &Value) -> bool {
+impl DuplicateFilter {
+    fn is_new(&mut self, envelope: &Value) -> bool {
         let run = text(envelope, "team_run_id");
         let Some(sequence) = envelope["sequence"].as_u64().filter(|number| *number > 0) else {
             return true;
@@ -202,25 +203,25 @@ mod tests {
 
     #[test]
     fn each_number_of_a_run_passes_once() {
-        let mut gate = Gate::default();
+        let mut gate = DuplicateFilter::default();
         let mut lets = |run: &str, sequence: u64| {
-            gate.lets(&json!({"team_run_id": run, "sequence": sequence}))
+            gate.is_new(&json!({"team_run_id": run, "sequence": sequence}))
         };
         assert!(lets("a", 1) && lets("a", 2));
         assert!(!lets("a", 2) && !lets("a", 1));
         // A second run counts separately, and the first one continues.
         assert!(lets("b", 1) && lets("a", 5) && !lets("a", 4));
         // Events without a number are not counted.
-        assert!(lets("a", 0) && gate.lets(&json!({})) && gate.lets(&json!({})));
+        assert!(lets("a", 0) && gate.is_new(&json!({})) && gate.is_new(&json!({})));
     }
 
     #[test]
     fn only_the_last_runs_are_remembered() {
-        let mut gate = Gate::default();
+        let mut gate = DuplicateFilter::default();
         for run in 0..100 {
-            assert!(gate.lets(&json!({"team_run_id": format!("r{run}"), "sequence": 1})));
+            assert!(gate.is_new(&json!({"team_run_id": format!("r{run}"), "sequence": 1})));
         }
         assert_eq!(gate.seen.len(), RUNS);
-        assert!(!gate.lets(&json!({"team_run_id": "r99", "sequence": 1})));
+        assert!(!gate.is_new(&json!({"team_run_id": "r99", "sequence": 1})));
     }
 }

@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use serde_json::Value;
 
 use super::{
-    feed::Told,
-    story::{self, Ask, Deed, Kind, News, Step, What},
-    words::{self, Tone},
+    describe::{self, Tone},
+    feed::TeamFeedItem,
+    team_event::{
+        self, MemberAction, MemberQuestion, StreamKind, TeamEvent, TeamEventKind, ToolStep,
+    },
 };
 use crate::output::{Style, clean, items, text};
 
@@ -24,7 +26,7 @@ const OPEN_MAX: usize = 64;
 
 /// Formatter of a team's events as lines.
 #[derive(Debug)]
-pub(super) struct Lines {
+pub(super) struct TeamLines {
     style: Style,
     team: String,
     /// Flags to repeat in the commands that are shown.
@@ -34,7 +36,7 @@ pub(super) struct Lines {
     status: String,
     /// Id of the last seen run.
     run: String,
-    members: HashMap<String, Member>,
+    members: HashMap<String, MemberLines>,
     /// Open questions, by member path and id: the lines that show each, and the line count at that time.
     asked: BTreeMap<(String, String), ([String; 2], usize)>,
     /// Number of lines so far.
@@ -58,21 +60,21 @@ pub(super) struct Lines {
 }
 
 #[derive(Debug, Default)]
-struct Member {
-    open: Vec<Segment>,
+struct MemberLines {
+    open: Vec<StreamingSegment>,
     /// Whether the answer was streamed, so that the complete answer must not be printed again.
     has_text: bool,
 }
 
 #[derive(Debug)]
-struct Segment {
+struct StreamingSegment {
     id: String,
-    kind: Kind,
+    kind: StreamKind,
     /// Text that was received and not yet printed.
     rest: String,
 }
 
-impl Lines {
+impl TeamLines {
     pub(super) fn new(style: Style, team: &str, flags: &str) -> Self {
         Self {
             style,
@@ -112,32 +114,32 @@ impl Lines {
         std::mem::take(&mut self.lines)
     }
 
-    /// Returns the lines of an item ([`Told`]).
-    pub(super) fn of(&mut self, told: &Told) -> Vec<String> {
+    /// Returns the lines of an item ([`TeamFeedItem`]).
+    pub(super) fn of(&mut self, told: &TeamFeedItem) -> Vec<String> {
         match told {
-            Told::Snapshot(snapshot) => {
+            TeamFeedItem::Snapshot(snapshot) => {
                 self.release();
                 self.snapshot(snapshot);
             }
-            Told::Envelope { envelope, is_past } => {
+            TeamFeedItem::Envelope { envelope, is_past } => {
                 text(envelope, "team_run_id").clone_into(&mut self.run);
-                if let Some(news) = story::read(envelope)
+                if let Some(news) = team_event::read(envelope)
                     && !(*is_past && news.is_standing())
                 {
                     self.news(&news, *is_past);
                     self.hold();
                 }
             }
-            Told::Earlier => self.is_earlier = true,
-            Told::Now => self.now(),
-            Told::Gap(gap) => {
+            TeamFeedItem::Earlier => self.is_earlier = true,
+            TeamFeedItem::Now => self.now(),
+            TeamFeedItem::Gap(gap) => {
                 self.flush_all();
                 let (from, to) = (&gap["from_sequence"], &gap["to_sequence"]);
                 let line = format!("events {from} to {to} are no longer stored");
                 self.line("", Tone::Loud, &line);
                 self.hold();
             }
-            Told::Lost | Told::Back => self.release(),
+            TeamFeedItem::Lost | TeamFeedItem::Back => self.release(),
         }
         std::mem::take(&mut self.lines)
     }
@@ -177,7 +179,12 @@ impl Lines {
         });
         for approval in open {
             let (id, tool) = (text(approval, "invocation_id"), text(approval, "tool_name"));
-            self.asks(text(approval, "route_key"), id, tool, Ask::of(approval));
+            self.asks(
+                text(approval, "route_key"),
+                id,
+                tool,
+                MemberQuestion::of(approval),
+            );
         }
     }
 
@@ -216,7 +223,7 @@ impl Lines {
         }
     }
 
-    /// Prints the lines of [`Lines::hold`]. A heading above the first line marks them as earlier, with the
+    /// Prints the lines of [`TeamLines::hold`]. A heading above the first line marks them as earlier, with the
     /// flag to see more.
     fn release(&mut self) {
         if self.held.is_empty() {
@@ -236,18 +243,18 @@ impl Lines {
         self.past = 0;
     }
 
-    fn news(&mut self, news: &News<'_>, is_past: bool) {
+    fn news(&mut self, news: &TeamEvent<'_>, is_past: bool) {
         let place = news.place();
         match &news.what {
-            What::Team { status, error } => self.team_status(&place, status, error),
-            What::Tasks(tasks) => self.board(&place, tasks),
-            What::Task {
+            TeamEventKind::Team { status, error } => self.team_status(&place, status, error),
+            TeamEventKind::Tasks(tasks) => self.board(&place, tasks),
+            TeamEventKind::Task {
                 id,
                 status,
                 by,
                 gave,
             } => self.task(&place, id, status, by, gave),
-            What::Member { deed, .. } => self.deed(&place, deed, is_past),
+            TeamEventKind::Member { deed, .. } => self.member_event(&place, deed, is_past),
         }
     }
 
@@ -272,8 +279,8 @@ impl Lines {
 
     fn board(&mut self, place: &str, tasks: &[Value]) {
         for task in tasks {
-            let key = (place.to_owned(), words::task_id(task).to_owned());
-            let (name, status) = (words::task_name(task), words::task_status(task));
+            let key = (place.to_owned(), describe::task_id(task).to_owned());
+            let (name, status) = (describe::task_name(task), describe::task_status(task));
             let now = (name.to_owned(), status.to_owned());
             if self.tasks.get(&key) == Some(&now) {
                 continue;
@@ -301,14 +308,14 @@ impl Lines {
         self.line(place, Tone::Plain, &line);
     }
 
-    fn deed(&mut self, place: &str, deed: &Deed<'_>, is_past: bool) {
+    fn member_event(&mut self, place: &str, deed: &MemberAction<'_>, is_past: bool) {
         match deed {
-            Deed::Begins { id, kind, .. } => self.begin(place, id, *kind),
-            Deed::Says { id, kind, delta } => self.say(place, id, *kind, delta),
-            Deed::Ends { id, .. } => self.end(place, id),
-            Deed::Answers(content) => self.answer(place, content),
-            Deed::Tool { id, tool, step } => self.tool(place, id, tool, step, is_past),
-            Deed::Status { status, .. } => {
+            MemberAction::Begins { id, kind, .. } => self.begin(place, id, *kind),
+            MemberAction::Says { id, kind, delta } => self.say(place, id, *kind, delta),
+            MemberAction::Ends { id, .. } => self.end(place, id),
+            MemberAction::Answers(content) => self.answer(place, content),
+            MemberAction::Tool { id, tool, step } => self.tool(place, id, tool, step, is_past),
+            MemberAction::Status { status, .. } => {
                 if *status == "idle" {
                     self.flush(place);
                     self.member(place).has_text = false;
@@ -316,26 +323,26 @@ impl Lines {
                 }
                 self.plainly(place, deed);
             }
-            Deed::Hears { .. }
-            | Deed::Told(_)
-            | Deed::Todos(_)
-            | Deed::Made(_)
-            | Deed::Fails { .. } => self.plainly(place, deed),
+            MemberAction::Hears { .. }
+            | MemberAction::Told(_)
+            | MemberAction::Todos(_)
+            | MemberAction::Made(_)
+            | MemberAction::Fails { .. } => self.plainly(place, deed),
         }
     }
 
-    fn plainly(&mut self, place: &str, deed: &Deed<'_>) {
-        if let Some((tone, line)) = words::of_deed(deed) {
+    fn plainly(&mut self, place: &str, deed: &MemberAction<'_>) {
+        if let Some((tone, line)) = describe::event_line(deed) {
             self.line(place, tone, &line);
         }
     }
 
-    fn begin(&mut self, place: &str, id: &str, kind: Kind) {
+    fn begin(&mut self, place: &str, id: &str, kind: StreamKind) {
         let open = &mut self.member(place).open;
         if open.iter().any(|segment| segment.id == id) {
             return;
         }
-        open.push(Segment {
+        open.push(StreamingSegment {
             id: id.to_owned(),
             kind,
             rest: String::new(),
@@ -346,7 +353,7 @@ impl Lines {
         }
     }
 
-    fn say(&mut self, place: &str, id: &str, kind: Kind, delta: &str) {
+    fn say(&mut self, place: &str, id: &str, kind: StreamKind, delta: &str) {
         // A viewer who missed the start of a segment uses the kind in the chunk.
         self.begin(place, id, kind);
         let member = self.member(place);
@@ -355,7 +362,7 @@ impl Lines {
         };
         let kind = segment.kind;
         // A tool's input is shown with the tool's line, if at all.
-        if kind == Kind::Tool {
+        if kind == StreamKind::Tool {
             return;
         }
         segment.rest += delta;
@@ -367,7 +374,7 @@ impl Lines {
         if segment.rest.len() > LINE_MAX {
             whole.push(std::mem::take(&mut segment.rest));
         }
-        member.has_text |= kind == Kind::Text;
+        member.has_text |= kind == StreamKind::Text;
         for line in whole {
             self.said(place, kind, line.trim_end_matches(['\n', '\r']));
         }
@@ -387,52 +394,54 @@ impl Lines {
         self.flush(place);
         if !std::mem::take(&mut self.member(place).has_text) {
             for line in content.lines() {
-                self.said(place, Kind::Text, line);
+                self.said(place, StreamKind::Text, line);
             }
         }
     }
 
-    fn tool(&mut self, place: &str, id: &str, tool: &str, step: &Step<'_>, is_past: bool) {
+    fn tool(&mut self, place: &str, id: &str, tool: &str, step: &ToolStep<'_>, is_past: bool) {
         let tool_name = clean(tool);
         // The snapshot already contains past questions that are still open.
-        if !is_past && !matches!(step, Step::Asks(_) | Step::Logs(_)) {
+        if !is_past && !matches!(step, ToolStep::Asks(_) | ToolStep::Logs(_)) {
             self.asked.remove(&(place.to_owned(), id.to_owned()));
         }
         if self.is_end_of_stand(place, id, tool, step) {
             return;
         }
         match step {
-            Step::Asks(ask) if !is_past => self.asks(place, id, tool, *ask),
-            Step::Asks(_) if self.is_asked(place, id) => {}
-            Step::Asks(ask) => self.line(place, Tone::Quiet, &words::asked(tool, *ask)),
-            Step::Approved if words::is_question(tool) => {
+            ToolStep::Asks(ask) if !is_past => self.asks(place, id, tool, *ask),
+            ToolStep::Asks(_) if self.is_asked(place, id) => {}
+            ToolStep::Asks(ask) => self.line(place, Tone::Quiet, &describe::asked(tool, *ask)),
+            ToolStep::Approved if describe::is_question(tool) => {
                 self.line(place, Tone::Quiet, &format!("▸ {tool_name} answered"));
             }
-            Step::Approved => self.line(place, Tone::Quiet, &format!("▸ {tool_name} approved")),
-            Step::Runs(_) => {}
-            Step::Denied(why) => {
+            ToolStep::Approved => self.line(place, Tone::Quiet, &format!("▸ {tool_name} approved")),
+            ToolStep::Runs(_) => {}
+            ToolStep::Denied(why) => {
                 let line = format!("▸ {tool_name} ✗ denied: {}", clean(why));
                 self.line(place, Tone::Bad, &line);
             }
-            Step::Succeeded(_) => self.line(place, Tone::Quiet, &format!("▸ {tool_name} ✓")),
-            Step::Failed(why) => {
+            ToolStep::Succeeded(_) => self.line(place, Tone::Quiet, &format!("▸ {tool_name} ✓")),
+            ToolStep::Failed(why) => {
                 let line = format!("▸ {tool_name} ✗ {}", clean(why));
                 self.line(place, Tone::Bad, &line);
             }
-            Step::Logs(entry) => self.line(place, Tone::Quiet, &format!("· {}", clean(entry))),
+            ToolStep::Logs(entry) => self.line(place, Tone::Quiet, &format!("· {}", clean(entry))),
         }
     }
 
     /// Returns whether the step only ends an entry that is no real tool. Records such entries on the way.
-    fn is_end_of_stand(&mut self, place: &str, id: &str, tool: &str, step: &Step<'_>) -> bool {
+    fn is_end_of_stand(&mut self, place: &str, id: &str, tool: &str, step: &ToolStep<'_>) -> bool {
         let key = (place.to_owned(), id.to_owned());
         let is_stand = match step {
-            Step::Approved => true,
-            Step::Logs(_) if tool == STATUS => true,
-            Step::Succeeded(Value::Null) | Step::Failed(_) => return self.stands.remove(&key),
+            ToolStep::Approved => true,
+            ToolStep::Logs(_) if tool == STATUS => true,
+            ToolStep::Succeeded(Value::Null) | ToolStep::Failed(_) => {
+                return self.stands.remove(&key);
+            }
             // A step that runs after an approval is a real tool; the other steps are an end.
-            Step::Runs(_) | Step::Succeeded(_) | Step::Denied(_) => false,
-            Step::Asks(_) | Step::Logs(_) => return false,
+            ToolStep::Runs(_) | ToolStep::Succeeded(_) | ToolStep::Denied(_) => false,
+            ToolStep::Asks(_) | ToolStep::Logs(_) => return false,
         };
         if is_stand {
             self.stands.insert(key);
@@ -447,18 +456,18 @@ impl Lines {
         self.asked.contains_key(&key)
     }
 
-    fn asks(&mut self, place: &str, id: &str, tool: &str, ask: Ask<'_>) {
+    fn asks(&mut self, place: &str, id: &str, tool: &str, ask: MemberQuestion<'_>) {
         if self.is_asked(place, id) {
             return;
         }
         self.flush(place);
-        let how = words::how_to_answer(&self.team, place, tool, id, &self.flags);
-        let or = if words::is_question(tool) {
+        let how = describe::how_to_answer(&self.team, place, tool, id, &self.flags);
+        let or = if describe::is_question(tool) {
             ""
         } else {
             " (or deny)"
         };
-        let lines = [words::asked(tool, ask), format!("  {how}{or}")];
+        let lines = [describe::asked(tool, ask), format!("  {how}{or}")];
         for line in &lines {
             self.line(place, Tone::Loud, line);
         }
@@ -466,16 +475,16 @@ impl Lines {
         self.asked.insert(key, (lines, self.count));
     }
 
-    fn said(&mut self, place: &str, kind: Kind, line: &str) {
+    fn said(&mut self, place: &str, kind: StreamKind, line: &str) {
         match kind {
-            Kind::Text => self.line(place, Tone::Plain, &clean(line)),
-            Kind::Thinking | Kind::Tool => {
+            StreamKind::Text => self.line(place, Tone::Plain, &clean(line)),
+            StreamKind::Thinking | StreamKind::Tool => {
                 self.line(place, Tone::Quiet, &format!("({})", clean(line)));
             }
         }
     }
 
-    fn member(&mut self, place: &str) -> &mut Member {
+    fn member(&mut self, place: &str) -> &mut MemberLines {
         self.members.entry(place.to_owned()).or_default()
     }
 

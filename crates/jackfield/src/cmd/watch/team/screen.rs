@@ -1,4 +1,4 @@
-//! Full-screen view of a team: events and keys change the [`State`], and the state is drawn.
+//! Full-screen view of a team: events and keys change the [`ScreenState`], and the state is drawn.
 
 mod draw;
 mod lane;
@@ -26,11 +26,11 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use self::state::{State, Wish};
-use super::feed::{Feed, Told};
+use self::state::{ScreenState, UserAction};
+use super::feed::{TeamFeed, TeamFeedItem};
 use crate::{
     client,
-    exit::{Code, Stop},
+    exit::{CliError, ExitKind},
 };
 
 /// Minimum time between two frames; a burst of events is drawn once.
@@ -48,11 +48,11 @@ pub(super) fn is_possible() -> bool {
 }
 
 /// Shows a team on a [`Screen`] until the user quits or the stream ends.
-pub(super) async fn run(feed: Feed, hub: &Hub, team: &str, flags: &str) -> Result<ExitCode> {
+pub(super) async fn run(feed: TeamFeed, hub: &Hub, team: &str, flags: &str) -> Result<ExitCode> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hangup = signal(SignalKind::hangup())?;
     let mut screen = Screen::open()?;
-    let mut state = State::new(team, flags);
+    let mut state = ScreenState::new(team, flags);
     let (sender, mut told) = mpsc::channel(AHEAD);
     let mut reader = JoinSet::new();
     reader.spawn(read(feed, sender));
@@ -70,28 +70,28 @@ pub(super) async fn run(feed: Feed, hub: &Hub, team: &str, flags: &str) -> Resul
         }
         tokio::select! {
             next = told.recv() => match next {
-                Some(told) => state.see(&told?),
+                Some(told) => state.apply(&told?),
                 None => return Err(broken(reader).await),
             },
             key = keys.recv() => match key {
                 Some(Event::Key(key)) if key.kind != KeyEventKind::Release => match state.press(key) {
-                    Some(Wish::Quit) => return Ok(Code::Ok.into()),
-                    Some(Wish::Interrupt) => return Ok(Code::Interrupted.into()),
-                    Some(Wish::Decide { key, invocation, approve }) => {
+                    Some(UserAction::Quit) => return Ok(ExitKind::Ok.into()),
+                    Some(UserAction::Interrupt) => return Ok(ExitKind::Interrupted.into()),
+                    Some(UserAction::Decide { key, invocation, approve }) => {
                         decisions.spawn(decide(hub.clone(), team.to_owned(), key, invocation, approve));
                     }
                     None => {}
                 },
                 Some(_) => {}
                 // The terminal is gone.
-                None => return Ok(Code::Interrupted.into()),
+                None => return Ok(ExitKind::Interrupted.into()),
             },
             Some(Ok((key, invocation, refused))) = decisions.join_next(), if !decisions.is_empty() => {
                 state.decided(&key, &invocation, refused.as_deref());
             }
             () = sleep_until(next_frame), if is_stale => {}
-            _ = terminate.recv() => return Ok(Code::Interrupted.into()),
-            _ = hangup.recv() => return Ok(Code::Interrupted.into()),
+            _ = terminate.recv() => return Ok(ExitKind::Interrupted.into()),
+            _ = hangup.recv() => return Ok(ExitKind::Interrupted.into()),
         }
         is_stale = true;
     }
@@ -119,7 +119,7 @@ impl Drop for Screen {
     }
 }
 
-async fn read(mut feed: Feed, told: mpsc::Sender<Result<Told, Stop>>) {
+async fn read(mut feed: TeamFeed, told: mpsc::Sender<Result<TeamFeedItem, CliError>>) {
     loop {
         let next = feed.next().await;
         let is_last = next.is_err();
@@ -163,7 +163,7 @@ async fn decide(
 ) -> (String, String, Option<String>) {
     let path = format!("/v1/teams/{}/decisions", encode(&team));
     let body = json!({"invocation_id": invocation, "target": key, "approve": approve});
-    let told = client::ask(&hub, Method::POST, &path, Some(&body)).await;
+    let told = client::request(&hub, Method::POST, &path, Some(&body)).await;
     let refused = told.err().map(|error| error.to_string());
     (key, invocation, refused)
 }

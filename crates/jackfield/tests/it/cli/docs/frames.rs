@@ -89,7 +89,7 @@ fn is_frame(place: &str, frame: &Value) {
         || agora::parse_downlink(&text).is_ok()
         || bridge::parse(&text, MAX_DEPTH).is_ok()
         || bridge::parse_downlink(&text).is_ok()
-        || team::read_client_message(&text, &team::Limits::default()).is_ok();
+        || team::read_client_message(&text, &team::EnvelopeLimits::default()).is_ok();
     assert!(is_read, "{place}: no protocol reads {text}");
 }
 

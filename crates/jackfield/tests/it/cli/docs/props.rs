@@ -7,7 +7,7 @@ use axum::{
     extract::Path as Gaps,
     routing::{get, post},
 };
-use jackfield_sdk::{Address, Agent};
+use jackfield_sdk::{Agent, HubAddress};
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, sync::oneshot, task::JoinSet};
 
@@ -49,7 +49,7 @@ impl Servers {
         let (attached, is_attached) = oneshot::channel();
         let mut attached = Some(attached);
         let agent = Agent::new(id)
-            .hub(Address::new(hub).expect("a URL"))
+            .hub(HubAddress::new(hub).expect("a URL"))
             .on_message(|message, reply| async move {
                 reply.text(message.text).await?;
                 Ok(())

@@ -15,7 +15,7 @@ async fn an_answer_without_chunks_is_one_reply() {
     let (_hub, mut caller, fake) = caller_and_fake().await;
     caller.send(ask("r")).await;
     let serving = fake.call().await;
-    assert_eq!(serving.call().message.words(), "why?");
+    assert_eq!(serving.call().message.joined_text(), "why?");
     assert_eq!(serving.call().request.as_str(), "r");
     assert_eq!(serving.call().principal.label(), "caller");
     serving.finish(done("because"));
@@ -38,7 +38,7 @@ async fn a_message_without_any_id_is_answered_with_one_reply_or_error() {
     let send = json!({"type": "send", "to": "fake", "payload": {"action": "query", "body": {"question": "why?"}}});
     caller.send(send.clone()).await;
     let serving = fake.call().await;
-    assert_eq!(serving.call().message.words(), "why?");
+    assert_eq!(serving.call().message.joined_text(), "why?");
     serving.push(piece(ChunkKind::Thinking, "hm"));
     serving.push(Event::text("be"));
     serving.push(Event::text("cause"));
@@ -302,7 +302,10 @@ async fn a_streamed_message_is_joined_for_an_agent_that_takes_whole_ones() {
     }
     let serving = fake.call().await;
     assert!(!serving.call().streamed);
-    assert_eq!(serving.call().message.words(), "Sum up:\nThis is a segment");
+    assert_eq!(
+        serving.call().message.joined_text(),
+        "Sum up:\nThis is a segment"
+    );
     serving.finish(done("short"));
     let reply = caller.frame().await;
     assert_eq!(
@@ -323,7 +326,7 @@ async fn a_streamed_message_is_passed_through_to_an_agent_that_takes_pieces() {
     // The call is there before the message is complete.
     let serving = fake.call().await;
     assert!(serving.call().streamed);
-    assert_eq!(serving.call().message.words(), "Sum up:");
+    assert_eq!(serving.call().message.joined_text(), "Sum up:");
     for frame in [
         json!({"type": "send_chunk", "to": "fake", "stream_id": "s", "chunk": "This"}),
         json!({"type": "send_end", "to": "fake", "stream_id": "s"}),

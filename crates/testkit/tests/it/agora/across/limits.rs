@@ -46,12 +46,15 @@ async fn a_joined_message_has_a_size_and_so_have_all_of_them_together() {
     caller.expect_error(refused("c", "busy")).await;
     caller.send(end("b")).await;
     let serving = fake.call().await;
-    assert_eq!(serving.call().message.words().len(), 40 << 10);
+    assert_eq!(serving.call().message.joined_text().len(), 40 << 10);
     // What has been sent makes room.
     caller.send(start("c")).await;
     caller.send(chunk("c", 60)).await;
     caller.send(end("c")).await;
-    assert_eq!(fake.call().await.call().message.words().len(), 60 << 10);
+    assert_eq!(
+        fake.call().await.call().message.joined_text().len(),
+        60 << 10
+    );
     // A message that begins too large is refused as well.
     assert_eq!(
         caller.frame().await["type"],

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use prost_types::Struct;
 use serde::{Deserialize, Deserializer};
 
-use crate::official::grpc::json::Json;
+use crate::official::grpc::json::JsonValue;
 
 #[derive(Clone, PartialEq, prost::Message, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -287,5 +287,5 @@ struct DeviceCode {
 
 /// Reads an object of any shape; other JSON becomes `None`.
 fn maybe_struct<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Struct>, D::Error> {
-    Ok(Json::deserialize(deserializer)?.into_struct())
+    Ok(JsonValue::deserialize(deserializer)?.into_struct())
 }

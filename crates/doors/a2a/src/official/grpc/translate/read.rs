@@ -9,11 +9,11 @@ use crate::official::grpc::{
     proto,
 };
 use crate::wire::official::{
-    error::Fault,
+    error::A2aError,
     model::{
-        Authentication, Configuration, Content, Extra, GetParams, ListParams, Message, Part,
-        PushConfig, PushCreateParams, PushListParams, PushParams, Raw, Role, SendParams, State,
-        TaskParams,
+        A2aState, Authentication, Configuration, Extra, GetParams, ListParams, Message, Part,
+        PartContent, PushConfig, PushCreateParams, PushListParams, PushParams, Raw, Role,
+        SendParams, TaskParams,
     },
 };
 
@@ -26,7 +26,7 @@ const PAGE_MAX: usize = 100;
 pub(in crate::official::grpc) fn send(
     asked: proto::SendMessageRequest,
     max_depth: usize,
-) -> Result<SendParams, Fault> {
+) -> Result<SendParams, A2aError> {
     let given = asked.message;
     Ok(SendParams {
         tenant: word(asked.tenant),
@@ -40,7 +40,7 @@ pub(in crate::official::grpc) fn send(
     })
 }
 
-fn configuration(given: proto::SendMessageConfiguration) -> Result<Configuration, Fault> {
+fn configuration(given: proto::SendMessageConfiguration) -> Result<Configuration, A2aError> {
     let push = given.task_push_notification_config;
     Ok(Configuration {
         accepted_output_modes: given.accepted_output_modes,
@@ -52,12 +52,12 @@ fn configuration(given: proto::SendMessageConfiguration) -> Result<Configuration
     })
 }
 
-fn message(given: proto::Message, max_depth: usize) -> Result<Message, Fault> {
+fn message(given: proto::Message, max_depth: usize) -> Result<Message, A2aError> {
     let role = match proto::Role::try_from(given.role) {
         Ok(proto::Role::User) => Role::User,
         Ok(proto::Role::Agent) => Role::Agent,
         Ok(proto::Role::Unspecified) => return Err(missing("message.role")),
-        Err(_) => return Err(Fault::field("message.role", "is unknown")),
+        Err(_) => return Err(A2aError::field("message.role", "is unknown")),
     };
     if given.parts.is_empty() {
         return Err(missing("message.parts"));
@@ -78,16 +78,21 @@ fn message(given: proto::Message, max_depth: usize) -> Result<Message, Fault> {
     })
 }
 
-fn part(given: proto::Part, index: usize, max_depth: usize) -> Result<Part, Fault> {
+fn part(given: proto::Part, index: usize, max_depth: usize) -> Result<Part, A2aError> {
     let path = |field: &str| format!("message.parts[{index}]{field}");
     let content = match given.content {
-        Some(proto::Content::Text(text)) => Content::Text(text),
-        Some(proto::Content::Raw(bytes)) => Content::Bytes(STANDARD.encode(bytes)),
-        Some(proto::Content::Url(url)) => Content::Url(required(url, &path(".url"))?),
-        Some(proto::Content::Data(value)) => Content::Data(
-            raw_from_value(&value, max_depth).map_err(|why| Fault::field(path(".data"), why))?,
+        Some(proto::Content::Text(text)) => PartContent::Text(text),
+        Some(proto::Content::Raw(bytes)) => PartContent::Bytes(STANDARD.encode(bytes)),
+        Some(proto::Content::Url(url)) => PartContent::Url(required(url, &path(".url"))?),
+        Some(proto::Content::Data(value)) => PartContent::Data(
+            raw_from_value(&value, max_depth).map_err(|why| A2aError::field(path(".data"), why))?,
         ),
-        None => return Err(Fault::field(path(""), "must have a text, raw, url or data")),
+        None => {
+            return Err(A2aError::field(
+                path(""),
+                "must have a text, raw, url or data",
+            ));
+        }
     };
     Ok(Part {
         content,
@@ -99,7 +104,7 @@ fn part(given: proto::Part, index: usize, max_depth: usize) -> Result<Part, Faul
 }
 
 /// Reads the request for a task.
-pub(in crate::official::grpc) fn get(asked: proto::GetTaskRequest) -> Result<GetParams, Fault> {
+pub(in crate::official::grpc) fn get(asked: proto::GetTaskRequest) -> Result<GetParams, A2aError> {
     Ok(GetParams {
         tenant: word(asked.tenant),
         id: required(asked.id, "id")?,
@@ -108,26 +113,28 @@ pub(in crate::official::grpc) fn get(asked: proto::GetTaskRequest) -> Result<Get
 }
 
 /// Reads the [`ListParams`] for a page of tasks.
-pub(in crate::official::grpc) fn list(asked: proto::ListTasksRequest) -> Result<ListParams, Fault> {
+pub(in crate::official::grpc) fn list(
+    asked: proto::ListTasksRequest,
+) -> Result<ListParams, A2aError> {
     let state = proto::TaskState::try_from(asked.status);
     let page_size = count(asked.page_size, "pageSize")?;
     if page_size.is_some_and(|size| !(1..=PAGE_MAX).contains(&size)) {
         let why = format!("must be from 1 to {PAGE_MAX}");
-        return Err(Fault::field("pageSize", why));
+        return Err(A2aError::field("pageSize", why));
     }
     Ok(ListParams {
         tenant: word(asked.tenant),
         context_id: word(asked.context_id),
         state: state
             .map(state_from)
-            .map_err(|_| Fault::field("status", "is unknown"))?,
+            .map_err(|_| A2aError::field("status", "is unknown"))?,
         page_size,
         page_token: word(asked.page_token),
         history_length: count(asked.history_length, "historyLength")?,
         status_timestamp_after: asked
             .status_timestamp_after
             .map(|time| {
-                written(time).ok_or_else(|| Fault::field("statusTimestampAfter", "is no time"))
+                written(time).ok_or_else(|| A2aError::field("statusTimestampAfter", "is no time"))
             })
             .transpose()?,
         include_artifacts: asked.include_artifacts.unwrap_or_default(),
@@ -135,17 +142,17 @@ pub(in crate::official::grpc) fn list(asked: proto::ListTasksRequest) -> Result<
 }
 
 /// Returns the state to filter a list by, if any.
-fn state_from(state: proto::TaskState) -> Option<State> {
+fn state_from(state: proto::TaskState) -> Option<A2aState> {
     match state {
         proto::TaskState::Unspecified => None,
-        proto::TaskState::Submitted => Some(State::Submitted),
-        proto::TaskState::Working => Some(State::Working),
-        proto::TaskState::Completed => Some(State::Completed),
-        proto::TaskState::Failed => Some(State::Failed),
-        proto::TaskState::Canceled => Some(State::Canceled),
-        proto::TaskState::InputRequired => Some(State::InputRequired),
-        proto::TaskState::Rejected => Some(State::Rejected),
-        proto::TaskState::AuthRequired => Some(State::AuthRequired),
+        proto::TaskState::Submitted => Some(A2aState::Submitted),
+        proto::TaskState::Working => Some(A2aState::Working),
+        proto::TaskState::Completed => Some(A2aState::Completed),
+        proto::TaskState::Failed => Some(A2aState::Failed),
+        proto::TaskState::Canceled => Some(A2aState::Canceled),
+        proto::TaskState::InputRequired => Some(A2aState::InputRequired),
+        proto::TaskState::Rejected => Some(A2aState::Rejected),
+        proto::TaskState::AuthRequired => Some(A2aState::AuthRequired),
     }
 }
 
@@ -153,7 +160,7 @@ fn state_from(state: proto::TaskState) -> Option<State> {
 pub(in crate::official::grpc) fn cancel(
     asked: proto::CancelTaskRequest,
     max_depth: usize,
-) -> Result<TaskParams, Fault> {
+) -> Result<TaskParams, A2aError> {
     Ok(TaskParams {
         tenant: word(asked.tenant),
         id: required(asked.id, "id")?,
@@ -164,7 +171,7 @@ pub(in crate::official::grpc) fn cancel(
 /// Reads the request to subscribe to a task.
 pub(in crate::official::grpc) fn subscribe(
     asked: proto::SubscribeToTaskRequest,
-) -> Result<TaskParams, Fault> {
+) -> Result<TaskParams, A2aError> {
     Ok(TaskParams {
         tenant: word(asked.tenant),
         id: required(asked.id, "id")?,
@@ -175,7 +182,7 @@ pub(in crate::official::grpc) fn subscribe(
 /// Reads a new push config.
 pub(in crate::official::grpc) fn push(
     given: proto::TaskPushNotificationConfig,
-) -> Result<PushCreateParams, Fault> {
+) -> Result<PushCreateParams, A2aError> {
     if given.task_id.is_empty() {
         return Err(missing("taskId"));
     }
@@ -184,7 +191,7 @@ pub(in crate::official::grpc) fn push(
     Ok(PushCreateParams { tenant, config })
 }
 
-fn push_at(path: &str, given: proto::TaskPushNotificationConfig) -> Result<PushConfig, Fault> {
+fn push_at(path: &str, given: proto::TaskPushNotificationConfig) -> Result<PushConfig, A2aError> {
     let authentication = match given.authentication {
         Some(it) => Some(Authentication {
             schemes: vec![required(
@@ -208,7 +215,7 @@ fn push_at(path: &str, given: proto::TaskPushNotificationConfig) -> Result<PushC
 /// Reads the request that names a push config.
 pub(in crate::official::grpc) fn push_params(
     asked: proto::PushConfigRequest,
-) -> Result<PushParams, Fault> {
+) -> Result<PushParams, A2aError> {
     Ok(PushParams {
         tenant: word(asked.tenant),
         task_id: required(asked.task_id, "taskId")?,
@@ -219,7 +226,7 @@ pub(in crate::official::grpc) fn push_params(
 /// Reads the request for the push configs of a task.
 pub(in crate::official::grpc) fn push_list(
     asked: proto::ListTaskPushNotificationConfigsRequest,
-) -> Result<PushListParams, Fault> {
+) -> Result<PushListParams, A2aError> {
     let page_size = Some(asked.page_size).filter(|size| *size != 0);
     Ok(PushListParams {
         tenant: word(asked.tenant),
@@ -234,26 +241,26 @@ pub(in crate::official::grpc) fn word(text: String) -> Option<String> {
     Some(text).filter(|text| !text.is_empty())
 }
 
-fn required(text: String, path: &str) -> Result<String, Fault> {
+fn required(text: String, path: &str) -> Result<String, A2aError> {
     word(text).ok_or_else(|| missing(path))
 }
 
-fn missing(path: &str) -> Fault {
-    Fault::field(path, REQUIRED)
+fn missing(path: &str) -> A2aError {
+    A2aError::field(path, REQUIRED)
 }
 
-fn count(number: Option<i32>, path: &str) -> Result<Option<usize>, Fault> {
+fn count(number: Option<i32>, path: &str) -> Result<Option<usize>, A2aError> {
     let number = number.map(usize::try_from).transpose();
-    number.map_err(|_| Fault::field(path, "must not be negative"))
+    number.map_err(|_| A2aError::field(path, "must not be negative"))
 }
 
 fn object(
     given: Option<&proto::Struct>,
     path: &str,
     max_depth: usize,
-) -> Result<Option<Raw>, Fault> {
+) -> Result<Option<Raw>, A2aError> {
     let raw = given.map(|object| raw_from_struct(object, max_depth));
-    raw.transpose().map_err(|why| Fault::field(path, why))
+    raw.transpose().map_err(|why| A2aError::field(path, why))
 }
 
 /// Formats a time as RFC 3339 in UTC; `None` if the time is out of range.

@@ -11,9 +11,12 @@ use serde_json::{Value, json, value::to_raw_value};
 use super::{read, write};
 use crate::official::grpc::proto;
 use crate::wire::official::{
-    Version,
-    error::Fault,
-    model::{Content, Item, Message, Page, Part, PushPage, Raw, Role, State, Status, Task},
+    A2aVersion,
+    error::A2aError,
+    model::{
+        A2aState, A2aStatus, Message, Part, PartContent, PushPage, Raw, Role, StreamItem, Task,
+        TaskPage,
+    },
 };
 
 mod models;
@@ -47,33 +50,33 @@ fn raw(json: &Value) -> Raw {
 }
 
 fn written(message: &Message) -> Value {
-    from_json(|out| Version::V10.write_message(message, out))
+    from_json(|out| A2aVersion::V10.write_message(message, out))
 }
 
 proptest! {
     #[test]
     fn what_streams_carry_is_the_same_as_in_json(item in models::item()) {
-        let json: protojson::StreamResponse = from_json(|out| Version::V10.write_item(&item, out));
+        let json: protojson::StreamResponse = from_json(|out| A2aVersion::V10.write_item(&item, out));
         let bytes: protojson::StreamResponse = generated(&write::item(item));
         prop_assert_eq!(bytes, json);
     }
 
     #[test]
     fn the_answer_to_a_send_is_the_same_as_in_json(item in models::sent()) {
-        let json: protojson::SendMessageResponse = from_json(|out| Version::V10.write_sent(&item, out));
+        let json: protojson::SendMessageResponse = from_json(|out| A2aVersion::V10.write_sent(&item, out));
         let bytes: protojson::SendMessageResponse = generated(&write::item(item));
         prop_assert_eq!(bytes, json);
     }
 
     #[test]
     fn a_page_is_the_same_as_in_json(tasks in prop::collection::vec(models::task(), 0..3)) {
-        let page = Page {
+        let page = TaskPage {
             tasks,
             next_page_token: "1.x".into(),
             page_size: 50,
             total_size: 7,
         };
-        let json: protojson::ListTasksResponse = from_json(|out| Version::V10.write_page(&page, out));
+        let json: protojson::ListTasksResponse = from_json(|out| A2aVersion::V10.write_page(&page, out));
         let bytes: protojson::ListTasksResponse = generated(&write::page(page));
         prop_assert_eq!(bytes, json);
     }
@@ -82,13 +85,13 @@ proptest! {
     fn a_push_config_is_the_same_as_in_json_and_comes_back_as_it_was(config in models::push()) {
         type Pushes = protojson::ListTaskPushNotificationConfigsResponse;
         let json: protojson::TaskPushNotificationConfig =
-            from_json(|out| Version::V10.write_push(&config, out));
+            from_json(|out| A2aVersion::V10.write_push(&config, out));
         let bytes = write::push(config.clone());
         prop_assert_eq!(generated::<protojson::TaskPushNotificationConfig>(&bytes), json);
         let back = read::push(bytes).unwrap().config;
         prop_assert_eq!(format!("{back:?}"), format!("{config:?}"));
         let json: Pushes = from_json(|out| {
-            Version::V10.write_pushes(std::slice::from_ref(&config), "c-1", out);
+            A2aVersion::V10.write_pushes(std::slice::from_ref(&config), "c-1", out);
         });
         let page = PushPage {
             configs: vec![config],
@@ -100,7 +103,7 @@ proptest! {
     #[test]
     fn a_message_comes_back_as_it_was(message in models::message()) {
         let before = written(&message);
-        let sent = write::item(Item::Message(Box::new(message))).payload;
+        let sent = write::item(StreamItem::Message(Box::new(message))).payload;
         let Some(proto::Payload::Message(sent)) = sent else { panic!("{sent:?}") };
         let asked = proto::SendMessageRequest { message: Some(sent), ..Default::default() };
         let after = read::send(asked, DEPTH).unwrap().message;
@@ -111,13 +114,13 @@ proptest! {
     fn a_message_is_read_as_from_json(message in models::message()) {
         let json = json!({"message": written(&message)});
         let bytes = read::send(ours::<protojson::SendMessageRequest, _>(&json), DEPTH).unwrap();
-        let text = Version::V10.read_send(Some(&raw(&json)), DEPTH).unwrap();
+        let text = A2aVersion::V10.read_send(Some(&raw(&json)), DEPTH).unwrap();
         prop_assert_eq!(written(&bytes.message), written(&text.message));
     }
 }
 
 /// What is said of a request that was read, be it read or refused: the fields that are wrong.
-fn verdict<T: Debug>(read: Result<T, Fault>) -> String {
+fn verdict<T: Debug>(read: Result<T, A2aError>) -> String {
     match read {
         Ok(params) => format!("{params:?}"),
         Err(fault) => {
@@ -127,7 +130,7 @@ fn verdict<T: Debug>(read: Result<T, Fault>) -> String {
     }
 }
 
-const READ: Version = Version::V10;
+const READ: A2aVersion = A2aVersion::V10;
 
 #[test]
 fn a_send_is_read_and_refused_as_in_json() {
@@ -311,18 +314,20 @@ fn what_json_cannot_say_is_refused_by_the_name_of_its_field() {
 fn what_protobuf_cannot_say_does_no_harm() {
     let part = |content: &str| {
         let raw = serde_json::from_str(content).unwrap();
-        Part::new(Content::Data(raw))
+        Part::new(PartContent::Data(raw))
     };
     let said = |parts| Message {
         metadata: Some(serde_json::from_str(r#"{"n": 1e999}"#).unwrap()),
         ..Message::new("m", Role::Agent, parts)
     };
-    let mut status = Status::new(State::Completed);
+    let mut status = A2aStatus::new(A2aState::Completed);
     status.timestamp = Some("yesterday".into());
     status.message = Some(said(vec![part("1e999"), part("9007199254740993")]));
     let mut files = Message::new("f", Role::Agent, Vec::new());
     for base64 in ["aGk=", "aG\r\nk=", "aGl=", "?"] {
-        files.parts.push(Part::new(Content::Bytes(base64.into())));
+        files
+            .parts
+            .push(Part::new(PartContent::Bytes(base64.into())));
     }
     let task = Task {
         id: "t".into(),

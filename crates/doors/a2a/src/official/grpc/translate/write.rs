@@ -12,10 +12,10 @@ use crate::official::grpc::{
     proto::{self, Payload},
 };
 use crate::wire::official::{
-    error::{Fault, Kind},
+    error::{A2aError, A2aErrorKind},
     model::{
-        Artifact, ArtifactUpdate, Content, Item, Message, Page, Part, PushConfig, PushPage, Role,
-        State, Status, StatusUpdate, Task,
+        A2aState, A2aStatus, Artifact, ArtifactUpdate, Message, Part, PartContent, PushConfig,
+        PushPage, Role, StatusUpdate, StreamItem, Task, TaskPage,
     },
 };
 
@@ -28,12 +28,12 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
 );
 
 /// Writes an element of a stream, or the answer to a send.
-pub(in crate::official::grpc) fn item(item: Item) -> proto::StreamResponse {
+pub(in crate::official::grpc) fn item(item: StreamItem) -> proto::StreamResponse {
     let payload = match item {
-        Item::Task(it) => Payload::Task(task(*it)),
-        Item::Message(it) => Payload::Message(message(*it)),
-        Item::Status(it) => Payload::StatusUpdate(status_update(*it)),
-        Item::Artifact(it) => Payload::ArtifactUpdate(artifact_update(*it)),
+        StreamItem::Task(it) => Payload::Task(task(*it)),
+        StreamItem::Message(it) => Payload::Message(message(*it)),
+        StreamItem::Status(it) => Payload::StatusUpdate(status_update(*it)),
+        StreamItem::Artifact(it) => Payload::ArtifactUpdate(artifact_update(*it)),
     };
     proto::StreamResponse {
         payload: Some(payload),
@@ -52,8 +52,8 @@ pub(in crate::official::grpc) fn task(task: Task) -> proto::Task {
     }
 }
 
-/// Writes a [`Page`] of tasks.
-pub(in crate::official::grpc) fn page(page: Page) -> proto::ListTasksResponse {
+/// Writes a [`TaskPage`] of tasks.
+pub(in crate::official::grpc) fn page(page: TaskPage) -> proto::ListTasksResponse {
     proto::ListTasksResponse {
         tasks: page.tasks.into_iter().map(task).collect(),
         next_page_token: page.next_page_token,
@@ -91,10 +91,10 @@ pub(in crate::official::grpc) fn pushes(
 }
 
 /// Reads a card from its JSON.
-pub(in crate::official::grpc) fn card(json: &str) -> Result<proto::AgentCard, Fault> {
+pub(in crate::official::grpc) fn card(json: &str) -> Result<proto::AgentCard, A2aError> {
     serde_json::from_str(json).map_err(|error| {
         tracing::error!(%error, "the extended card is none");
-        Fault::new(Kind::Internal, "the extended card cannot be read")
+        A2aError::new(A2aErrorKind::Internal, "the extended card cannot be read")
     })
 }
 
@@ -118,7 +118,7 @@ fn artifact_update(update: ArtifactUpdate) -> proto::TaskArtifactUpdateEvent {
     }
 }
 
-fn status(status: Status) -> proto::TaskStatus {
+fn status(status: A2aStatus) -> proto::TaskStatus {
     proto::TaskStatus {
         state: state_of(status.state).into(),
         message: status.message.map(message),
@@ -126,17 +126,17 @@ fn status(status: Status) -> proto::TaskStatus {
     }
 }
 
-fn state_of(state: State) -> proto::TaskState {
+fn state_of(state: A2aState) -> proto::TaskState {
     match state {
-        State::Submitted => proto::TaskState::Submitted,
-        State::Working => proto::TaskState::Working,
-        State::InputRequired => proto::TaskState::InputRequired,
-        State::AuthRequired => proto::TaskState::AuthRequired,
-        State::Completed => proto::TaskState::Completed,
-        State::Canceled => proto::TaskState::Canceled,
-        State::Failed => proto::TaskState::Failed,
-        State::Rejected => proto::TaskState::Rejected,
-        State::Unknown => proto::TaskState::Unspecified,
+        A2aState::Submitted => proto::TaskState::Submitted,
+        A2aState::Working => proto::TaskState::Working,
+        A2aState::InputRequired => proto::TaskState::InputRequired,
+        A2aState::AuthRequired => proto::TaskState::AuthRequired,
+        A2aState::Completed => proto::TaskState::Completed,
+        A2aState::Canceled => proto::TaskState::Canceled,
+        A2aState::Failed => proto::TaskState::Failed,
+        A2aState::Rejected => proto::TaskState::Rejected,
+        A2aState::Unknown => proto::TaskState::Unspecified,
     }
 }
 
@@ -170,10 +170,10 @@ fn artifact(artifact: Artifact) -> proto::Artifact {
 
 fn part(part: Part) -> proto::Part {
     let content = match part.content {
-        Content::Text(text) => proto::Content::Text(text),
-        Content::Bytes(base64) => proto::Content::Raw(bytes(&base64)),
-        Content::Url(url) => proto::Content::Url(url),
-        Content::Data(raw) => proto::Content::Data(value_from_raw(&raw)),
+        PartContent::Text(text) => proto::Content::Text(text),
+        PartContent::Bytes(base64) => proto::Content::Raw(bytes(&base64)),
+        PartContent::Url(url) => proto::Content::Url(url),
+        PartContent::Data(raw) => proto::Content::Data(value_from_raw(&raw)),
     };
     proto::Part {
         content: Some(content),

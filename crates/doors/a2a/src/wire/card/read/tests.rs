@@ -10,7 +10,7 @@ fn offers(card: &str) -> Vec<(Generation, String)> {
     let offers = card.offers.iter();
     offers
         .map(|offer| {
-            let version = offer.version().map_or("?", Version::name);
+            let version = offer.version().map_or("?", A2aVersion::name);
             let binding = offer.binding().map_or("?", Binding::name);
             (
                 offer.generation,
@@ -183,19 +183,19 @@ fn drafts_of_1_0_say_the_version_once_for_all() {
 #[test]
 fn versions_are_read_as_far_as_they_can_be_spoken() {
     for (version, expected) in [
-        ("0.2.5", Some(Version::V03)),
-        ("0.3", Some(Version::V03)),
-        ("v0.3.0", Some(Version::V03)),
-        ("1", Some(Version::V10)),
-        ("1.0.1", Some(Version::V10)),
-        ("1.1", Some(Version::V10)),
+        ("0.2.5", Some(A2aVersion::V03)),
+        ("0.3", Some(A2aVersion::V03)),
+        ("v0.3.0", Some(A2aVersion::V03)),
+        ("1", Some(A2aVersion::V10)),
+        ("1.0.1", Some(A2aVersion::V10)),
+        ("1.1", Some(A2aVersion::V10)),
         ("0.4", None),
         ("2.0", None),
         ("", None),
         ("latest", None),
         ("1.x", None),
     ] {
-        let offer = Offer {
+        let offer = OfferedInterface {
             url: "http://h".into(),
             binding: "JSONRPC".into(),
             version: version.into(),

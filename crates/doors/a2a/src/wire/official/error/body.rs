@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{super::Version, Fault};
+use super::{super::A2aVersion, A2aError};
 use crate::wire::write::{Texts, to_json};
 
 /// Domain of the error reasons.
@@ -13,16 +13,16 @@ const BAD_REQUEST: &str = "type.googleapis.com/google.rpc.BadRequest";
 
 /// Error of a JSON-RPC response, and body of a REST error in 0.3.
 #[derive(Debug, Serialize)]
-pub(in crate::wire::official) struct RpcError<'a> {
+pub(in crate::wire::official) struct RpcErrorOut<'a> {
     code: i64,
     message: &'a str,
-    data: Data<'a>,
+    data: ErrorData<'a>,
 }
 
 /// Machine-readable details of an error.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-enum Data<'a> {
+enum ErrorData<'a> {
     V03(DataV03<'a>),
     V10(Vec<Detail<'a>>),
 }
@@ -92,15 +92,15 @@ pub(crate) fn http_error(code: u16, status: &'static str, message: &str) -> Stri
     to_json(&RestBody { error })
 }
 
-impl Fault {
+impl A2aError {
     /// Domain of the reasons from [`Self::reason`].
     pub(crate) const DOMAIN: &'static str = DOMAIN;
 
     /// Returns the body of an HTTP response in the REST binding of a version.
-    pub(crate) fn rest_body(&self, version: Version) -> String {
+    pub(crate) fn rest_body(&self, version: A2aVersion) -> String {
         match version {
-            Version::V03 => to_json(&self.rpc_error(version)),
-            Version::V10 => {
+            A2aVersion::V03 => to_json(&self.rpc_error(version)),
+            A2aVersion::V10 => {
                 let error = RestError {
                     code: self.http_status(version),
                     status: self.status_name(),
@@ -113,13 +113,13 @@ impl Fault {
     }
 
     /// Returns the error of a JSON-RPC response.
-    pub(in crate::wire::official) fn rpc_error(&self, version: Version) -> RpcError<'_> {
-        RpcError {
+    pub(in crate::wire::official) fn rpc_error(&self, version: A2aVersion) -> RpcErrorOut<'_> {
+        RpcErrorOut {
             code: self.code(),
             message: &self.message,
             data: match version {
-                Version::V03 => Data::V03(self.old_data()),
-                Version::V10 => Data::V10(self.details()),
+                A2aVersion::V03 => ErrorData::V03(self.old_data()),
+                A2aVersion::V10 => ErrorData::V10(self.details()),
             },
         }
     }

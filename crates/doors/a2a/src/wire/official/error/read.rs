@@ -6,42 +6,42 @@ use serde_json::value::RawValue;
 
 use super::{
     super::fields::{integer, number},
-    Fault, Kind,
+    A2aError, A2aErrorKind,
     body::DOMAIN,
 };
 
 /// All kinds, for lookups by code or reason.
-const ALL: [Kind; 20] = [
-    Kind::Parse,
-    Kind::InvalidRequest,
-    Kind::MethodNotFound,
-    Kind::InvalidParams,
-    Kind::Internal,
-    Kind::TaskNotFound,
-    Kind::TaskNotCancelable,
-    Kind::PushNotSupported,
-    Kind::Unsupported,
-    Kind::ContentType,
-    Kind::InvalidAgentResponse,
-    Kind::NoExtendedCard,
-    Kind::ExtensionRequired,
-    Kind::VersionNotSupported,
-    Kind::Unauthenticated,
-    Kind::AgentNotFound,
-    Kind::TooLarge,
-    Kind::Busy,
-    Kind::Unavailable,
-    Kind::Conflict,
+const ALL: [A2aErrorKind; 20] = [
+    A2aErrorKind::Parse,
+    A2aErrorKind::InvalidRequest,
+    A2aErrorKind::MethodNotFound,
+    A2aErrorKind::InvalidParams,
+    A2aErrorKind::Internal,
+    A2aErrorKind::TaskNotFound,
+    A2aErrorKind::TaskNotCancelable,
+    A2aErrorKind::PushNotSupported,
+    A2aErrorKind::Unsupported,
+    A2aErrorKind::ContentType,
+    A2aErrorKind::InvalidAgentResponse,
+    A2aErrorKind::NoExtendedCard,
+    A2aErrorKind::ExtensionRequired,
+    A2aErrorKind::VersionNotSupported,
+    A2aErrorKind::Unauthenticated,
+    A2aErrorKind::AgentNotFound,
+    A2aErrorKind::TooLarge,
+    A2aErrorKind::Busy,
+    A2aErrorKind::Unavailable,
+    A2aErrorKind::Conflict,
 ];
 
 /// Message for an error without a text.
 const SAID_NOTHING: &str = "the server gave no reason";
 
-impl Kind {
-    /// Returns the kind of a JSON-RPC code; unknown codes give [`Kind::Internal`].
+impl A2aErrorKind {
+    /// Returns the kind of a JSON-RPC code; unknown codes give [`A2aErrorKind::Internal`].
     pub(crate) fn from_code(code: i64) -> Self {
         // Some kinds share a code. The first kind in the list is the protocol's own.
-        let of_code = |kind: &&Kind| Fault::new(**kind, "").code() == code;
+        let of_code = |kind: &&A2aErrorKind| A2aError::new(**kind, "").code() == code;
         match code {
             // The code is free for each server and has no defined meaning.
             -32000 => Self::Internal,
@@ -54,7 +54,7 @@ impl Kind {
         ALL.iter().find(|kind| kind.reason() == reason).copied()
     }
 
-    /// Corrects [`Kind::Internal`] by the message of the JavaScript library: one build of the library does
+    /// Corrects [`A2aErrorKind::Internal`] by the message of the JavaScript library: one build of the library does
     /// not recognize its own errors and loses their codes.
     fn or_by_words(self, message: &str) -> Self {
         match self {
@@ -86,11 +86,11 @@ impl Kind {
     }
 }
 
-impl Fault {
+impl A2aError {
     /// Reads a JSON-RPC error. The data may be more specific than the code.
     pub(crate) fn from_rpc(code: i64, message: impl Into<String>, data: Option<&RawValue>) -> Self {
         let message = message.into();
-        let by_code = || Kind::from_code(code).or_by_words(&message);
+        let by_code = || A2aErrorKind::from_code(code).or_by_words(&message);
         let kind = data.and_then(reason_in).unwrap_or_else(by_code);
         Self::new(kind, message)
     }
@@ -98,9 +98,9 @@ impl Fault {
     /// Reads the error in an HTTP body, in the forms of both versions and of common servers; `None` for other
     /// content.
     pub(crate) fn from_rest(status: u16, body: &RawValue) -> Option<Self> {
-        let outer: ErrorIn<'_> = read::read_part(body).ok()?;
+        let outer: HttpErrorIn<'_> = read::read_part(body).ok()?;
         let inner = outer.error.and_then(|error| read::read_part(error).ok());
-        let error: &ErrorIn<'_> = inner.as_ref().unwrap_or(&outer);
+        let error: &HttpErrorIn<'_> = inner.as_ref().unwrap_or(&outer);
         let message = match outer.error.and_then(json::str_of) {
             Some(message) => message.into_owned(),
             None => error.said()?,
@@ -113,8 +113,8 @@ impl Fault {
         let kind = match (reason, code) {
             (Some(kind), _) => kind,
             // Positive codes are HTTP statuses and add no information.
-            (None, Some(code)) if code < 0 => Kind::from_code(code).or_by_words(&message),
-            _ => Kind::from_status(status),
+            (None, Some(code)) if code < 0 => A2aErrorKind::from_code(code).or_by_words(&message),
+            _ => A2aErrorKind::from_status(status),
         };
         Some(Self::new(kind, message))
     }
@@ -122,7 +122,7 @@ impl Fault {
 
 /// Serialized HTTP error, with the member names of the protocol, of frameworks and of problem reports.
 #[derive(Debug, Deserialize)]
-struct ErrorIn<'a> {
+struct HttpErrorIn<'a> {
     #[serde(borrow)]
     error: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -139,7 +139,7 @@ struct ErrorIn<'a> {
     data: Option<&'a RawValue>,
 }
 
-impl ErrorIn<'_> {
+impl HttpErrorIn<'_> {
     /// Returns the message: the protocol's `message`, or the equivalent of another form.
     fn said(&self) -> Option<String> {
         if let Some(message) = self.message.and_then(json::str_of) {
@@ -170,13 +170,13 @@ struct ReasonIn<'a> {
 }
 
 /// Finds the reason in error details: in an object, or in an element of a list.
-fn reason_in(data: &RawValue) -> Option<Kind> {
+fn reason_in(data: &RawValue) -> Option<A2aErrorKind> {
     let of_object = |raw: &RawValue| {
         let given: ReasonIn<'_> = read::read_part(raw).ok()?;
         let domain = given.domain.and_then(json::str_of);
         let is_ours = domain.is_none_or(|domain| domain == DOMAIN);
         let reason = given.reason.and_then(json::str_of).filter(|_| is_ours)?;
-        Kind::from_reason(&reason)
+        A2aErrorKind::from_reason(&reason)
     };
     match json::elements(data) {
         Some(details) => details.into_iter().find_map(of_object),

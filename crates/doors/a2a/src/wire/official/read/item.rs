@@ -2,7 +2,7 @@
 
 use jackfield_wire::{
     json,
-    read::{self, Misread, Open, or_default},
+    read::{self, FieldError, OpenObject, or_default},
     time,
 };
 use serde::{Deserialize, de::IgnoredAny};
@@ -10,11 +10,14 @@ use serde_json::value::RawValue;
 
 use super::{
     super::{
-        Version,
-        error::Fault,
-        fields::{Object, extra, filled, here, number, word},
-        model::{Artifact, ArtifactUpdate, Item, Message, Part, State, Status, StatusUpdate, Task},
-        shape::Shape,
+        A2aVersion,
+        error::A2aError,
+        fields::{RawObject, extra, filled, here, number, word},
+        model::{
+            A2aState, A2aStatus, Artifact, ArtifactUpdate, Message, Part, StatusUpdate, StreamItem,
+            Task,
+        },
+        shape::WireForm,
     },
     message::OpenMessage,
     part::PartIn,
@@ -67,7 +70,7 @@ struct TaskIn<'a> {
     artifacts: Option<Vec<OpenArtifact<'a>>>,
     #[serde(borrow)]
     history: Option<Vec<OpenMessage<'a>>>,
-    metadata: Option<Object>,
+    metadata: Option<RawObject>,
 }
 
 /// Serialized form of a status.
@@ -95,13 +98,13 @@ struct ArtifactIn<'a> {
     #[serde(default, deserialize_with = "word")]
     description: Option<String>,
     #[serde(borrow)]
-    parts: Option<Vec<Open<'a, PartIn<'a>>>>,
-    metadata: Option<Object>,
+    parts: Option<Vec<OpenObject<'a, PartIn<'a>>>>,
+    metadata: Option<RawObject>,
     #[serde(default, deserialize_with = "or_default")]
     extensions: Vec<String>,
 }
 
-type OpenArtifact<'a> = Open<'a, ArtifactIn<'a>>;
+type OpenArtifact<'a> = OpenObject<'a, ArtifactIn<'a>>;
 
 /// Serialized form of a status update.
 #[derive(Debug, Deserialize)]
@@ -116,7 +119,7 @@ struct StatusUpdateIn<'a> {
     #[serde(borrow)]
     status: Option<&'a RawValue>,
     r#final: Option<bool>,
-    metadata: Option<Object>,
+    metadata: Option<RawObject>,
 }
 
 /// Serialized form of an artifact update.
@@ -134,18 +137,21 @@ struct ArtifactUpdateIn<'a> {
     append: Option<bool>,
     #[serde(alias = "last_chunk")]
     last_chunk: Option<bool>,
-    metadata: Option<Object>,
+    metadata: Option<RawObject>,
 }
 
-impl Version {
+impl A2aVersion {
     /// Reads an element of a stream, or the answer to a plain send.
-    pub(crate) fn read_item(self, raw: &RawValue) -> Result<Item, Fault> {
-        Ok(Item::read(self.shape(), raw)?)
+    pub(crate) fn read_item(self, raw: &RawValue) -> Result<StreamItem, A2aError> {
+        Ok(StreamItem::read(self.shape(), raw)?)
     }
 }
 
-impl Item {
-    pub(in crate::wire::official) fn read(shape: Shape, raw: &RawValue) -> Result<Self, Misread> {
+impl StreamItem {
+    pub(in crate::wire::official) fn read(
+        shape: WireForm,
+        raw: &RawValue,
+    ) -> Result<Self, FieldError> {
         let item: ItemIn<'_> = read::read_part(raw)?;
         let kind = item.kind.and_then(json::str_of);
         match kind.as_deref() {
@@ -186,36 +192,36 @@ impl Item {
         }
     }
 
-    fn task(shape: Shape, raw: &RawValue) -> Result<Self, Misread> {
+    fn task(shape: WireForm, raw: &RawValue) -> Result<Self, FieldError> {
         let task = Task::read(shape, read::read_part(raw)?)?;
         Ok(Self::Task(task.into()))
     }
 
-    fn message(shape: Shape, raw: &RawValue) -> Result<Self, Misread> {
+    fn message(shape: WireForm, raw: &RawValue) -> Result<Self, FieldError> {
         let message = Message::read_answer(shape, read::read_part(raw)?)?;
         Ok(Self::Message(message.into()))
     }
 
-    fn status(shape: Shape, raw: &RawValue) -> Result<Self, Misread> {
+    fn status(shape: WireForm, raw: &RawValue) -> Result<Self, FieldError> {
         let update = StatusUpdate::read(shape, read::read_part(raw)?)?;
         Ok(Self::Status(update.into()))
     }
 
-    fn artifact(shape: Shape, raw: &RawValue) -> Result<Self, Misread> {
+    fn artifact(shape: WireForm, raw: &RawValue) -> Result<Self, FieldError> {
         let update = ArtifactUpdate::read(shape, read::read_part(raw)?)?;
         Ok(Self::Artifact(update.into()))
     }
 }
 
-/// Reader for one kind of [`Item`].
-type ReadItem = fn(Shape, &RawValue) -> Result<Item, Misread>;
+/// Reader for one kind of [`StreamItem`].
+type ReadItem = fn(WireForm, &RawValue) -> Result<StreamItem, FieldError>;
 
 /// Reads each element of the list in a field.
 fn each<T, M>(
     field: &str,
     list: Option<Vec<T>>,
-    read: impl Fn(T) -> Result<M, Misread>,
-) -> Result<Vec<M>, Misread> {
+    read: impl Fn(T) -> Result<M, FieldError>,
+) -> Result<Vec<M>, FieldError> {
     let elements = list.into_iter().flatten().enumerate();
     let read = |(index, element)| {
         read(element).map_err(|misread| misread.within(&format!("{field}[{index}]")))
@@ -224,29 +230,29 @@ fn each<T, M>(
 }
 
 impl Task {
-    fn read(shape: Shape, task: Open<'_, TaskIn<'_>>) -> Result<Self, Misread> {
-        let Open { known: task, rest } = task;
+    fn read(shape: WireForm, task: OpenObject<'_, TaskIn<'_>>) -> Result<Self, FieldError> {
+        let OpenObject { known: task, rest } = task;
         Ok(Self {
             id: task.id,
             context_id: task.context_id,
-            status: Status::read(shape, task.status)?,
+            status: A2aStatus::read(shape, task.status)?,
             artifacts: each("artifacts", task.artifacts, |artifact| {
                 Artifact::read(shape, artifact)
             })?,
             history: each("history", task.history, |message| {
                 Message::read_said(shape, message)
             })?,
-            metadata: task.metadata.map(|Object(raw)| raw),
+            metadata: task.metadata.map(|RawObject(raw)| raw),
             extra: extra(shape.version(), &rest),
         })
     }
 }
 
-impl Status {
+impl A2aStatus {
     /// Reads the required field `status`.
-    fn read(shape: Shape, raw: Option<&RawValue>) -> Result<Self, Misread> {
+    fn read(shape: WireForm, raw: Option<&RawValue>) -> Result<Self, FieldError> {
         const FIELD: &str = "status";
-        let raw = raw.ok_or_else(|| Misread::missing(FIELD))?;
+        let raw = raw.ok_or_else(|| FieldError::missing(FIELD))?;
         let status = if json::is_string(raw) {
             // The dialect of Agno Go sends only the state.
             state(shape.version(), raw).map(Self::new)
@@ -256,13 +262,13 @@ impl Status {
         status.map_err(|misread| misread.within(FIELD))
     }
 
-    fn of(shape: Shape, status: Open<'_, StatusIn<'_>>) -> Result<Self, Misread> {
-        let Open {
+    fn of(shape: WireForm, status: OpenObject<'_, StatusIn<'_>>) -> Result<Self, FieldError> {
+        let OpenObject {
             known: status,
             rest,
         } = status;
         let (name, message) = match (status.message, status.update) {
-            (None, Some(update)) if shape.version() == Version::V03 => {
+            (None, Some(update)) if shape.version() == A2aVersion::V03 => {
                 ("update", read::read_part(update).map(Some))
             }
             (message, _) => ("message", Ok(message)),
@@ -276,7 +282,7 @@ impl Status {
             .transpose()
             .map_err(|misread| misread.within("state"))?;
         Ok(Self {
-            state: state.unwrap_or(State::Unknown),
+            state: state.unwrap_or(A2aState::Unknown),
             message: message.map_err(|misread| misread.within(name))?,
             // An unreadable time counts as absent.
             timestamp: status.timestamp.and_then(|text| time::to_utc(&text)),
@@ -286,21 +292,21 @@ impl Status {
 }
 
 /// Reads a state from its name or number.
-pub(super) fn state(version: Version, raw: &RawValue) -> Result<State, Misread> {
+pub(super) fn state(version: A2aVersion, raw: &RawValue) -> Result<A2aState, FieldError> {
     let state = match json::str_of(raw) {
-        Some(name) => State::from_name(&name),
-        None => number(raw).and_then(State::from_number),
+        Some(name) => A2aState::from_name(&name),
+        None => number(raw).and_then(A2aState::from_number),
     };
     state.ok_or_else(|| {
         let given: String = raw.get().chars().take(SHOWN).collect();
-        let names = State::names(version);
+        let names = A2aState::names(version);
         here(format!("must be one of {names}, not {given}"))
     })
 }
 
 impl Artifact {
-    fn read(shape: Shape, artifact: OpenArtifact<'_>) -> Result<Self, Misread> {
-        let Open {
+    fn read(shape: WireForm, artifact: OpenArtifact<'_>) -> Result<Self, FieldError> {
+        let OpenObject {
             known: artifact,
             rest,
         } = artifact;
@@ -310,7 +316,7 @@ impl Artifact {
             name: artifact.name,
             description: artifact.description,
             parts: parts.map_err(|misread| misread.within("parts"))?,
-            metadata: artifact.metadata.map(|Object(raw)| raw),
+            metadata: artifact.metadata.map(|RawObject(raw)| raw),
             extensions: artifact.extensions,
             extra: extra(shape.version(), &rest),
         })
@@ -318,26 +324,32 @@ impl Artifact {
 }
 
 impl StatusUpdate {
-    fn read(shape: Shape, update: Open<'_, StatusUpdateIn<'_>>) -> Result<Self, Misread> {
-        let Open {
+    fn read(
+        shape: WireForm,
+        update: OpenObject<'_, StatusUpdateIn<'_>>,
+    ) -> Result<Self, FieldError> {
+        let OpenObject {
             known: update,
             rest,
         } = update;
-        let status = Status::read(shape, update.status)?;
+        let status = A2aStatus::read(shape, update.status)?;
         Ok(Self {
             task_id: update.task_id,
             context_id: update.context_id,
             is_final: update.r#final.unwrap_or_else(|| status.state.is_terminal()),
             status,
-            metadata: update.metadata.map(|Object(raw)| raw),
+            metadata: update.metadata.map(|RawObject(raw)| raw),
             extra: extra(shape.version(), &rest),
         })
     }
 }
 
 impl ArtifactUpdate {
-    fn read(shape: Shape, update: Open<'_, ArtifactUpdateIn<'_>>) -> Result<Self, Misread> {
-        let Open {
+    fn read(
+        shape: WireForm,
+        update: OpenObject<'_, ArtifactUpdateIn<'_>>,
+    ) -> Result<Self, FieldError> {
+        let OpenObject {
             known: update,
             rest,
         } = update;
@@ -348,7 +360,7 @@ impl ArtifactUpdate {
             artifact: artifact.map_err(|misread| misread.within("artifact"))?,
             append: update.append.unwrap_or(false),
             last_chunk: update.last_chunk.unwrap_or(false),
-            metadata: update.metadata.map(|Object(raw)| raw),
+            metadata: update.metadata.map(|RawObject(raw)| raw),
             extra: extra(shape.version(), &rest),
         })
     }

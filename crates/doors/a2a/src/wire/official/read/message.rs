@@ -2,17 +2,17 @@
 
 use jackfield_wire::{
     json,
-    read::{self, Misread, Open, or_default},
+    read::{self, FieldError, OpenObject, or_default},
 };
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 
 use super::{
     super::{
-        Version,
-        fields::{Object, extra, filled, number, word},
+        A2aVersion,
+        fields::{RawObject, extra, filled, number, word},
         model::{Message, Part, Role},
-        shape::Shape,
+        shape::WireForm,
     },
     part::PartIn,
 };
@@ -33,11 +33,11 @@ pub(super) struct MessageIn<'a> {
     #[serde(borrow)]
     role: Option<&'a RawValue>,
     #[serde(borrow)]
-    parts: Option<Vec<Open<'a, PartIn<'a>>>>,
+    parts: Option<Vec<OpenObject<'a, PartIn<'a>>>>,
     /// Name of the parts in REST of 0.3.
     #[serde(borrow)]
     content: Option<&'a RawValue>,
-    metadata: Option<Object>,
+    metadata: Option<RawObject>,
     #[serde(default, deserialize_with = "or_default")]
     extensions: Vec<String>,
     #[serde(alias = "reference_task_ids", default, deserialize_with = "or_default")]
@@ -45,22 +45,22 @@ pub(super) struct MessageIn<'a> {
 }
 
 /// Message with its unknown fields.
-pub(super) type OpenMessage<'a> = Open<'a, MessageIn<'a>>;
+pub(super) type OpenMessage<'a> = OpenObject<'a, MessageIn<'a>>;
 
 #[cfg(test)]
-impl Version {
+impl A2aVersion {
     /// Reads a caller's message.
     pub(crate) fn read_message(
         self,
         raw: &RawValue,
-    ) -> Result<Message, super::super::error::Fault> {
+    ) -> Result<Message, super::super::error::A2aError> {
         Ok(Message::read(self.shape(), read::read_part(raw)?)?)
     }
 }
 
 impl Message {
     /// Reads a caller's message, which must have a part.
-    pub(super) fn read(shape: Shape, message: OpenMessage<'_>) -> Result<Self, Misread> {
+    pub(super) fn read(shape: WireForm, message: OpenMessage<'_>) -> Result<Self, FieldError> {
         let name = parts_name(shape, &message.known);
         let has_parts = has_parts(shape, &message.known);
         let spelling = check_spelling(shape, &message.known);
@@ -69,26 +69,33 @@ impl Message {
         spelling?;
         match (message.parts.is_empty(), has_parts) {
             (false, _) => Ok(message),
-            (true, true) => Err(Misread::invalid(name, "must not be empty")),
-            (true, false) => Err(Misread::missing(name)),
+            (true, true) => Err(FieldError::invalid(name, "must not be empty")),
+            (true, false) => Err(FieldError::missing(name)),
         }
     }
 
     /// Reads a server's message. Some servers send no parts or leave out the role.
-    pub(super) fn read_said(shape: Shape, message: OpenMessage<'_>) -> Result<Self, Misread> {
+    pub(super) fn read_said(shape: WireForm, message: OpenMessage<'_>) -> Result<Self, FieldError> {
         Self::of(shape, message, Some(Role::Agent))
     }
 
     /// Reads a server's answer. The parts may be empty, but the field must be present.
-    pub(super) fn read_answer(shape: Shape, message: OpenMessage<'_>) -> Result<Self, Misread> {
+    pub(super) fn read_answer(
+        shape: WireForm,
+        message: OpenMessage<'_>,
+    ) -> Result<Self, FieldError> {
         if !has_parts(shape, &message.known) {
-            return Err(Misread::missing(parts_name(shape, &message.known)));
+            return Err(FieldError::missing(parts_name(shape, &message.known)));
         }
         Self::read_said(shape, message)
     }
 
-    fn of(shape: Shape, message: OpenMessage<'_>, usual: Option<Role>) -> Result<Self, Misread> {
-        let Open {
+    fn of(
+        shape: WireForm,
+        message: OpenMessage<'_>,
+        usual: Option<Role>,
+    ) -> Result<Self, FieldError> {
+        let OpenObject {
             known: message,
             rest,
         } = message;
@@ -104,16 +111,16 @@ impl Message {
         };
         if parts.len() > MAX_PARTS {
             let why = format!("must not be more than {MAX_PARTS}");
-            return Err(Misread::invalid(name, why));
+            return Err(FieldError::invalid(name, why));
         }
         let parts = Part::read_all(shape, parts);
         Ok(Self {
             id: message.message_id,
             context_id: message.context_id,
             task_id: message.task_id,
-            role: role.ok_or_else(|| Misread::missing("role"))?,
+            role: role.ok_or_else(|| FieldError::missing("role"))?,
             parts: parts.map_err(|misread| misread.within(name))?,
-            metadata: message.metadata.map(|Object(raw)| raw),
+            metadata: message.metadata.map(|RawObject(raw)| raw),
             extensions: message.extensions,
             reference_task_ids: message.reference_task_ids,
             extra: extra(shape.version(), &rest),
@@ -125,8 +132,8 @@ const PARTS: &str = "parts";
 const CONTENT: &str = "content";
 
 /// Returns the field name of the parts, which is `content` in REST of 0.3.
-fn parts_name(shape: Shape, message: &MessageIn<'_>) -> &'static str {
-    let may_be_content = shape.version() == Version::V03 && message.parts.is_none();
+fn parts_name(shape: WireForm, message: &MessageIn<'_>) -> &'static str {
+    let may_be_content = shape.version() == A2aVersion::V03 && message.parts.is_none();
     if may_be_content && message.content.is_some() {
         CONTENT
     } else {
@@ -134,41 +141,43 @@ fn parts_name(shape: Shape, message: &MessageIn<'_>) -> &'static str {
     }
 }
 
-fn has_parts(shape: Shape, message: &MessageIn<'_>) -> bool {
+fn has_parts(shape: WireForm, message: &MessageIn<'_>) -> bool {
     message.parts.is_some() || parts_name(shape, message) == CONTENT
 }
 
 /// Checks that callers use the role names of their version. Servers are read leniently, because the caller
 /// cannot correct their mistakes.
-fn check_spelling(shape: Shape, message: &MessageIn<'_>) -> Result<(), Misread> {
-    if shape == Shape::V10
+fn check_spelling(shape: WireForm, message: &MessageIn<'_>) -> Result<(), FieldError> {
+    if shape == WireForm::V10
         && let Some(name) = message.role.and_then(json::str_of)
-        && Role::from_name(&name).is_some_and(|role| role.name(Version::V10) != name)
+        && Role::from_name(&name).is_some_and(|role| role.name(A2aVersion::V10) != name)
     {
         let why = format!("'{name}' is of version 0.3; write ROLE_USER");
-        return Err(Misread::invalid("role", why));
+        return Err(FieldError::invalid("role", why));
     }
     for (index, part) in message.parts.iter().flatten().enumerate() {
         let (field, why) = match shape {
-            Shape::V03 if part.known.kind.is_none() => ("kind", "is required: text, file or data"),
-            Shape::V10 if part.known.file.is_some() => {
+            WireForm::V03 if part.known.kind.is_none() => {
+                ("kind", "is required: text, file or data")
+            }
+            WireForm::V10 if part.known.file.is_some() => {
                 ("file", "is of version 0.3; write raw or url in its place")
             }
-            Shape::V03 | Shape::V10 | Shape::V03Proto(_) => continue,
+            WireForm::V03 | WireForm::V10 | WireForm::V03Proto(_) => continue,
         };
-        let misread = Misread::invalid(field, why);
+        let misread = FieldError::invalid(field, why);
         return Err(misread.within(&format!("{PARTS}[{index}]")));
     }
     Ok(())
 }
 
-fn role(version: Version, raw: &RawValue) -> Result<Role, Misread> {
+fn role(version: A2aVersion, raw: &RawValue) -> Result<Role, FieldError> {
     let role = match json::str_of(raw) {
         Some(name) => Role::from_name(&name),
         None => number(raw).and_then(Role::from_number),
     };
     role.ok_or_else(|| {
         let [user, agent] = [Role::User, Role::Agent].map(|role| role.name(version));
-        Misread::invalid("role", format!("must be {user} or {agent}"))
+        FieldError::invalid("role", format!("must be {user} or {agent}"))
     })
 }

@@ -2,7 +2,7 @@
 
 use jackfield_wire::{
     json,
-    read::{self, Misread, or_default},
+    read::{self, FieldError, or_default},
     time,
 };
 use serde::Deserialize;
@@ -10,14 +10,14 @@ use serde_json::value::RawValue;
 
 use super::{
     super::{
-        Version,
-        error::Fault,
-        fields::{Count, Integer, Object, here, read_params, word, word_in},
+        A2aVersion,
+        error::A2aError,
+        fields::{CountField, Integer, RawObject, here, read_params, word, word_in},
         model::{
-            Configuration, GetParams, ListParams, Message, PushConfig, SendParams, State,
+            A2aState, Configuration, GetParams, ListParams, Message, PushConfig, SendParams,
             TaskParams,
         },
-        shape::Shape,
+        shape::WireForm,
     },
     item::state,
     message::OpenMessage,
@@ -45,7 +45,7 @@ struct SendIn<'a> {
     request: Option<&'a RawValue>,
     #[serde(borrow)]
     configuration: Option<&'a RawValue>,
-    metadata: Option<Object>,
+    metadata: Option<RawObject>,
 }
 
 /// Options that a version of the conformance kit writes beside the message in REST, outside of the
@@ -60,7 +60,7 @@ struct OuterConfigurationIn {
     )]
     accepted_output_modes: Vec<String>,
     #[serde(alias = "history_length")]
-    history_length: Option<Count>,
+    history_length: Option<CountField>,
     blocking: Option<bool>,
 }
 
@@ -75,7 +75,7 @@ struct ConfigurationV03<'a> {
     )]
     accepted_output_modes: Vec<String>,
     #[serde(alias = "history_length")]
-    history_length: Option<Count>,
+    history_length: Option<CountField>,
     blocking: Option<bool>,
     #[serde(alias = "push_notification_config", borrow)]
     push_notification_config: Option<OpenPushConfig<'a>>,
@@ -95,7 +95,7 @@ struct ConfigurationV10<'a> {
     )]
     accepted_output_modes: Vec<String>,
     #[serde(alias = "history_length")]
-    history_length: Option<Count>,
+    history_length: Option<CountField>,
     #[serde(alias = "return_immediately")]
     return_immediately: Option<bool>,
     #[serde(alias = "task_push_notification_config", borrow)]
@@ -120,20 +120,20 @@ struct GetIn<'a> {
     #[serde(alias = "task_id", borrow)]
     task_id: Option<&'a RawValue>,
     #[serde(alias = "history_length")]
-    history_length: Option<Count>,
+    history_length: Option<CountField>,
 }
 
 /// Params with only a task.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct TaskIn<'a> {
+struct TaskParamsIn<'a> {
     #[serde(default, deserialize_with = "word")]
     tenant: Option<String>,
     id: Option<String>,
     /// Name of the id for some callers of 0.3.
     #[serde(alias = "task_id", borrow)]
     task_id: Option<&'a RawValue>,
-    metadata: Option<Object>,
+    metadata: Option<RawObject>,
 }
 
 /// Body of a request whose address names the task.
@@ -141,13 +141,13 @@ struct TaskIn<'a> {
 struct TaskBodyIn {
     #[serde(default, deserialize_with = "word")]
     tenant: Option<String>,
-    metadata: Option<Object>,
+    metadata: Option<RawObject>,
 }
 
 /// Params for listing tasks.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ListIn<'a> {
+struct ListParamsIn<'a> {
     #[serde(default, deserialize_with = "word")]
     tenant: Option<String>,
     #[serde(alias = "context_id", default, deserialize_with = "word")]
@@ -159,7 +159,7 @@ struct ListIn<'a> {
     #[serde(alias = "page_token", default, deserialize_with = "word")]
     page_token: Option<String>,
     #[serde(alias = "history_length")]
-    history_length: Option<Count>,
+    history_length: Option<CountField>,
     #[serde(alias = "status_timestamp_after")]
     status_timestamp_after: Option<String>,
     /// Name of the time filter in the conformance kit of 0.3.
@@ -176,13 +176,13 @@ struct TenantIn {
     tenant: Option<String>,
 }
 
-impl Version {
+impl A2aVersion {
     /// Reads the [`SendParams`] of a send, plain or streaming.
     pub(crate) fn read_send(
         self,
         params: Option<&RawValue>,
         max_depth: usize,
-    ) -> Result<SendParams, Fault> {
+    ) -> Result<SendParams, A2aError> {
         SendParams::read(self.shape(), params, max_depth)
     }
 
@@ -191,12 +191,12 @@ impl Version {
         self,
         params: Option<&RawValue>,
         max_depth: usize,
-    ) -> Result<GetParams, Fault> {
+    ) -> Result<GetParams, A2aError> {
         let params: GetIn<'_> = read_params(params, max_depth)?;
         Ok(GetParams {
             id: task_id(self, params.id, params.task_id)?,
             tenant: params.tenant,
-            history_length: params.history_length.map(|Count(count)| count),
+            history_length: params.history_length.map(|CountField(count)| count),
         })
     }
 
@@ -205,9 +205,9 @@ impl Version {
         self,
         params: Option<&RawValue>,
         max_depth: usize,
-    ) -> Result<ListParams, Fault> {
-        let params: ListIn<'_> = read_params(params, max_depth)?;
-        let in_field = |name: &'static str| move |misread: Misread| misread.within(name);
+    ) -> Result<ListParams, A2aError> {
+        let params: ListParamsIn<'_> = read_params(params, max_depth)?;
+        let in_field = |name: &'static str| move |misread: FieldError| misread.within(name);
         // An empty name counts as absent.
         let status = params.status.filter(|raw| raw.get() != "\"\"");
         let state = status.map(|raw| {
@@ -231,15 +231,15 @@ impl Version {
             state: filter(self, state),
             page_size: size.map_err(in_field("pageSize"))?,
             page_token: params.page_token,
-            history_length: params.history_length.map(|Count(count)| count),
+            history_length: params.history_length.map(|CountField(count)| count),
             status_timestamp_after: after.or(updated_after),
             include_artifacts: params.include_artifacts.unwrap_or(false),
         })
     }
 
     /// Refuses a state name of 0.3 in version 1.0.
-    pub(super) fn check_state_name(self, name: Option<&str>) -> Result<(), Misread> {
-        let Some(state) = name.and_then(State::from_name) else {
+    pub(super) fn check_state_name(self, name: Option<&str>) -> Result<(), FieldError> {
+        let Some(state) = name.and_then(A2aState::from_name) else {
             return Ok(());
         };
         let new = state.name(Self::V10);
@@ -254,12 +254,12 @@ impl Version {
         self,
         params: Option<&RawValue>,
         max_depth: usize,
-    ) -> Result<TaskParams, Fault> {
-        let params: TaskIn<'_> = read_params(params, max_depth)?;
+    ) -> Result<TaskParams, A2aError> {
+        let params: TaskParamsIn<'_> = read_params(params, max_depth)?;
         Ok(TaskParams {
             id: task_id(self, params.id, params.task_id)?,
             tenant: params.tenant,
-            metadata: params.metadata.map(|Object(raw)| raw),
+            metadata: params.metadata.map(|RawObject(raw)| raw),
         })
     }
 
@@ -269,12 +269,12 @@ impl Version {
         task: &str,
         body: Option<&RawValue>,
         max_depth: usize,
-    ) -> Result<TaskParams, Fault> {
+    ) -> Result<TaskParams, A2aError> {
         let body: TaskBodyIn = read_params(body, max_depth)?;
         Ok(TaskParams {
             tenant: body.tenant,
             id: task.to_owned(),
-            metadata: body.metadata.map(|Object(raw)| raw),
+            metadata: body.metadata.map(|RawObject(raw)| raw),
         })
     }
 
@@ -283,7 +283,7 @@ impl Version {
         self,
         params: Option<&RawValue>,
         max_depth: usize,
-    ) -> Result<Option<String>, Fault> {
+    ) -> Result<Option<String>, A2aError> {
         let params: TenantIn = read_params(params, max_depth)?;
         Ok(params.tenant)
     }
@@ -291,17 +291,17 @@ impl Version {
 
 impl SendParams {
     pub(in crate::wire::official) fn read(
-        shape: Shape,
+        shape: WireForm,
         params: Option<&RawValue>,
         max_depth: usize,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, A2aError> {
         let version = shape.version();
         let given: SendIn<'_> = read_params(params, max_depth)?;
         let (name, message) = match (given.message, given.request) {
-            (None, Some(request)) if version == Version::V03 => {
+            (None, Some(request)) if version == A2aVersion::V03 => {
                 ("request", read::read_part(request))
             }
-            (message, _) => ("message", message.ok_or_else(|| Misread::missing(""))),
+            (message, _) => ("message", message.ok_or_else(|| FieldError::missing(""))),
         };
         let message = message.and_then(|message| Message::read(shape, message));
         let message = message.map_err(|misread| misread.within(name))?;
@@ -318,7 +318,7 @@ impl SendParams {
             tenant: given.tenant,
             message,
             configuration,
-            metadata: given.metadata.map(|Object(raw)| raw),
+            metadata: given.metadata.map(|RawObject(raw)| raw),
         })
     }
 }
@@ -329,35 +329,35 @@ impl Configuration {
         if self.accepted_output_modes.is_empty() {
             self.accepted_output_modes = outer.accepted_output_modes;
         }
-        let history_length = outer.history_length.map(|Count(count)| count);
+        let history_length = outer.history_length.map(|CountField(count)| count);
         self.history_length = self.history_length.or(history_length);
         let return_immediately = outer.blocking.map(|blocking| !blocking);
         self.return_immediately = self.return_immediately.or(return_immediately);
     }
 
-    fn read(version: Version, raw: &RawValue) -> Result<Self, Misread> {
+    fn read(version: A2aVersion, raw: &RawValue) -> Result<Self, FieldError> {
         match version {
-            Version::V03 => Self::of_v03(read::read_part(raw)?),
-            Version::V10 => Self::of_v10(read::read_part(raw)?),
+            A2aVersion::V03 => Self::of_v03(read::read_part(raw)?),
+            A2aVersion::V10 => Self::of_v10(read::read_part(raw)?),
         }
     }
 
-    fn of_v03(given: ConfigurationV03<'_>) -> Result<Self, Misread> {
+    fn of_v03(given: ConfigurationV03<'_>) -> Result<Self, FieldError> {
         let read = |name: &str, config: Option<OpenPushConfig<'_>>| {
-            let config = config.map(|config| PushConfig::read_inner(Version::V03, config));
+            let config = config.map(|config| PushConfig::read_inner(A2aVersion::V03, config));
             config.transpose().map_err(|misread| misread.within(name))
         };
         let push = read("pushNotificationConfig", given.push_notification_config)?;
         let named_otherwise = read("pushNotification", given.push_notification)?;
         Ok(Self {
             accepted_output_modes: given.accepted_output_modes,
-            history_length: given.history_length.map(|Count(count)| count),
+            history_length: given.history_length.map(|CountField(count)| count),
             return_immediately: given.blocking.map(|blocking| !blocking),
             push: push.or(named_otherwise),
         })
     }
 
-    fn of_v10(given: ConfigurationV10<'_>) -> Result<Self, Misread> {
+    fn of_v10(given: ConfigurationV10<'_>) -> Result<Self, FieldError> {
         let is_given = [
             given.blocking.is_some(),
             given.push_notification_config.is_some(),
@@ -365,15 +365,15 @@ impl Configuration {
         for (is_given, (old, new)) in is_given.into_iter().zip(OLD_NAMES) {
             if is_given {
                 let why = format!("is of version 0.3; write {new}");
-                return Err(Misread::invalid(old, why));
+                return Err(FieldError::invalid(old, why));
             }
         }
         let push = given.task_push_notification_config;
-        let push = push.map(|config| PushConfig::read_inner(Version::V10, config));
+        let push = push.map(|config| PushConfig::read_inner(A2aVersion::V10, config));
         let push = push.transpose();
         Ok(Self {
             accepted_output_modes: given.accepted_output_modes,
-            history_length: given.history_length.map(|Count(count)| count),
+            history_length: given.history_length.map(|CountField(count)| count),
             return_immediately: given.return_immediately,
             push: push.map_err(|misread| misread.within("taskPushNotificationConfig"))?,
         })
@@ -382,36 +382,36 @@ impl Configuration {
 
 /// Returns the task id, which some callers of 0.3 send as `taskId`.
 fn task_id(
-    version: Version,
+    version: A2aVersion,
     id: Option<String>,
     in_full: Option<&RawValue>,
-) -> Result<String, Misread> {
+) -> Result<String, FieldError> {
     let id = match (id, in_full) {
-        (None, Some(raw)) if version == Version::V03 => word_in("taskId", Some(raw))?,
+        (None, Some(raw)) if version == A2aVersion::V03 => word_in("taskId", Some(raw))?,
         (id, _) => id.filter(|id| !id.is_empty()),
     };
-    id.ok_or_else(|| Misread::missing("id"))
+    id.ok_or_else(|| FieldError::missing("id"))
 }
 
 /// Returns the state to filter by. In 1.0 the unspecified state means no filter.
-pub(super) fn filter(version: Version, state: Option<State>) -> Option<State> {
-    state.filter(|state| !(version == Version::V10 && *state == State::Unknown))
+pub(super) fn filter(version: A2aVersion, state: Option<A2aState>) -> Option<A2aState> {
+    state.filter(|state| !(version == A2aVersion::V10 && *state == A2aState::Unknown))
 }
 
 /// Checks the number of tasks per page.
-pub(super) fn page_size(number: Option<i64>) -> Result<usize, Misread> {
+pub(super) fn page_size(number: Option<i64>) -> Result<usize, FieldError> {
     let size = number.and_then(|number| usize::try_from(number).ok());
     size.filter(|size| (1..=MAX_PAGE).contains(size))
         .ok_or_else(|| here(format!("must be an integer from 1 to {MAX_PAGE}")))
 }
 
 /// Parses a time, converted to UTC.
-pub(super) fn since(text: &str) -> Result<String, Misread> {
+pub(super) fn since(text: &str) -> Result<String, FieldError> {
     time::to_utc(text).ok_or_else(|| here("must be a time in RFC 3339"))
 }
 
 /// Converts a time from milliseconds since 1970.
-pub(super) fn since_millis(number: Option<i64>) -> Result<String, Misread> {
+pub(super) fn since_millis(number: Option<i64>) -> Result<String, FieldError> {
     number
         .and_then(time::from_millis)
         .ok_or_else(|| here("must be a time in milliseconds since 1970"))

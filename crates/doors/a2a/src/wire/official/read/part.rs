@@ -1,17 +1,17 @@
 //! Reader for parts of messages and artifacts.
 
 use jackfield_wire::{
-    json::{self, Member, Members},
-    read::{Misread, Open},
+    json::{self, RawMember, RawMembers},
+    read::{FieldError, OpenObject},
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::super::{
-    Version,
-    fields::{Bytes, Object, extra, given, here, own, word},
-    model::{Content, Extra, Part, Raw},
-    shape::Shape,
+    A2aVersion,
+    fields::{Base64Bytes, RawObject, extra, given, here, own, word},
+    model::{Extra, Part, PartContent, Raw},
+    shape::WireForm,
     v03_proto::FileBytes,
     write::DATA_WRAPPED,
 };
@@ -27,26 +27,26 @@ pub(super) struct PartIn<'a> {
     #[serde(borrow)]
     pub(super) kind: Option<&'a RawValue>,
     text: Option<String>,
-    raw: Option<Bytes>,
+    raw: Option<Base64Bytes>,
     url: Option<String>,
     #[serde(borrow)]
-    pub(super) file: Option<Open<'a, FileIn>>,
+    pub(super) file: Option<OpenObject<'a, FileIn>>,
     #[serde(borrow, default, deserialize_with = "given")]
     data: Option<&'a RawValue>,
     #[serde(alias = "media_type", default, deserialize_with = "word")]
     media_type: Option<String>,
     #[serde(default, deserialize_with = "word")]
     filename: Option<String>,
-    metadata: Option<Object>,
+    metadata: Option<RawObject>,
 }
 
 /// Serialized form of a file in 0.3: in JSON-RPC, in REST, and in the conformance kit.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct FileIn {
-    bytes: Option<Bytes>,
+    bytes: Option<Base64Bytes>,
     #[serde(alias = "file_with_bytes")]
-    file_with_bytes: Option<Bytes>,
+    file_with_bytes: Option<Base64Bytes>,
     #[serde(default, deserialize_with = "word")]
     uri: Option<String>,
     #[serde(alias = "file_with_uri", default, deserialize_with = "word")]
@@ -65,9 +65,9 @@ const NOT_ONE_NEW: &str = "must hold exactly one of text, raw, url and data";
 impl Part {
     /// Reads the parts of a list.
     pub(super) fn read_all(
-        shape: Shape,
-        parts: Vec<Open<'_, PartIn<'_>>>,
-    ) -> Result<Vec<Self>, Misread> {
+        shape: WireForm,
+        parts: Vec<OpenObject<'_, PartIn<'_>>>,
+    ) -> Result<Vec<Self>, FieldError> {
         let parts = parts.into_iter().enumerate();
         let read = |(index, part)| {
             let part = Self::read(shape, part);
@@ -76,35 +76,37 @@ impl Part {
         parts.map(read).collect()
     }
 
-    fn read(shape: Shape, part: Open<'_, PartIn<'_>>) -> Result<Self, Misread> {
+    fn read(shape: WireForm, part: OpenObject<'_, PartIn<'_>>) -> Result<Self, FieldError> {
         let version = shape.version();
-        let Open { known: given, rest } = part;
+        let OpenObject { known: given, rest } = part;
         let kind = match (version, given.kind) {
             // Version 1.0 has no kinds and ignores the field.
-            (Version::V10, _) | (Version::V03, None) => None,
-            (Version::V03, Some(kind)) => {
+            (A2aVersion::V10, _) | (A2aVersion::V03, None) => None,
+            (A2aVersion::V03, Some(kind)) => {
                 let text = json::str_of(kind);
-                Some(text.ok_or_else(|| Misread::invalid("kind", "must be a string"))?)
+                Some(text.ok_or_else(|| FieldError::invalid("kind", "must be a string"))?)
             }
         };
-        let mut part = Draft {
+        let mut part = PartDraft {
             contents: Vec::new(),
             media_type: given.media_type,
             filename: given.filename,
-            metadata: given.metadata.map(|Object(raw)| raw),
+            metadata: given.metadata.map(|RawObject(raw)| raw),
             extra: extra(version, &rest),
         };
-        part.contents.extend(given.text.map(Content::Text));
-        let bytes = given.raw.map(|Bytes(bytes)| Content::Bytes(bytes));
+        part.contents.extend(given.text.map(PartContent::Text));
+        let bytes = given
+            .raw
+            .map(|Base64Bytes(bytes)| PartContent::Bytes(bytes));
         part.contents.extend(bytes);
-        part.contents.extend(given.url.map(Content::Url));
+        part.contents.extend(given.url.map(PartContent::Url));
         if let Some(file) = given.file {
             let file = part.add_file(shape, file);
             file.map_err(|misread| misread.within("file"))?;
         }
         match given.data {
             // In 1.0 null is a valid value too.
-            Some(data) if json::is_null(data) && version == Version::V03 => {}
+            Some(data) if json::is_null(data) && version == A2aVersion::V03 => {}
             Some(data) if json::is_null(data) && !part.contents.is_empty() => {}
             Some(data) => part.add_data(version, data, kind.is_some()),
             None => {}
@@ -115,33 +117,37 @@ impl Part {
 
 /// Part under construction.
 #[derive(Debug, Default)]
-struct Draft {
-    contents: Vec<Content>,
+struct PartDraft {
+    contents: Vec<PartContent>,
     media_type: Option<String>,
     filename: Option<String>,
     metadata: Option<Raw>,
     extra: Extra,
 }
 
-impl Draft {
-    fn add(&mut self, content: Content) {
+impl PartDraft {
+    fn add(&mut self, content: PartContent) {
         self.contents.push(content);
     }
 
-    fn add_file(&mut self, shape: Shape, file: Open<'_, FileIn>) -> Result<(), Misread> {
-        let Open { known: file, rest } = file;
+    fn add_file(
+        &mut self,
+        shape: WireForm,
+        file: OpenObject<'_, FileIn>,
+    ) -> Result<(), FieldError> {
+        let OpenObject { known: file, rest } = file;
         let with_bytes = file.file_with_bytes.map(|bytes| match shape {
-            Shape::V03Proto(FileBytes::Twice) => decoded_once(bytes),
-            Shape::V03Proto(FileBytes::Once) | Shape::V03 | Shape::V10 => bytes,
+            WireForm::V03Proto(FileBytes::Twice) => decoded_once(bytes),
+            WireForm::V03Proto(FileBytes::Once) | WireForm::V03 | WireForm::V10 => bytes,
         });
-        for Bytes(bytes) in file.bytes.into_iter().chain(with_bytes) {
-            self.add(Content::Bytes(bytes));
+        for Base64Bytes(bytes) in file.bytes.into_iter().chain(with_bytes) {
+            self.add(PartContent::Bytes(bytes));
         }
         for uri in [file.uri, file.file_with_uri, file.url]
             .into_iter()
             .flatten()
         {
-            self.add(Content::Url(uri));
+            self.add(PartContent::Url(uri));
         }
         if self.contents.is_empty() {
             return Err(here("must hold bytes or uri"));
@@ -156,11 +162,11 @@ impl Draft {
         Ok(())
     }
 
-    fn add_data(&mut self, version: Version, data: &RawValue, has_kind: bool) {
-        if version == Version::V10 {
-            return self.add(Content::Data(own(data)));
+    fn add_data(&mut self, version: A2aVersion, data: &RawValue, has_kind: bool) {
+        if version == A2aVersion::V10 {
+            return self.add(PartContent::Data(own(data)));
         }
-        let members = Members::of(data);
+        let members = RawMembers::of(data);
         // REST of 0.3 has no kinds, and an additional object around the data.
         let inner = members.as_ref().filter(|_| !has_kind).and_then(sole_data);
         let data = inner.unwrap_or(data);
@@ -168,44 +174,44 @@ impl Draft {
             Some(value) => {
                 let value = own(value);
                 self.metadata = self.metadata.take().and_then(|raw| without_mark(&raw));
-                self.add(Content::Data(value));
+                self.add(PartContent::Data(value));
             }
-            None => self.add(Content::Data(own(data))),
+            None => self.add(PartContent::Data(own(data))),
         }
     }
 
     /// Returns the value of data that a writer of 0.3 wrapped into an object.
     fn unwrapped<'d>(&self, data: &'d RawValue) -> Option<&'d RawValue> {
-        let metadata = Members::of(self.metadata.as_deref()?)?;
+        let metadata = RawMembers::of(self.metadata.as_deref()?)?;
         if metadata.get(DATA_WRAPPED)?.get() != "true" {
             return None;
         }
-        let members = Members::of(data)?;
+        let members = RawMembers::of(data)?;
         let mut values = members.iter().filter(|member| member.name == "value");
         values.next().map(|member| member.value)
     }
 
-    fn finish(self, version: Version, kind: Option<&str>) -> Result<Part, Misread> {
-        let is_of_kind = |content: &Content| match kind {
-            Some("text") => matches!(content, Content::Text(_)),
-            Some("file") => matches!(content, Content::Bytes(_) | Content::Url(_)),
-            Some("data") => matches!(content, Content::Data(_)),
+    fn finish(self, version: A2aVersion, kind: Option<&str>) -> Result<Part, FieldError> {
+        let is_of_kind = |content: &PartContent| match kind {
+            Some("text") => matches!(content, PartContent::Text(_)),
+            Some("file") => matches!(content, PartContent::Bytes(_) | PartContent::Url(_)),
+            Some("data") => matches!(content, PartContent::Data(_)),
             _ => true,
         };
         match kind {
             None | Some("text" | "file" | "data") => {}
-            Some(_) => return Err(Misread::invalid("kind", "must be text, file or data")),
+            Some(_) => return Err(FieldError::invalid("kind", "must be text, file or data")),
         }
         if let Some(kind) = kind
             && !self.contents.iter().any(is_of_kind)
         {
-            return Err(Misread::missing(kind));
+            return Err(FieldError::missing(kind));
         }
         let mut contents = self.contents.into_iter();
         let (Some(content), None) = (contents.next(), contents.next()) else {
             return Err(here(match version {
-                Version::V03 => NOT_ONE,
-                Version::V10 => NOT_ONE_NEW,
+                A2aVersion::V03 => NOT_ONE,
+                A2aVersion::V10 => NOT_ONE_NEW,
             }));
         };
         Ok(Part {
@@ -219,7 +225,7 @@ impl Draft {
 }
 
 /// Returns the value of the member `data`, if the object has no other member.
-fn sole_data<'a>(members: &Members<'a>) -> Option<&'a RawValue> {
+fn sole_data<'a>(members: &RawMembers<'a>) -> Option<&'a RawValue> {
     let mut members = members.iter();
     match (members.next(), members.next()) {
         (Some(member), None) if member.name == "data" => Some(member.value),
@@ -229,7 +235,7 @@ fn sole_data<'a>(members: &Members<'a>) -> Option<&'a RawValue> {
 
 /// Returns metadata without the mark of wrapped data; `None` if empty otherwise.
 fn without_mark(metadata: &RawValue) -> Option<Raw> {
-    let members = Members::of(metadata)?;
+    let members = RawMembers::of(metadata)?;
     let others: Vec<_> = members
         .iter()
         .filter(|member| member.name != DATA_WRAPPED)
@@ -239,7 +245,7 @@ fn without_mark(metadata: &RawValue) -> Option<Raw> {
 }
 
 /// Builds an object of members; `None` for an empty list.
-fn object_of(members: &[Member<'_>]) -> Option<Raw> {
+fn object_of(members: &[RawMember<'_>]) -> Option<Raw> {
     if members.is_empty() {
         return None;
     }
@@ -248,7 +254,7 @@ fn object_of(members: &[Member<'_>]) -> Option<Raw> {
 }
 
 /// Decodes doubly encoded base64 once. Content that can only be encoded once is returned unchanged.
-fn decoded_once(Bytes(outer): Bytes) -> Bytes {
+fn decoded_once(Base64Bytes(outer): Base64Bytes) -> Base64Bytes {
     let inner = base64::decode(&outer).and_then(base64::normal);
-    Bytes(inner.unwrap_or(outer))
+    Base64Bytes(inner.unwrap_or(outer))
 }

@@ -1,13 +1,13 @@
 //! Readers for push configs and for the params of their operations.
 
-use jackfield_wire::read::{self, Misread, Open};
+use jackfield_wire::read::{self, FieldError, OpenObject};
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 
 use super::super::{
-    Version,
-    error::Fault,
-    fields::{Count, extra, filled, read_params, word, word_in},
+    A2aVersion,
+    error::A2aError,
+    fields::{CountField, extra, filled, read_params, word, word_in},
     model::{Authentication, PushConfig, PushCreateParams, PushListParams, PushParams},
 };
 
@@ -32,7 +32,7 @@ pub(super) struct PushConfigIn<'a> {
 }
 
 /// Push config with its unknown fields.
-pub(super) type OpenPushConfig<'a> = Open<'a, PushConfigIn<'a>>;
+pub(super) type OpenPushConfig<'a> = OpenObject<'a, PushConfigIn<'a>>;
 
 /// Authentication in 0.3. Some callers use the form of 1.0.
 #[derive(Debug, Deserialize)]
@@ -110,7 +110,7 @@ struct PushListV03 {
     #[serde(deserialize_with = "filled")]
     id: String,
     #[serde(rename = "pageSize", alias = "page_size")]
-    _page_size: Option<Count>,
+    _page_size: Option<CountField>,
     #[serde(alias = "page_token", default, deserialize_with = "word")]
     page_token: Option<String>,
 }
@@ -124,21 +124,21 @@ struct PushListV10 {
     #[serde(alias = "task_id", deserialize_with = "filled")]
     task_id: String,
     #[serde(alias = "page_size")]
-    page_size: Option<Count>,
+    page_size: Option<CountField>,
     #[serde(alias = "page_token", default, deserialize_with = "word")]
     page_token: Option<String>,
 }
 
-impl Version {
+impl A2aVersion {
     /// Reads the [`PushCreateParams`] for adding a push config.
     pub(crate) fn read_push(
         self,
         params: Option<&RawValue>,
         max_depth: usize,
-    ) -> Result<PushCreateParams, Fault> {
+    ) -> Result<PushCreateParams, A2aError> {
         let given: PushCreateIn<'_> = read_params(params, max_depth)?;
         let task = word_in("taskId", given.task_id)?;
-        let task = task.ok_or_else(|| Misread::missing("taskId"))?;
+        let task = task.ok_or_else(|| FieldError::missing("taskId"))?;
         Ok(PushCreateParams {
             config: PushConfig::read(self, &given, params, task)?,
             tenant: given.tenant,
@@ -151,7 +151,7 @@ impl Version {
         task: &str,
         body: Option<&RawValue>,
         max_depth: usize,
-    ) -> Result<PushCreateParams, Fault> {
+    ) -> Result<PushCreateParams, A2aError> {
         let outer: PushCreateIn<'_> = read_params(body, max_depth)?;
         let task = task.to_owned();
         let Some(inner) = outer.config.filter(|_| self == Self::V03) else {
@@ -178,7 +178,7 @@ impl Version {
         self,
         params: Option<&RawValue>,
         max_depth: usize,
-    ) -> Result<PushParams, Fault> {
+    ) -> Result<PushParams, A2aError> {
         Ok(match self {
             Self::V03 => {
                 let given: PushV03 = read_params(params, max_depth)?;
@@ -204,7 +204,7 @@ impl Version {
         self,
         params: Option<&RawValue>,
         max_depth: usize,
-    ) -> Result<PushListParams, Fault> {
+    ) -> Result<PushListParams, A2aError> {
         Ok(match self {
             Self::V03 => {
                 let given: PushListV03 = read_params(params, max_depth)?;
@@ -217,7 +217,7 @@ impl Version {
             }
             Self::V10 => {
                 let given: PushListV10 = read_params(params, max_depth)?;
-                let size = given.page_size.map(|Count(size)| size);
+                let size = given.page_size.map(|CountField(size)| size);
                 PushListParams {
                     tenant: given.tenant,
                     task_id: given.task_id,
@@ -232,22 +232,22 @@ impl Version {
 impl PushConfig {
     /// Reads the config of a task. `given` has the other members of `raw`.
     fn read(
-        version: Version,
+        version: A2aVersion,
         given: &PushCreateIn<'_>,
         raw: Option<&RawValue>,
         task: String,
-    ) -> Result<Self, Misread> {
+    ) -> Result<Self, FieldError> {
         const NESTED: &str = "pushNotificationConfig";
         let config = match (version, given.url, given.push_notification_config) {
-            (Version::V03, None, None) => return Err(Misread::missing(NESTED)),
-            (Version::V03, None, Some(nested)) => {
+            (A2aVersion::V03, None, None) => return Err(FieldError::missing(NESTED)),
+            (A2aVersion::V03, None, Some(nested)) => {
                 let config = read::read_part(nested);
                 let config = config.and_then(|config| Self::read_inner(version, config));
                 config.map_err(|misread| misread.within(NESTED))?
             }
             // Some callers leave out the wrapper.
-            (Version::V03, Some(_), _) | (Version::V10, ..) => {
-                let raw = raw.ok_or_else(|| Misread::missing("url"))?;
+            (A2aVersion::V03, Some(_), _) | (A2aVersion::V10, ..) => {
+                let raw = raw.ok_or_else(|| FieldError::missing("url"))?;
                 Self::read_inner(version, read::read_part(raw)?)?
             }
         };
@@ -259,10 +259,10 @@ impl PushConfig {
 
     /// Reads a config inside a field.
     pub(super) fn read_inner(
-        version: Version,
+        version: A2aVersion,
         config: OpenPushConfig<'_>,
-    ) -> Result<Self, Misread> {
-        let Open {
+    ) -> Result<Self, FieldError> {
+        let OpenObject {
             known: config,
             rest,
         } = config;
@@ -285,10 +285,10 @@ impl PushConfig {
 impl Authentication {
     /// Reads an authentication. Credentials without a scheme are refused, because the scheme decides their
     /// use. An empty list of schemes, which 0.3 allows, means no authentication.
-    fn read(version: Version, raw: &RawValue) -> Result<Option<Self>, Misread> {
+    fn read(version: A2aVersion, raw: &RawValue) -> Result<Option<Self>, FieldError> {
         match version {
-            Version::V03 => Self::of_v03(read::read_part(raw)?),
-            Version::V10 => {
+            A2aVersion::V03 => Self::of_v03(read::read_part(raw)?),
+            A2aVersion::V10 => {
                 let given: AuthenticationV10 = read::read_part(raw)?;
                 Ok(Some(Self {
                     schemes: vec![given.scheme],
@@ -298,7 +298,7 @@ impl Authentication {
         }
     }
 
-    fn of_v03(given: AuthenticationV03) -> Result<Option<Self>, Misread> {
+    fn of_v03(given: AuthenticationV03) -> Result<Option<Self>, FieldError> {
         let is_listed = given.schemes.is_some();
         let mut schemes = given.schemes.unwrap_or_default();
         schemes.extend(given.scheme);
@@ -309,7 +309,7 @@ impl Authentication {
                 credentials: given.credentials,
             })),
             (true, true, None) => Ok(None),
-            (true, ..) => Err(Misread::missing("schemes")),
+            (true, ..) => Err(FieldError::missing("schemes")),
         }
     }
 }

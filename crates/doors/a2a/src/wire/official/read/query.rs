@@ -1,29 +1,29 @@
 //! Readers for params in a query string, for REST.
 
-use jackfield_wire::read::Misread;
+use jackfield_wire::read::FieldError;
 
 use super::{
     super::{
-        Version,
-        error::Fault,
+        A2aVersion,
+        error::A2aError,
         fields::{count, here, integer, is_name},
-        model::{GetParams, ListParams, PushListParams, State},
+        model::{A2aState, GetParams, ListParams, PushListParams},
     },
     params::{filter, page_size, since, since_millis},
 };
 
-impl Version {
+impl A2aVersion {
     /// Reads the params for listing tasks.
     pub(crate) fn list_from_query<'a>(
         self,
         pairs: impl Iterator<Item = (&'a str, &'a str)>,
-    ) -> Result<ListParams, Fault> {
-        let query = Query::of(pairs);
+    ) -> Result<ListParams, A2aError> {
+        let query = DecodedQuery::of(pairs);
         let state = query.read("status", |text| {
             self.check_state_name(Some(text))?;
             // The number of a state is accepted too.
-            let number = || integer(text).and_then(State::from_number);
-            let state = State::from_name(text).or_else(number);
+            let number = || integer(text).and_then(A2aState::from_number);
+            let state = A2aState::from_name(text).or_else(number);
             state.ok_or_else(|| here("must be the name of a state"))
         })?;
         let after = query.read("statusTimestampAfter", since)?;
@@ -46,8 +46,8 @@ impl Version {
         self,
         task: &str,
         pairs: impl Iterator<Item = (&'a str, &'a str)>,
-    ) -> Result<GetParams, Fault> {
-        let query = Query::of(pairs);
+    ) -> Result<GetParams, A2aError> {
+        let query = DecodedQuery::of(pairs);
         Ok(GetParams {
             tenant: query.text("tenant")?,
             id: task.to_owned(),
@@ -60,8 +60,8 @@ impl Version {
         self,
         task: &str,
         pairs: impl Iterator<Item = (&'a str, &'a str)>,
-    ) -> Result<PushListParams, Fault> {
-        let query = Query::of(pairs);
+    ) -> Result<PushListParams, A2aError> {
+        let query = DecodedQuery::of(pairs);
         Ok(PushListParams {
             tenant: query.text("tenant")?,
             task_id: task.to_owned(),
@@ -73,9 +73,9 @@ impl Version {
 
 /// Decoded params of a query. An empty value counts as absent.
 #[derive(Debug)]
-struct Query<'a>(Vec<(&'a str, &'a str)>);
+struct DecodedQuery<'a>(Vec<(&'a str, &'a str)>);
 
-impl<'a> Query<'a> {
+impl<'a> DecodedQuery<'a> {
     fn of(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
         Self(pairs.filter(|(_, value)| !value.is_empty()).collect())
     }
@@ -83,29 +83,29 @@ impl<'a> Query<'a> {
     fn read<T>(
         &self,
         name: &str,
-        read: impl FnOnce(&'a str) -> Result<T, Misread>,
-    ) -> Result<Option<T>, Misread> {
+        read: impl FnOnce(&'a str) -> Result<T, FieldError>,
+    ) -> Result<Option<T>, FieldError> {
         let mut found = self.0.iter().filter(|(given, _)| is_name(given, name));
         let Some((_, value)) = found.next() else {
             return Ok(None);
         };
         if found.next().is_some() {
-            return Err(Misread::twice(name));
+            return Err(FieldError::duplicate(name));
         }
         read(value)
             .map(Some)
             .map_err(|misread| misread.within(name))
     }
 
-    fn text(&self, name: &str) -> Result<Option<String>, Misread> {
+    fn text(&self, name: &str) -> Result<Option<String>, FieldError> {
         self.read(name, |text| Ok(text.to_owned()))
     }
 
-    fn count(&self, name: &str) -> Result<Option<usize>, Misread> {
+    fn count(&self, name: &str) -> Result<Option<usize>, FieldError> {
         self.read(name, |text| count(integer(text)))
     }
 
-    fn flag(&self, name: &str) -> Result<Option<bool>, Misread> {
+    fn flag(&self, name: &str) -> Result<Option<bool>, FieldError> {
         self.read(name, |text| match text {
             "true" | "True" | "1" => Ok(true),
             "false" | "False" | "0" => Ok(false),

@@ -4,7 +4,7 @@ use super::*;
 
 /// Kind; code in JSON-RPC; status over HTTP in 0.3 and 1.0; number and name in gRPC; name in REST; reason.
 type Row = (
-    Kind,
+    A2aErrorKind,
     i64,
     u16,
     u16,
@@ -16,7 +16,7 @@ type Row = (
 
 const ROWS: [Row; 20] = [
     (
-        Kind::Parse,
+        A2aErrorKind::Parse,
         -32700,
         400,
         400,
@@ -26,7 +26,7 @@ const ROWS: [Row; 20] = [
         "PARSE",
     ),
     (
-        Kind::InvalidRequest,
+        A2aErrorKind::InvalidRequest,
         -32600,
         400,
         400,
@@ -36,7 +36,7 @@ const ROWS: [Row; 20] = [
         "INVALID_REQUEST",
     ),
     (
-        Kind::MethodNotFound,
+        A2aErrorKind::MethodNotFound,
         -32601,
         404,
         404,
@@ -46,7 +46,7 @@ const ROWS: [Row; 20] = [
         "METHOD_NOT_FOUND",
     ),
     (
-        Kind::InvalidParams,
+        A2aErrorKind::InvalidParams,
         -32602,
         400,
         400,
@@ -56,7 +56,7 @@ const ROWS: [Row; 20] = [
         "INVALID_PARAMS",
     ),
     (
-        Kind::Internal,
+        A2aErrorKind::Internal,
         -32603,
         500,
         500,
@@ -66,7 +66,7 @@ const ROWS: [Row; 20] = [
         "INTERNAL",
     ),
     (
-        Kind::TaskNotFound,
+        A2aErrorKind::TaskNotFound,
         -32001,
         404,
         404,
@@ -76,7 +76,7 @@ const ROWS: [Row; 20] = [
         "TASK_NOT_FOUND",
     ),
     (
-        Kind::TaskNotCancelable,
+        A2aErrorKind::TaskNotCancelable,
         -32002,
         409,
         400,
@@ -86,7 +86,7 @@ const ROWS: [Row; 20] = [
         "TASK_NOT_CANCELABLE",
     ),
     (
-        Kind::PushNotSupported,
+        A2aErrorKind::PushNotSupported,
         -32003,
         501,
         400,
@@ -96,7 +96,7 @@ const ROWS: [Row; 20] = [
         "PUSH_NOTIFICATION_NOT_SUPPORTED",
     ),
     (
-        Kind::Unsupported,
+        A2aErrorKind::Unsupported,
         -32004,
         501,
         400,
@@ -106,7 +106,7 @@ const ROWS: [Row; 20] = [
         "UNSUPPORTED_OPERATION",
     ),
     (
-        Kind::ContentType,
+        A2aErrorKind::ContentType,
         -32005,
         415,
         400,
@@ -116,7 +116,7 @@ const ROWS: [Row; 20] = [
         "CONTENT_TYPE_NOT_SUPPORTED",
     ),
     (
-        Kind::InvalidAgentResponse,
+        A2aErrorKind::InvalidAgentResponse,
         -32006,
         502,
         500,
@@ -126,7 +126,7 @@ const ROWS: [Row; 20] = [
         "INVALID_AGENT_RESPONSE",
     ),
     (
-        Kind::NoExtendedCard,
+        A2aErrorKind::NoExtendedCard,
         -32007,
         404,
         400,
@@ -136,7 +136,7 @@ const ROWS: [Row; 20] = [
         "EXTENDED_AGENT_CARD_NOT_CONFIGURED",
     ),
     (
-        Kind::ExtensionRequired,
+        A2aErrorKind::ExtensionRequired,
         -32008,
         400,
         400,
@@ -146,7 +146,7 @@ const ROWS: [Row; 20] = [
         "EXTENSION_SUPPORT_REQUIRED",
     ),
     (
-        Kind::VersionNotSupported,
+        A2aErrorKind::VersionNotSupported,
         -32009,
         400,
         400,
@@ -156,7 +156,7 @@ const ROWS: [Row; 20] = [
         "VERSION_NOT_SUPPORTED",
     ),
     (
-        Kind::Unauthenticated,
+        A2aErrorKind::Unauthenticated,
         -32000,
         401,
         401,
@@ -166,7 +166,7 @@ const ROWS: [Row; 20] = [
         "UNAUTHENTICATED",
     ),
     (
-        Kind::AgentNotFound,
+        A2aErrorKind::AgentNotFound,
         -32000,
         404,
         404,
@@ -176,7 +176,7 @@ const ROWS: [Row; 20] = [
         "AGENT_NOT_FOUND",
     ),
     (
-        Kind::TooLarge,
+        A2aErrorKind::TooLarge,
         -32602,
         413,
         413,
@@ -186,7 +186,7 @@ const ROWS: [Row; 20] = [
         "TOO_LARGE",
     ),
     (
-        Kind::Busy,
+        A2aErrorKind::Busy,
         -32000,
         429,
         429,
@@ -196,7 +196,7 @@ const ROWS: [Row; 20] = [
         "BUSY",
     ),
     (
-        Kind::Unavailable,
+        A2aErrorKind::Unavailable,
         -32603,
         503,
         503,
@@ -206,7 +206,7 @@ const ROWS: [Row; 20] = [
         "UNAVAILABLE",
     ),
     (
-        Kind::Conflict,
+        A2aErrorKind::Conflict,
         -32600,
         409,
         409,
@@ -220,10 +220,10 @@ const ROWS: [Row; 20] = [
 #[test]
 fn every_error_has_its_code_in_every_binding() {
     for (kind, code, old, new, number, name, status, reason) in ROWS {
-        let fault = Fault::new(kind, "x");
+        let fault = A2aError::new(kind, "x");
         assert_eq!(fault.code(), code, "{kind:?}");
-        assert_eq!(fault.http_status(Version::V03), old, "{kind:?}");
-        assert_eq!(fault.http_status(Version::V10), new, "{kind:?}");
+        assert_eq!(fault.http_status(A2aVersion::V03), old, "{kind:?}");
+        assert_eq!(fault.http_status(A2aVersion::V10), new, "{kind:?}");
         let grpc = fault.grpc_code();
         assert_eq!((grpc.number(), grpc.name()), (number, name), "{kind:?}");
         assert_eq!(
@@ -236,23 +236,23 @@ fn every_error_has_its_code_in_every_binding() {
 
 #[test]
 fn a_rest_body_is_that_of_the_version() {
-    let fault = Fault::new(Kind::TaskNotFound, "task 't' not found").with("taskId", "t");
+    let fault = A2aError::new(A2aErrorKind::TaskNotFound, "task 't' not found").with("taskId", "t");
     assert_eq!(
-        fault.rest_body(Version::V10),
+        fault.rest_body(A2aVersion::V10),
         r#"{"error":{"code":404,"status":"NOT_FOUND","message":"task 't' not found","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"TASK_NOT_FOUND","domain":"a2a-protocol.org","metadata":{"taskId":"t"}}]}}"#
     );
     assert_eq!(
-        fault.rest_body(Version::V03),
+        fault.rest_body(A2aVersion::V03),
         r#"{"code":-32001,"message":"task 't' not found","data":{"reason":"TASK_NOT_FOUND","taskId":"t"}}"#
     );
 }
 
 #[test]
 fn several_violations_are_all_told() {
-    let mut fault = Fault::field("a", "x");
+    let mut fault = A2aError::field("a", "x");
     fault.violations.push(("b".into(), "y".into()));
     assert_eq!(
-        fault.rest_body(Version::V03),
+        fault.rest_body(A2aVersion::V03),
         r#"{"code":-32602,"message":"invalid params: a: x","data":{"reason":"INVALID_PARAMS","fieldViolations":[{"field":"a","description":"x"},{"field":"b","description":"y"}]}}"#
     );
 }

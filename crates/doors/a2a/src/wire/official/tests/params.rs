@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::wire::official::{
-    model::{Role, State},
+    model::{A2aState, Role},
     v03_proto::{self, FileBytes},
 };
 
@@ -69,10 +69,10 @@ const SEND_03_REST: &str = r#"{
 #[test]
 fn a_send_is_read_alike_in_every_spelling() {
     for (version, json, tenant) in [
-        (Version::V03, SEND_03, None),
-        (Version::V03, SEND_03_REST, None),
-        (Version::V10, SEND_10, Some("ten")),
-        (Version::V10, SEND_10_SNAKE, Some("ten")),
+        (A2aVersion::V03, SEND_03, None),
+        (A2aVersion::V03, SEND_03_REST, None),
+        (A2aVersion::V10, SEND_10, Some("ten")),
+        (A2aVersion::V10, SEND_10_SNAKE, Some("ten")),
     ] {
         let send = version.read_send(Some(raw(json)), MAX_DEPTH).unwrap();
         assert_eq!(send.tenant.as_deref(), tenant);
@@ -91,12 +91,12 @@ fn a_send_is_read_alike_in_every_spelling() {
         assert_eq!(authentication.schemes, ["Bearer"]);
         assert_eq!(authentication.credentials.as_deref(), Some("s"));
         assert_eq!(
-            written(|out| Version::V10.write_message(&send.message, out)),
+            written(|out| A2aVersion::V10.write_message(&send.message, out)),
             format!(
                 "{}{}}}",
                 r#"{"messageId":"m-1","contextId":"c-1","taskId":"t-1","role":"ROLE_USER","parts":[{"text":"hi"}],"metadata":{"a": 1},"extensions":["urn:x"],"referenceTaskIds":["t-0"]"#,
                 // What nobody knows comes out only where it came in.
-                if version == Version::V10 {
+                if version == A2aVersion::V10 {
                     r#","mood":"good""#
                 } else {
                     ""
@@ -143,11 +143,11 @@ fn a_send_by_rest_of_the_old_version_may_be_flat_and_without_a_role() {
 fn what_a_sender_leaves_out_stays_open() {
     for (version, json) in [
         (
-            Version::V03,
+            A2aVersion::V03,
             r#"{"message":{"messageId":"m","role":"agent","contextId":"","taskId":null,"parts":[{"kind":"text","text":""}]},"configuration":null}"#,
         ),
         (
-            Version::V10,
+            A2aVersion::V10,
             r#"{"message":{"messageId":"m","role":"ROLE_AGENT","contextId":null,"taskId":"","parts":[{"text":""}]},"configuration":{}}"#,
         ),
     ] {
@@ -294,22 +294,22 @@ fn a_send_that_is_wrong_names_the_field() {
 fn a_push_config_within_a_send_is_named_as_its_version_names_it() {
     for (version, configuration, expected) in [
         (
-            Version::V03,
+            A2aVersion::V03,
             r#"{"pushNotificationConfig":{"id":"p"}}"#,
             "configuration.pushNotificationConfig.url",
         ),
         (
-            Version::V03,
+            A2aVersion::V03,
             r#"{"blocking":"no"}"#,
             "configuration.blocking",
         ),
         (
-            Version::V10,
+            A2aVersion::V10,
             r#"{"taskPushNotificationConfig":{"url":""}}"#,
             "configuration.taskPushNotificationConfig.url",
         ),
         (
-            Version::V10,
+            A2aVersion::V10,
             r#"{"returnImmediately":1}"#,
             "configuration.returnImmediately",
         ),
@@ -350,7 +350,7 @@ fn a_task_is_named_by_its_id() {
         let fault = version.read_tenant(Some(raw("[]")), MAX_DEPTH).unwrap_err();
         assert_eq!(field(&fault), "params");
     }
-    let old = Version::V03.read_task(Some(raw(r#"{"taskId":"t-3"}"#)), MAX_DEPTH);
+    let old = A2aVersion::V03.read_task(Some(raw(r#"{"taskId":"t-3"}"#)), MAX_DEPTH);
     assert_eq!(old.unwrap().id, "t-3");
 }
 
@@ -377,7 +377,7 @@ fn a_list_is_read_from_params_and_from_a_query() {
         ] {
             assert_eq!(list.tenant, None);
             assert_eq!(list.context_id.as_deref(), Some("c"));
-            assert_eq!(list.state, Some(State::InputRequired));
+            assert_eq!(list.state, Some(A2aState::InputRequired));
             assert_eq!(
                 (list.page_size, list.page_token.as_deref()),
                 (Some(7), Some("p"))
@@ -413,13 +413,15 @@ fn a_list_that_is_wrong_names_the_field() {
         }
     }
     let twice = [("pageSize", "1"), ("page_size", "2")];
-    let fault = Version::V10.list_from_query(twice.into_iter()).unwrap_err();
+    let fault = A2aVersion::V10
+        .list_from_query(twice.into_iter())
+        .unwrap_err();
     assert_eq!(field(&fault), "pageSize");
 }
 
 #[test]
 fn a_time_in_milliseconds_is_taken_where_the_old_kit_writes_one() {
-    let list = Version::V03.read_list(Some(raw(r#"{"lastUpdatedAfter":1000}"#)), MAX_DEPTH);
+    let list = A2aVersion::V03.read_list(Some(raw(r#"{"lastUpdatedAfter":1000}"#)), MAX_DEPTH);
     let after = list.unwrap().status_timestamp_after;
     assert_eq!(after.as_deref(), Some("1970-01-01T00:00:01.000Z"));
 }
@@ -427,33 +429,37 @@ fn a_time_in_milliseconds_is_taken_where_the_old_kit_writes_one() {
 #[test]
 fn the_unspecified_state_filters_only_where_it_is_a_state() {
     for (json, old, new) in [
-        (r#"{"status":0}"#, Some(State::Unknown), None),
+        (r#"{"status":0}"#, Some(A2aState::Unknown), None),
         (r#"{"status":""}"#, None, None),
         (
             r#"{"status":5}"#,
-            Some(State::Canceled),
-            Some(State::Canceled),
+            Some(A2aState::Canceled),
+            Some(A2aState::Canceled),
         ),
     ] {
-        let state = |version: Version| version.read_list(Some(raw(json)), MAX_DEPTH).unwrap().state;
+        let state =
+            |version: A2aVersion| version.read_list(Some(raw(json)), MAX_DEPTH).unwrap().state;
         assert_eq!(
-            (state(Version::V03), state(Version::V10)),
+            (state(A2aVersion::V03), state(A2aVersion::V10)),
             (old, new),
             "{json}"
         );
     }
-    let named = |version: Version, name: &str| {
+    let named = |version: A2aVersion, name: &str| {
         let json = format!(r#"{{"status":"{name}"}}"#);
         let listed = version.read_list(Some(raw(&json)), MAX_DEPTH);
         let asked = version.list_from_query([("status", name)].into_iter());
         assert_eq!(listed.is_ok(), asked.is_ok(), "{name}");
         listed.map(|list| list.state)
     };
-    assert_eq!(named(Version::V03, "unknown"), Ok(Some(State::Unknown)));
-    assert_eq!(named(Version::V10, "TASK_STATE_UNSPECIFIED"), Ok(None));
+    assert_eq!(
+        named(A2aVersion::V03, "unknown"),
+        Ok(Some(A2aState::Unknown))
+    );
+    assert_eq!(named(A2aVersion::V10, "TASK_STATE_UNSPECIFIED"), Ok(None));
     // Names of 0.3 are none in 1.0.
     for name in ["unknown", "completed", "TASK_STATE_CANCELLED"] {
-        assert_eq!(field(&named(Version::V10, name).unwrap_err()), "status");
+        assert_eq!(field(&named(A2aVersion::V10, name).unwrap_err()), "status");
     }
 }
 

@@ -2,12 +2,12 @@
 
 use super::*;
 use crate::wire::official::{
-    model::Item,
+    model::StreamItem,
     v03_proto::{self, FileBytes},
 };
 
 /// The parts that `version` makes of a message.
-fn parts(version: Version, message: &Message) -> String {
+fn parts(version: A2aVersion, message: &Message) -> String {
     let message = written(|out| version.write_message(message, out));
     let (_, rest) = message.split_once(r#""parts":"#).unwrap();
     rest.strip_suffix('}').unwrap().to_owned()
@@ -42,10 +42,10 @@ fn both_versions_say_the_same_of_every_part() {
             r#"[{"data":null,"metadata":{"a":1}}]"#,
         ),
     ] {
-        for (version, json) in [(Version::V03, old), (Version::V10, new)] {
+        for (version, json) in [(A2aVersion::V03, old), (A2aVersion::V10, new)] {
             let message = message_of(version, json).unwrap();
-            assert_eq!(parts(Version::V03, &message), old);
-            assert_eq!(parts(Version::V10, &message), new);
+            assert_eq!(parts(A2aVersion::V03, &message), old);
+            assert_eq!(parts(A2aVersion::V10, &message), new);
         }
     }
 }
@@ -69,15 +69,15 @@ fn rest_of_the_old_version_has_its_own_names() {
             r#"[{"data":{"data":{"value":7}},"metadata":{"data_part_compat":true}}]"#,
         ),
     ] {
-        let message = message_of(Version::V10, json).unwrap();
-        let item = Item::Message(Box::new(message));
+        let message = message_of(A2aVersion::V10, json).unwrap();
+        let item = StreamItem::Message(Box::new(message));
         let out = written(|out| v03_proto::write_item(files, &item, out));
         let start = r#"{"message":{"messageId":"m","role":"ROLE_USER","content":"#;
         assert_eq!(out, format!("{start}{expected}}}}}"));
-        let Item::Message(message) = v03_proto::read_item(files, raw(&out)).unwrap() else {
+        let StreamItem::Message(message) = v03_proto::read_item(files, raw(&out)).unwrap() else {
             panic!("{out}");
         };
-        assert_eq!(parts(Version::V10, &message), json);
+        assert_eq!(parts(A2aVersion::V10, &message), json);
     }
 }
 
@@ -87,7 +87,7 @@ fn bytes_of_rest(files: FileBytes, bytes: &str) -> String {
         r#"{{"message":{{"message_id":"m","content":[{{"file":{{"file_with_bytes":"{bytes}"}}}}]}}}}"#
     );
     let params = v03_proto::read_send(files, Some(raw(&json)), MAX_DEPTH).unwrap();
-    let parts = parts(Version::V10, &params.message);
+    let parts = parts(A2aVersion::V10, &params.message);
     let bytes = parts.strip_prefix(r#"[{"raw":""#).unwrap();
     bytes.strip_suffix(r#""}]"#).unwrap().to_owned()
 }
@@ -103,8 +103,8 @@ fn bytes_are_put_into_base64_as_often_as_the_client_does() {
         ("YUdrPQ==", "WVVkclBRPT0="),
         ("", ""),
     ] {
-        let message = message_of(Version::V10, &format!(r#"[{{"raw":"{bytes}"}}]"#)).unwrap();
-        let item = Item::Message(Box::new(message));
+        let message = message_of(A2aVersion::V10, &format!(r#"[{{"raw":"{bytes}"}}]"#)).unwrap();
+        let item = StreamItem::Message(Box::new(message));
         for (files, expected) in [(FileBytes::Once, bytes), (FileBytes::Twice, twice)] {
             let out = written(|out| v03_proto::write_item(files, &item, out));
             let file = format!(r#""content":[{{"file":{{"fileWithBytes":"{expected}"}}}}]"#);
@@ -128,30 +128,30 @@ fn bytes_under_the_name_of_json_rpc_are_in_base64_once_for_everybody() {
     for files in [FileBytes::Once, FileBytes::Twice] {
         let params = v03_proto::read_send(files, Some(json), MAX_DEPTH).unwrap();
         let expected = r#"[{"raw":"YUdrPQ=="}]"#;
-        assert_eq!(parts(Version::V10, &params.message), expected);
+        assert_eq!(parts(A2aVersion::V10, &params.message), expected);
     }
 }
 
 #[test]
 fn data_of_any_kind_is_taken_from_old_callers_too() {
-    let message = message_of(Version::V03, r#"[{"kind":"data","data":[{"a":1}]}]"#).unwrap();
-    assert_eq!(parts(Version::V10, &message), r#"[{"data":[{"a":1}]}]"#);
+    let message = message_of(A2aVersion::V03, r#"[{"kind":"data","data":[{"a":1}]}]"#).unwrap();
+    assert_eq!(parts(A2aVersion::V10, &message), r#"[{"data":[{"a":1}]}]"#);
     let inner = r#"[{"kind":"data","data":{"data":{"a":1}}}]"#;
-    let message = message_of(Version::V03, inner).unwrap();
-    assert_eq!(parts(Version::V03, &message), inner);
+    let message = message_of(A2aVersion::V03, inner).unwrap();
+    assert_eq!(parts(A2aVersion::V03, &message), inner);
 }
 
 #[test]
 fn unknown_fields_come_out_where_they_came_in() {
     let json = r#"[{"kind":"file","file":{"uri":"u","sizeInBytes":9},"x":{"y":1}}]"#;
-    let message = message_of(Version::V03, json).unwrap();
-    assert_eq!(parts(Version::V03, &message), json);
-    assert_eq!(parts(Version::V10, &message), r#"[{"url":"u"}]"#);
+    let message = message_of(A2aVersion::V03, json).unwrap();
+    assert_eq!(parts(A2aVersion::V03, &message), json);
+    assert_eq!(parts(A2aVersion::V10, &message), r#"[{"url":"u"}]"#);
     let json = r#"[{"text":"t","x":{"y":1}}]"#;
-    let message = message_of(Version::V10, json).unwrap();
-    assert_eq!(parts(Version::V10, &message), json);
+    let message = message_of(A2aVersion::V10, json).unwrap();
+    assert_eq!(parts(A2aVersion::V10, &message), json);
     assert_eq!(
-        parts(Version::V03, &message),
+        parts(A2aVersion::V03, &message),
         r#"[{"kind":"text","text":"t"}]"#
     );
 }
@@ -159,32 +159,35 @@ fn unknown_fields_come_out_where_they_came_in() {
 #[test]
 fn the_new_version_does_not_mind_a_kind() {
     let json = r#"[{"kind":"speech","text":"t"}]"#;
-    let message = message_of(Version::V10, json).unwrap();
-    assert_eq!(parts(Version::V10, &message), r#"[{"text":"t"}]"#);
+    let message = message_of(A2aVersion::V10, json).unwrap();
+    assert_eq!(parts(A2aVersion::V10, &message), r#"[{"text":"t"}]"#);
 }
 
 #[test]
 fn data_is_marked_as_wrapped_just_once() {
     let json = r#"[{"data":1,"metadata":{"data_part_compat":false,"a":2}}]"#;
-    let message = message_of(Version::V10, json).unwrap();
+    let message = message_of(A2aVersion::V10, json).unwrap();
     let expected =
         r#"[{"kind":"data","data":{"value":1},"metadata":{"a":2,"data_part_compat":true}}]"#;
-    assert_eq!(parts(Version::V03, &message), expected);
+    assert_eq!(parts(A2aVersion::V03, &message), expected);
 }
 
 #[test]
 fn base64_leaves_as_the_standard_has_it() {
     for given in ["_-8", "/+8=", "/+\\n8="] {
-        let message = message_of(Version::V10, &format!(r#"[{{"raw":"{given}"}}]"#)).unwrap();
-        assert_eq!(parts(Version::V10, &message), r#"[{"raw":"/+8="}]"#);
+        let message = message_of(A2aVersion::V10, &format!(r#"[{{"raw":"{given}"}}]"#)).unwrap();
+        assert_eq!(parts(A2aVersion::V10, &message), r#"[{"raw":"/+8="}]"#);
     }
 }
 
 #[test]
 fn values_leave_on_one_line() {
     let json = "[{\"data\":{\n \"a b\" : [1,\r\n 2]}}]";
-    let message = message_of(Version::V10, json).unwrap();
-    assert_eq!(parts(Version::V10, &message), r#"[{"data":{"a b":[1,2]}}]"#);
+    let message = message_of(A2aVersion::V10, json).unwrap();
+    assert_eq!(
+        parts(A2aVersion::V10, &message),
+        r#"[{"data":{"a b":[1,2]}}]"#
+    );
 }
 
 #[test]
@@ -209,7 +212,7 @@ fn a_part_that_is_wrong_names_the_field() {
         ),
         (r#"[{"text":"a","text":"b"}]"#, "message.parts[0].text"),
     ] {
-        let fault = message_of(Version::V10, json).unwrap_err();
+        let fault = message_of(A2aVersion::V10, json).unwrap_err();
         assert_eq!(field(&fault), expected, "{json}");
     }
     for (json, expected) in [
@@ -233,10 +236,10 @@ fn a_part_that_is_wrong_names_the_field() {
             "message.parts[0]",
         ),
     ] {
-        let fault = message_of(Version::V03, json).unwrap_err();
+        let fault = message_of(A2aVersion::V03, json).unwrap_err();
         assert_eq!(field(&fault), expected, "{json}");
     }
     let many = format!("[{}{{}}]", r#"{"text":""},"#.repeat(1000));
-    let fault = message_of(Version::V10, &many).unwrap_err();
+    let fault = message_of(A2aVersion::V10, &many).unwrap_err();
     assert_eq!(field(&fault), "message.parts");
 }

@@ -7,10 +7,10 @@ use super::*;
 
 use crate::wire::official::{
     model::{
-        Artifact, ArtifactUpdate, Configuration, Content, Extra, Item, Part, PushConfig, Raw, Role,
-        SendParams, State, Status, StatusUpdate, Task,
+        A2aState, A2aStatus, Artifact, ArtifactUpdate, Configuration, Extra, Part, PartContent,
+        PushConfig, Raw, Role, SendParams, StatusUpdate, StreamItem, Task,
     },
-    rpc::{Call, Response},
+    rpc::{RpcCall, RpcResponse},
     v03_proto::{self, FileBytes},
 };
 
@@ -126,15 +126,15 @@ fn bytes() -> impl Strategy<Value = String> {
 
 fn part() -> impl Strategy<Value = Part> {
     let content = prop_oneof![
-        any::<String>().prop_map(Content::Text),
-        bytes().prop_map(Content::Bytes),
-        word().prop_map(Content::Url),
-        json().prop_map(|json| Content::Data(boxed(json))),
+        any::<String>().prop_map(PartContent::Text),
+        bytes().prop_map(PartContent::Bytes),
+        word().prop_map(PartContent::Url),
+        json().prop_map(|json| PartContent::Data(boxed(json))),
     ];
     (content, option::of(word()), option::of(word()), metadata()).prop_map(
         |(content, media_type, filename, metadata)| {
             // Only files have these in both versions.
-            let is_file = matches!(content, Content::Bytes(_) | Content::Url(_));
+            let is_file = matches!(content, PartContent::Bytes(_) | PartContent::Url(_));
             Part {
                 content,
                 media_type: media_type.filter(|_| is_file),
@@ -167,19 +167,19 @@ fn message() -> impl Strategy<Value = Message> {
         )
 }
 
-fn state() -> impl Strategy<Value = State> {
-    (0i64..9).prop_map(|number| State::from_number(number).unwrap())
+fn state() -> impl Strategy<Value = A2aState> {
+    (0i64..9).prop_map(|number| A2aState::from_number(number).unwrap())
 }
 
-fn status() -> impl Strategy<Value = Status> {
+fn status() -> impl Strategy<Value = A2aStatus> {
     let time = option::of(
         (0i64..253_402_300_800_000)
             .prop_map(|millis| jackfield_wire::time::from_millis(millis).unwrap()),
     );
-    (state(), option::of(message()), time).prop_map(|(state, message, timestamp)| Status {
+    (state(), option::of(message()), time).prop_map(|(state, message, timestamp)| A2aStatus {
         message,
         timestamp,
-        ..Status::new(state)
+        ..A2aStatus::new(state)
     })
 }
 
@@ -226,10 +226,10 @@ fn task() -> impl Strategy<Value = Task> {
         )
 }
 
-fn item() -> impl Strategy<Value = Item> {
+fn item() -> impl Strategy<Value = StreamItem> {
     let status = (word(), any::<String>(), status(), any::<bool>(), metadata()).prop_map(
         |(task_id, context_id, status, is_final, metadata)| {
-            Item::Status(Box::new(StatusUpdate {
+            StreamItem::Status(Box::new(StatusUpdate {
                 task_id,
                 context_id,
                 status,
@@ -242,7 +242,7 @@ fn item() -> impl Strategy<Value = Item> {
     let flags = (any::<bool>(), any::<bool>());
     let artifact = (word(), any::<String>(), artifact(), flags, metadata()).prop_map(
         |(task_id, context_id, artifact, (append, last_chunk), metadata)| {
-            Item::Artifact(Box::new(ArtifactUpdate {
+            StreamItem::Artifact(Box::new(ArtifactUpdate {
                 task_id,
                 context_id,
                 artifact,
@@ -254,8 +254,8 @@ fn item() -> impl Strategy<Value = Item> {
         },
     );
     prop_oneof![
-        task().prop_map(|task| Item::Task(task.into())),
-        message().prop_map(|message| Item::Message(message.into())),
+        task().prop_map(|task| StreamItem::Task(task.into())),
+        message().prop_map(|message| StreamItem::Message(message.into())),
         status,
         artifact,
     ]
@@ -299,7 +299,7 @@ fn send_params() -> impl Strategy<Value = SendParams> {
 }
 
 /// Reads what `version` may say to anybody, and writes what comes of it.
-fn read_everything(version: Version, raw: &RawValue) {
+fn read_everything(version: A2aVersion, raw: &RawValue) {
     let params = Some(raw);
     version.read_send(params, MAX_DEPTH).ok();
     version.read_get(params, MAX_DEPTH).ok();
@@ -336,12 +336,12 @@ proptest! {
         for version in BOTH {
             read_everything(version, raw(&json));
         }
-        Call::read(json.as_bytes()).ok();
+        RpcCall::read(json.as_bytes()).ok();
     }
 
     #[test]
     fn no_bytes_make_the_envelope_panic(body in any::<Vec<u8>>()) {
-        Call::read(&body).ok();
+        RpcCall::read(&body).ok();
     }
 
     #[test]
@@ -354,18 +354,18 @@ proptest! {
 
     #[test]
     fn nothing_is_lost_that_both_versions_can_say(item in item()) {
-        let new = written(|out| Version::V10.write_item(&item, out));
-        let old = written(|out| Version::V03.write_item(&item, out));
-        let read = Version::V10.read_item(raw(&new)).unwrap();
-        prop_assert_eq!(&written(|out| Version::V10.write_item(&read, out)), &new);
+        let new = written(|out| A2aVersion::V10.write_item(&item, out));
+        let old = written(|out| A2aVersion::V03.write_item(&item, out));
+        let read = A2aVersion::V10.read_item(raw(&new)).unwrap();
+        prop_assert_eq!(&written(|out| A2aVersion::V10.write_item(&read, out)), &new);
         for files in [FileBytes::Once, FileBytes::Twice] {
             let rest = written(|out| v03_proto::write_item(files, &item, out));
             for read in [
-                Version::V03.read_item(raw(&old)).unwrap(),
+                A2aVersion::V03.read_item(raw(&old)).unwrap(),
                 v03_proto::read_item(files, raw(&rest)).unwrap(),
             ] {
-                prop_assert_eq!(&written(|out| Version::V10.write_item(&read, out)), &new);
-                prop_assert_eq!(&written(|out| Version::V03.write_item(&read, out)), &old);
+                prop_assert_eq!(&written(|out| A2aVersion::V10.write_item(&read, out)), &new);
+                prop_assert_eq!(&written(|out| A2aVersion::V03.write_item(&read, out)), &old);
                 let again = written(|out| v03_proto::write_item(files, &read, out));
                 prop_assert_eq!(&again, &rest);
             }
@@ -374,16 +374,16 @@ proptest! {
 
     #[test]
     fn what_a_client_asks_is_read_as_it_was_meant(params in send_params()) {
-        let new = written(|out| Version::V10.write_send_params(&params, out));
-        let read = Version::V10.read_send(Some(raw(&new)), MAX_DEPTH).unwrap();
-        prop_assert_eq!(&written(|out| Version::V10.write_send_params(&read, out)), &new);
+        let new = written(|out| A2aVersion::V10.write_send_params(&params, out));
+        let read = A2aVersion::V10.read_send(Some(raw(&new)), MAX_DEPTH).unwrap();
+        prop_assert_eq!(&written(|out| A2aVersion::V10.write_send_params(&read, out)), &new);
         let tenant = params.tenant.clone();
         let same = |read: &SendParams| {
             let read = SendParams { tenant: tenant.clone(), ..read.clone() };
-            written(|out| Version::V10.write_send_params(&read, out))
+            written(|out| A2aVersion::V10.write_send_params(&read, out))
         };
-        let old = written(|out| Version::V03.write_send_params(&params, out));
-        prop_assert_eq!(&same(&Version::V03.read_send(Some(raw(&old)), MAX_DEPTH).unwrap()), &new);
+        let old = written(|out| A2aVersion::V03.write_send_params(&params, out));
+        prop_assert_eq!(&same(&A2aVersion::V03.read_send(Some(raw(&old)), MAX_DEPTH).unwrap()), &new);
         for files in [FileBytes::Once, FileBytes::Twice] {
             let rest = written(|out| v03_proto::write_send_params(files, &params, out));
             prop_assert_eq!(&same(&v03_proto::read_send(files, Some(raw(&rest)), MAX_DEPTH).unwrap()), &new);
@@ -392,10 +392,10 @@ proptest! {
 
     #[test]
     fn no_bytes_make_the_reader_of_answers_panic(body in any::<Vec<u8>>(), json in json(), status in any::<u16>()) {
-        Response::read(&body).ok();
-        Response::read(json.as_bytes()).ok();
-        Response::read(format!(r#"{{"jsonrpc":"2.0","id":1,"error":{json}}}"#).as_bytes()).ok();
-        Fault::from_rest(status, raw(&json));
+        RpcResponse::read(&body).ok();
+        RpcResponse::read(json.as_bytes()).ok();
+        RpcResponse::read(format!(r#"{{"jsonrpc":"2.0","id":1,"error":{json}}}"#).as_bytes()).ok();
+        A2aError::from_rest(status, raw(&json));
     }
 
     #[test]

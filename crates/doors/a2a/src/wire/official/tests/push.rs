@@ -10,7 +10,7 @@ const CREATE_REST: &str = r#"{"parent":"tasks/t","config_id":"p","config":{"name
 
 #[test]
 fn a_config_looks_as_each_version_has_it() {
-    let (old, new) = (Version::V03, Version::V10);
+    let (old, new) = (A2aVersion::V03, A2aVersion::V10);
     for config in [
         old.read_push(Some(raw(NESTED)), MAX_DEPTH),
         new.read_push(Some(raw(FLAT)), MAX_DEPTH),
@@ -49,7 +49,7 @@ fn a_config_looks_as_each_version_has_it() {
 #[test]
 fn a_config_is_for_the_agent_that_the_request_names() {
     let named = |json: &str| json.replacen('{', r#"{"tenant":"x","#, 1);
-    let (old, new) = (Version::V03, Version::V10);
+    let (old, new) = (A2aVersion::V03, A2aVersion::V10);
     for (version, json) in [(old, NESTED), (new, FLAT), (old, CREATE_REST)] {
         let read = |json: &str| {
             let params = version.push_from_body("t", Some(raw(json)), MAX_DEPTH);
@@ -77,17 +77,21 @@ fn the_least_of_a_config_is_where_to() {
         assert!(config.authentication.is_none());
     }
     for (version, json, expected) in [
-        (Version::V03, "{}", "taskId"),
-        (Version::V03, r#"{"taskId":"t"}"#, "pushNotificationConfig"),
+        (A2aVersion::V03, "{}", "taskId"),
         (
-            Version::V03,
+            A2aVersion::V03,
+            r#"{"taskId":"t"}"#,
+            "pushNotificationConfig",
+        ),
+        (
+            A2aVersion::V03,
             r#"{"taskId":"t","pushNotificationConfig":{}}"#,
             "pushNotificationConfig.url",
         ),
-        (Version::V10, r#"{"url":"u"}"#, "taskId"),
-        (Version::V10, r#"{"taskId":"t","url":""}"#, "url"),
+        (A2aVersion::V10, r#"{"url":"u"}"#, "taskId"),
+        (A2aVersion::V10, r#"{"taskId":"t","url":""}"#, "url"),
         (
-            Version::V10,
+            A2aVersion::V10,
             r#"{"taskId":"t","url":"u","authentication":7}"#,
             "authentication",
         ),
@@ -96,7 +100,7 @@ fn the_least_of_a_config_is_where_to() {
         assert_eq!(field(&fault), expected, "{json}");
     }
     let body = raw(r#"{"config":{"pushNotificationConfig":{"url":3}}}"#);
-    let fault = Version::V03.push_from_body("t", Some(body), MAX_DEPTH);
+    let fault = A2aVersion::V03.push_from_body("t", Some(body), MAX_DEPTH);
     assert_eq!(
         field(&fault.unwrap_err()),
         "config.pushNotificationConfig.url"
@@ -105,22 +109,22 @@ fn the_least_of_a_config_is_where_to() {
 
 #[test]
 fn authentication_needs_a_scheme() {
-    let read = |version: Version, authentication: &str| {
+    let read = |version: A2aVersion, authentication: &str| {
         let json = format!(r#"{{"taskId":"t","url":"u","authentication":{authentication}}}"#);
         let params = version.read_push(Some(raw(&json)), MAX_DEPTH);
         params.map(|params| params.config.authentication)
     };
     for (version, authentication, missing) in [
-        (Version::V10, "{}", "authentication.scheme"),
-        (Version::V10, r#"{"scheme":""}"#, "authentication.scheme"),
+        (A2aVersion::V10, "{}", "authentication.scheme"),
+        (A2aVersion::V10, r#"{"scheme":""}"#, "authentication.scheme"),
         (
-            Version::V10,
+            A2aVersion::V10,
             r#"{"credentials":"c"}"#,
             "authentication.scheme",
         ),
-        (Version::V03, "{}", "authentication.schemes"),
+        (A2aVersion::V03, "{}", "authentication.schemes"),
         (
-            Version::V03,
+            A2aVersion::V03,
             r#"{"schemes":[],"credentials":"c"}"#,
             "authentication.schemes",
         ),
@@ -130,15 +134,19 @@ fn authentication_needs_a_scheme() {
         assert_eq!(fault.code(), -32602);
     }
     // The list may be empty in 0.3: nothing is shown then.
-    assert!(read(Version::V03, r#"{"schemes":[]}"#).unwrap().is_none());
-    let named = read(Version::V10, r#"{"scheme":"Bearer"}"#).unwrap();
+    assert!(
+        read(A2aVersion::V03, r#"{"schemes":[]}"#)
+            .unwrap()
+            .is_none()
+    );
+    let named = read(A2aVersion::V10, r#"{"scheme":"Bearer"}"#).unwrap();
     assert_eq!(named.unwrap().schemes, ["Bearer"]);
 }
 
 #[test]
 fn a_config_is_named_by_its_task_and_its_id() {
-    let old = |json| Version::V03.read_push_params(Some(raw(json)), MAX_DEPTH);
-    let new = |json| Version::V10.read_push_params(Some(raw(json)), MAX_DEPTH);
+    let old = |json| A2aVersion::V03.read_push_params(Some(raw(json)), MAX_DEPTH);
+    let new = |json| A2aVersion::V10.read_push_params(Some(raw(json)), MAX_DEPTH);
     let named = old(r#"{"id":"t","pushNotificationConfigId":"p"}"#).unwrap();
     assert_eq!((&*named.task_id, named.id.as_deref()), ("t", Some("p")));
     assert_eq!(old(r#"{"id":"t"}"#).unwrap().id, None);
@@ -152,21 +160,23 @@ fn a_config_is_named_by_its_task_and_its_id() {
 
 #[test]
 fn configs_are_listed_by_their_task() {
-    let list = Version::V03
+    let list = A2aVersion::V03
         .read_push_list(Some(raw(r#"{"id":"t"}"#)), MAX_DEPTH)
         .unwrap();
     assert_eq!((&*list.task_id, list.page_size), ("t", None));
     let json = raw(r#"{"taskId":"t","pageSize":0,"pageToken":""}"#);
-    let list = Version::V10.read_push_list(Some(json), MAX_DEPTH).unwrap();
+    let list = A2aVersion::V10
+        .read_push_list(Some(json), MAX_DEPTH)
+        .unwrap();
     assert_eq!((list.page_size, list.page_token), (None, None));
     let query = [("page_size", "5"), ("pageToken", "n")];
-    let list = Version::V10
+    let list = A2aVersion::V10
         .push_list_from_query("t", query.into_iter())
         .unwrap();
     assert_eq!(
         (list.page_size, list.page_token.as_deref()),
         (Some(5), Some("n"))
     );
-    let fault = Version::V10.push_list_from_query("t", [("pageSize", "-1")].into_iter());
+    let fault = A2aVersion::V10.push_list_from_query("t", [("pageSize", "-1")].into_iter());
     assert_eq!(field(&fault.unwrap_err()), "pageSize");
 }

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::wire::official::{
-    model::{GetParams, Item, State, TaskParams},
-    rpc::{Response, write_call, write_error, write_result},
+    model::{A2aState, GetParams, StreamItem, TaskParams},
+    rpc::{RpcResponse, write_call, write_error, write_result},
     v03_proto::{self, FileBytes},
 };
 
@@ -11,11 +11,13 @@ const ASKED: &str = r#"{"tenant":"ten","message":{"messageId":"m","contextId":"c
 
 #[test]
 fn a_send_is_asked_in_the_words_of_the_version() {
-    let params = Version::V10.read_send(Some(raw(ASKED)), MAX_DEPTH).unwrap();
-    let new = written(|out| Version::V10.write_send_params(&params, out));
+    let params = A2aVersion::V10
+        .read_send(Some(raw(ASKED)), MAX_DEPTH)
+        .unwrap();
+    let new = written(|out| A2aVersion::V10.write_send_params(&params, out));
     assert_eq!(new, ASKED);
     assert_eq!(
-        written(|out| Version::V03.write_send_params(&params, out)),
+        written(|out| A2aVersion::V03.write_send_params(&params, out)),
         r#"{"message":{"kind":"message","messageId":"m","contextId":"c","role":"user","parts":[{"kind":"text","text":"hi"},{"kind":"file","file":{"bytes":"aGk=","mimeType":"text/plain"}}]},"configuration":{"acceptedOutputModes":[],"historyLength":0,"blocking":false,"pushNotificationConfig":{"id":"p","url":"https://e.x/hook","authentication":{"schemes":["Bearer"],"credentials":"s"}}},"metadata":{"a":1}}"#
     );
     assert_eq!(
@@ -27,12 +29,14 @@ fn a_send_is_asked_in_the_words_of_the_version() {
 #[test]
 fn who_wants_nothing_in_particular_says_nothing() {
     let json = r#"{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hi"}]}}"#;
-    let params = Version::V10.read_send(Some(raw(json)), MAX_DEPTH).unwrap();
+    let params = A2aVersion::V10
+        .read_send(Some(raw(json)), MAX_DEPTH)
+        .unwrap();
     assert_eq!(
-        written(|out| Version::V10.write_send_params(&params, out)),
+        written(|out| A2aVersion::V10.write_send_params(&params, out)),
         json
     );
-    let old = written(|out| Version::V03.write_send_params(&params, out));
+    let old = written(|out| A2aVersion::V03.write_send_params(&params, out));
     assert!(!old.contains("configuration"), "{old}");
 }
 
@@ -50,12 +54,12 @@ fn a_task_is_named_with_its_tenant_where_there_are_tenants() {
     };
     for (version, got, named) in [
         (
-            Version::V03,
+            A2aVersion::V03,
             r#"{"id":"t","historyLength":2}"#,
             r#"{"id":"t"}"#,
         ),
         (
-            Version::V10,
+            A2aVersion::V10,
             r#"{"tenant":"ten","id":"t","historyLength":2}"#,
             r#"{"tenant":"ten","id":"t"}"#,
         ),
@@ -74,13 +78,13 @@ fn an_envelope_is_answered_by_the_response_that_bears_its_id() {
     );
     let call = rpc_call(&call);
     let answer = write_result(&call, |out| out.push('7'));
-    let response = Response::read(answer.as_bytes()).unwrap();
+    let response = RpcResponse::read(answer.as_bytes()).unwrap();
     assert!(response.answers("a\"1") && !response.answers("a"));
     assert_eq!(response.outcome.unwrap().get(), "7");
 }
 
-fn rpc_call(body: &str) -> crate::wire::official::rpc::Id {
-    crate::wire::official::rpc::Call::read(body.as_bytes())
+fn rpc_call(body: &str) -> crate::wire::official::rpc::RpcId {
+    crate::wire::official::rpc::RpcCall::read(body.as_bytes())
         .unwrap()
         .id
 }
@@ -108,7 +112,7 @@ fn only_an_error_may_be_without_an_id() {
             true,
         ),
     ] {
-        let response = Response::read(body.as_bytes()).unwrap();
+        let response = RpcResponse::read(body.as_bytes()).unwrap();
         assert_eq!(response.answers("a"), answers, "{body}");
     }
     for body in [
@@ -122,63 +126,63 @@ fn only_an_error_may_be_without_an_id() {
         r#"{"jsonrpc":"2.0","id":"a","error":"broken"}"#,
         r#"{"jsonrpc":"2.0","id":"a","error":{"message":"broken"}}"#,
     ] {
-        assert!(Response::read(body.as_bytes()).is_err(), "{body}");
+        assert!(RpcResponse::read(body.as_bytes()).is_err(), "{body}");
     }
 }
 
 #[test]
 fn an_error_is_read_as_it_was_meant() {
     for kind in [
-        Kind::Parse,
-        Kind::InvalidParams,
-        Kind::TaskNotFound,
-        Kind::Unsupported,
-        Kind::VersionNotSupported,
-        Kind::Busy,
-        Kind::Unavailable,
-        Kind::Conflict,
+        A2aErrorKind::Parse,
+        A2aErrorKind::InvalidParams,
+        A2aErrorKind::TaskNotFound,
+        A2aErrorKind::Unsupported,
+        A2aErrorKind::VersionNotSupported,
+        A2aErrorKind::Busy,
+        A2aErrorKind::Unavailable,
+        A2aErrorKind::Conflict,
     ] {
-        let fault = Fault::new(kind, "no");
+        let fault = A2aError::new(kind, "no");
         for version in BOTH {
             let body = write_error(version, &Default::default(), &fault);
-            let read = Response::read(body.as_bytes()).unwrap();
+            let read = RpcResponse::read(body.as_bytes()).unwrap();
             assert_eq!(read.outcome.unwrap_err(), fault, "{body}");
             let status = fault.http_status(version);
             let body = fault.rest_body(version);
             assert_eq!(
-                Fault::from_rest(status, raw(&body)),
+                A2aError::from_rest(status, raw(&body)),
                 Some(fault.clone()),
                 "{body}"
             );
         }
     }
     for (code, kind) in [
-        (-32001, Kind::TaskNotFound),
-        (-32600, Kind::InvalidRequest),
-        (-32602, Kind::InvalidParams),
-        (-32603, Kind::Internal),
-        (-32009, Kind::VersionNotSupported),
-        (-32000, Kind::Internal),
-        (42, Kind::Internal),
+        (-32001, A2aErrorKind::TaskNotFound),
+        (-32600, A2aErrorKind::InvalidRequest),
+        (-32602, A2aErrorKind::InvalidParams),
+        (-32603, A2aErrorKind::Internal),
+        (-32009, A2aErrorKind::VersionNotSupported),
+        (-32000, A2aErrorKind::Internal),
+        (42, A2aErrorKind::Internal),
     ] {
-        assert_eq!(Kind::from_code(code), kind, "{code}");
+        assert_eq!(A2aErrorKind::from_code(code), kind, "{code}");
     }
 }
 
 #[test]
 fn an_error_that_lost_its_code_is_known_by_its_words() {
     for (message, kind) in [
-        ("Task not found: t", Kind::TaskNotFound),
-        ("Task not cancelable: t", Kind::TaskNotCancelable),
-        ("It broke: Task not found: t", Kind::Internal),
+        ("Task not found: t", A2aErrorKind::TaskNotFound),
+        ("Task not cancelable: t", A2aErrorKind::TaskNotCancelable),
+        ("It broke: Task not found: t", A2aErrorKind::Internal),
     ] {
-        assert_eq!(Fault::from_rpc(-32603, message, None).kind, kind);
+        assert_eq!(A2aError::from_rpc(-32603, message, None).kind, kind);
         assert_eq!(
-            Fault::from_rpc(-32602, message, None).kind,
-            Kind::InvalidParams
+            A2aError::from_rpc(-32602, message, None).kind,
+            A2aErrorKind::InvalidParams
         );
         let body = format!(r#"{{"code":-32603,"message":"{message}"}}"#);
-        assert_eq!(Fault::from_rest(500, raw(&body)).unwrap().kind, kind);
+        assert_eq!(A2aError::from_rest(500, raw(&body)).unwrap().kind, kind);
     }
 }
 
@@ -188,59 +192,64 @@ fn errors_over_http_are_read_in_every_form_that_servers_give_them() {
         (
             404,
             r#"{"message":"Task not found"}"#,
-            Kind::TaskNotFound,
+            A2aErrorKind::TaskNotFound,
             "Task not found",
         ),
         (
             409,
             r#"{"message":"too late"}"#,
-            Kind::TaskNotCancelable,
+            A2aErrorKind::TaskNotCancelable,
             "too late",
         ),
-        (501, r#"{"message":"no"}"#, Kind::Unsupported, "no"),
+        (501, r#"{"message":"no"}"#, A2aErrorKind::Unsupported, "no"),
         (
             400,
             r#"{"code":-32004,"message":"no"}"#,
-            Kind::Unsupported,
+            A2aErrorKind::Unsupported,
             "no",
         ),
         (
             404,
             r#"{"detail":"Agent not found"}"#,
-            Kind::TaskNotFound,
+            A2aErrorKind::TaskNotFound,
             "Agent not found",
         ),
         (
             422,
             r#"{"detail":[{"loc": ["x"]}]}"#,
-            Kind::InvalidParams,
+            A2aErrorKind::InvalidParams,
             r#"[{"loc":["x"]}]"#,
         ),
         (
             400,
             r#"{"type":"about:blank","title":"Bad"}"#,
-            Kind::InvalidRequest,
+            A2aErrorKind::InvalidRequest,
             "Bad",
         ),
-        (500, r#"{"error":"Failed"}"#, Kind::Internal, "Failed"),
+        (
+            500,
+            r#"{"error":"Failed"}"#,
+            A2aErrorKind::Internal,
+            "Failed",
+        ),
         (
             400,
             r#"{"error":{"code":400,"status":"FAILED_PRECONDITION","message":"over","details":[{"@type":"x"},{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"TASK_NOT_CANCELABLE","domain":"a2a-protocol.org"}]}}"#,
-            Kind::TaskNotCancelable,
+            A2aErrorKind::TaskNotCancelable,
             "over",
         ),
         (
             400,
             r#"{"error":{"code":400,"message":"x","details":[{"reason":"TASK_NOT_FOUND","domain":"else.where"}]}}"#,
-            Kind::InvalidRequest,
+            A2aErrorKind::InvalidRequest,
             "x",
         ),
     ] {
-        let fault = Fault::from_rest(status, raw(body)).unwrap();
+        let fault = A2aError::from_rest(status, raw(body)).unwrap();
         assert_eq!((fault.kind, &*fault.message), (kind, message), "{body}");
     }
     for body in ["[]", "{}", "7", r#"{"task":{}}"#, r#"{"error":{}}"#] {
-        assert_eq!(Fault::from_rest(500, raw(body)), None, "{body}");
+        assert_eq!(A2aError::from_rest(500, raw(body)), None, "{body}");
     }
 }
 
@@ -248,11 +257,11 @@ fn errors_over_http_are_read_in_every_form_that_servers_give_them() {
 fn what_servers_leave_out_goes_without_saying() {
     let json = r#"{"task":{"id":"t","context_id":"c","status":"completed","history":[{"messageId":"m","role":"agent","parts":[]},{"messageId":"n"}]}}"#;
     for version in BOTH {
-        let Item::Task(task) = version.read_item(raw(json)).unwrap() else {
+        let StreamItem::Task(task) = version.read_item(raw(json)).unwrap() else {
             panic!("no task");
         };
         assert_eq!((&*task.id, &*task.context_id), ("t", "c"));
-        assert_eq!(task.status.state, State::Completed);
+        assert_eq!(task.status.state, A2aState::Completed);
         assert!(task.history.iter().all(|message| message.parts.is_empty()));
     }
 }

@@ -6,10 +6,12 @@ use serde_json::value::RawValue;
 
 use super::{
     super::{
-        Version,
-        model::{Artifact, ArtifactUpdate, Item, Page, State, Status, StatusUpdate, Task},
+        A2aVersion,
+        model::{
+            A2aState, A2aStatus, Artifact, ArtifactUpdate, StatusUpdate, StreamItem, Task, TaskPage,
+        },
         names::OLD_CANCELED,
-        shape::Shape,
+        shape::WireForm,
     },
     ExtraOut, append,
     message::{MessageOut, PartOut},
@@ -127,14 +129,14 @@ fn is_no(flag: &bool) -> bool {
     !flag
 }
 
-impl Shape {
+impl WireForm {
     /// Appends an element of a stream.
-    pub(in crate::wire::official) fn write_item(self, item: &Item, out: &mut String) {
+    pub(in crate::wire::official) fn write_item(self, item: &StreamItem, out: &mut String) {
         let item = match item {
-            Item::Task(task) => NamedItem::Task(self.task(task)),
-            Item::Message(message) => NamedItem::Message(self.message(message)),
-            Item::Status(update) => NamedItem::StatusUpdate(self.status_update(update)),
-            Item::Artifact(update) => NamedItem::ArtifactUpdate(self.artifact_update(update)),
+            StreamItem::Task(task) => NamedItem::Task(self.task(task)),
+            StreamItem::Message(message) => NamedItem::Message(self.message(message)),
+            StreamItem::Status(update) => NamedItem::StatusUpdate(self.status_update(update)),
+            StreamItem::Artifact(update) => NamedItem::ArtifactUpdate(self.artifact_update(update)),
         };
         match (self, &item) {
             (Self::V03Proto(_) | Self::V10, named) => append(out, named),
@@ -152,13 +154,13 @@ impl Shape {
     }
 
     /// Appends a page of tasks.
-    pub(in crate::wire::official) fn write_page(self, page: &Page, out: &mut String) {
+    pub(in crate::wire::official) fn write_page(self, page: &TaskPage, out: &mut String) {
         let page = PageOut {
             tasks: page.tasks.iter().map(|task| self.task(task)).collect(),
             next_page_token: &page.next_page_token,
             page_size: match self.version() {
-                Version::V03 => page.tasks.len(),
-                Version::V10 => page.page_size,
+                A2aVersion::V03 => page.tasks.len(),
+                A2aVersion::V10 => page.page_size,
             },
             total_size: page.total_size,
         };
@@ -182,7 +184,7 @@ impl Shape {
         }
     }
 
-    fn status(self, status: &Status) -> StatusOut<'_> {
+    fn status(self, status: &A2aStatus) -> StatusOut<'_> {
         let message = status.message.as_ref();
         StatusOut {
             state: self.state(status.state),
@@ -192,11 +194,11 @@ impl Shape {
         }
     }
 
-    fn state(self, state: State) -> &'static str {
+    fn state(self, state: A2aState) -> &'static str {
         match self {
-            Self::V03 => state.name(Version::V03),
-            Self::V03Proto(_) if state == State::Canceled => OLD_CANCELED,
-            Self::V03Proto(_) | Self::V10 => state.name(Version::V10),
+            Self::V03 => state.name(A2aVersion::V03),
+            Self::V03Proto(_) if state == A2aState::Canceled => OLD_CANCELED,
+            Self::V03Proto(_) | Self::V10 => state.name(A2aVersion::V10),
         }
     }
 
@@ -218,7 +220,7 @@ impl Shape {
             task_id: &update.task_id,
             context_id: &update.context_id,
             status: self.status(&update.status),
-            r#final: (self.version() == Version::V03).then_some(update.is_final),
+            r#final: (self.version() == A2aVersion::V03).then_some(update.is_final),
             metadata: update.metadata.as_deref(),
             extra: self.extra(&update.extra),
         }

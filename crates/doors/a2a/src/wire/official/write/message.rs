@@ -2,15 +2,15 @@
 
 use std::borrow::Cow;
 
-use jackfield_wire::json::Members;
+use jackfield_wire::json::RawMembers;
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
 use serde_json::value::RawValue;
 
 use super::{
     super::{
-        Version,
-        model::{Content, Extra, Message, Part, Role},
-        shape::Shape,
+        A2aVersion,
+        model::{Extra, Message, Part, PartContent, Role},
+        shape::WireForm,
         v03_proto::FileBytes,
     },
     DATA_WRAPPED, ExtraOut, IN_FILE,
@@ -118,7 +118,7 @@ struct FileExtraOut<'a>(Vec<&'a RawValue>);
 impl Serialize for FileExtraOut<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        for members in self.0.iter().filter_map(|object| Members::of(object)) {
+        for members in self.0.iter().filter_map(|object| RawMembers::of(object)) {
             for member in members.iter() {
                 map.serialize_entry(&member.name, member.value)?;
             }
@@ -154,7 +154,7 @@ impl Serialize for MetadataOut<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let metadata = match self {
             Self::Plain(raw) => return raw.serialize(serializer),
-            Self::Marked(metadata) => metadata.and_then(Members::of).unwrap_or_default(),
+            Self::Marked(metadata) => metadata.and_then(RawMembers::of).unwrap_or_default(),
         };
         let mut map = serializer.serialize_map(None)?;
         for member in metadata.iter().filter(|member| member.name != DATA_WRAPPED) {
@@ -165,7 +165,7 @@ impl Serialize for MetadataOut<'_> {
     }
 }
 
-impl Shape {
+impl WireForm {
     /// Returns the kind of an object, which only JSON-RPC of 0.3 has.
     pub(super) fn kind(self, kind: &'static str) -> Option<&'static str> {
         (self == Self::V03).then_some(kind)
@@ -198,8 +198,8 @@ impl Shape {
 
     fn role(self, role: Role) -> &'static str {
         role.name(match self {
-            Self::V03 => Version::V03,
-            Self::V03Proto(_) | Self::V10 => Version::V10,
+            Self::V03 => A2aVersion::V03,
+            Self::V03Proto(_) | Self::V10 => A2aVersion::V10,
         })
     }
 
@@ -232,14 +232,14 @@ impl Shape {
         let is_marked = part.content.as_data().is_some_and(is_wrapped);
         PartV03 {
             kind: self.kind(match part.content {
-                Content::Text(_) => "text",
-                Content::Bytes(_) | Content::Url(_) => "file",
-                Content::Data(_) => "data",
+                PartContent::Text(_) => "text",
+                PartContent::Bytes(_) | PartContent::Url(_) => "file",
+                PartContent::Data(_) => "data",
             }),
             text: part.content.as_text(),
             file: match &part.content {
-                Content::Bytes(_) | Content::Url(_) => Some(self.file(part)),
-                Content::Text(_) | Content::Data(_) => None,
+                PartContent::Bytes(_) | PartContent::Url(_) => Some(self.file(part)),
+                PartContent::Text(_) | PartContent::Data(_) => None,
             },
             data: part.content.as_data().map(|data| self.data(data)),
             metadata: match is_marked {
@@ -291,13 +291,13 @@ impl Shape {
 
 /// Returns the unknown fields of the file in a part of 0.3.
 fn file_extra(extra: &Extra) -> FileExtraOut<'_> {
-    let is_old = extra.version == Some(Version::V03);
+    let is_old = extra.version == Some(A2aVersion::V03);
     let fields = extra.fields.iter();
     let objects = fields.filter(|(name, _)| is_old && name == IN_FILE);
     FileExtraOut(objects.map(|(_, object)| &**object).collect())
 }
 
-impl Content {
+impl PartContent {
     fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{
-    super::{model::PushConfig, shape::Shape},
+    super::{model::PushConfig, shape::WireForm},
     ExtraOut, append,
 };
 
@@ -70,7 +70,7 @@ struct AuthenticationOut<'a> {
     credentials: Option<&'a str>,
 }
 
-impl Shape {
+impl WireForm {
     /// Appends the push config of a task.
     pub(in crate::wire::official) fn write_push(self, config: &PushConfig, out: &mut String) {
         append(out, &self.task_push(config));

@@ -5,9 +5,9 @@ use serde_json::value::RawValue;
 
 use super::{
     super::{
-        Version,
+        A2aVersion,
         model::{Configuration, GetParams, SendParams, TaskParams},
-        shape::Shape,
+        shape::WireForm,
     },
     append,
     message::MessageOut,
@@ -69,7 +69,7 @@ struct TaskIdOut<'a> {
     metadata: Option<&'a RawValue>,
 }
 
-impl Version {
+impl A2aVersion {
     /// Appends the params of a send, plain or streaming.
     pub(crate) fn write_send_params(self, params: &SendParams, out: &mut String) {
         self.shape().write_send_params(params, out);
@@ -96,7 +96,7 @@ impl Version {
     }
 }
 
-impl Shape {
+impl WireForm {
     /// Appends the params of a send, plain or streaming.
     pub(in crate::wire::official) fn write_send_params(
         self,

@@ -119,8 +119,8 @@ fn what_cannot_be_read_is_a_parse_error_that_names_the_field() {
             "{told}"
         );
     }
-    let told = Request::parse(b"{\"id\":\"\xff\"}", &Rules::default()).unwrap_err();
-    assert_eq!(told.code, Code::Parse);
+    let told = SeedRequest::parse(b"{\"id\":\"\xff\"}", &Rules::default()).unwrap_err();
+    assert_eq!(told.code, SeedCode::Parse);
 }
 
 #[test]
@@ -367,7 +367,7 @@ fn a_refusal_repeats_a_callers_words_only_up_to_a_length() {
     }
     let told = refused(&with_parts(&format!(r#"[{{"kind":"{long}"}}]"#)));
     assert!(told.contains("éé") && told.len() < 600, "{}", told.len());
-    let told = Refusal::no_such_entity(Id::Unknown, &long);
+    let told = SeedRefusal::no_such_entity(SeedRequestId::Unknown, &long);
     assert_eq!(
         told.message.chars().filter(|char| *char == 'é').count(),
         128

@@ -54,16 +54,16 @@ fn near_request() -> impl Strategy<Value = Value> {
 
 /// Whatever comes of a body can be told.
 fn read_all(body: &[u8]) {
-    match Request::parse(body, &Rules::default()) {
+    match SeedRequest::parse(body, &Rules::default()) {
         Err(refusal) => {
             let told: Value = serde_json::from_str(&refusal.to_body()).unwrap();
             assert_eq!(told["error"]["code"], refusal.code.number());
         }
         Ok(request) => {
-            let task = Task {
+            let task = SeedTask {
                 id: "t",
                 context_id: "c",
-                status: Status::Completed,
+                status: SeedStatus::Completed,
                 input: request.message.raw,
                 reply: Some(reply(&request.message.parts)),
                 error: None,
@@ -102,20 +102,20 @@ proptest! {
 
     #[test]
     fn parts_that_are_written_read_back(texts in vec(".+", 1..4), name in proptest::option::of(any::<String>())) {
-        let mut parts: Vec<Part<'_>> = texts.iter().map(|text| Part::Text(text.into())).collect();
-        parts.push(Part::File(File {
-            source: FileSource::Uri(texts[0].as_str().into()),
+        let mut parts: Vec<SeedPart<'_>> = texts.iter().map(|text| SeedPart::Text(text.into())).collect();
+        parts.push(SeedPart::File(SeedFile {
+            source: SeedFileSource::Uri(texts[0].as_str().into()),
             mime_type: texts[0].as_str().into(),
             name: name.as_deref().map(Into::into),
         }));
-        parts.push(Part::Data(Data {
+        parts.push(SeedPart::Data(SeedData {
             content: texts[0].as_str().into(),
             mime_type: "a/b".into(),
             name: name.as_deref().map(Into::into),
         }));
         let written: Vec<String> = parts
             .iter()
-            .map(|part| crate::wire::write::to_json(&part::PartOut::of(part)))
+            .map(|part| crate::wire::write::to_json(&part::SeedPartOut::of(part)))
             .collect();
         let body = with_parts(&format!("[{}]", written.join(",")));
         prop_assert_eq!(read(&body).unwrap().message.parts, parts);

@@ -4,7 +4,7 @@ use jackfield_model::{Ask, AskKind, Input};
 
 use super::*;
 use crate::team::event::{AgentStatus, TeamStatus};
-use crate::team::teams::Decision;
+use crate::team::teams::ViewerDecision;
 
 fn question(id: &str, kind: AskKind) -> Ask {
     Ask {
@@ -105,11 +105,11 @@ async fn what_a_member_had_asked_waits_for_a_viewer_again() {
     let shown = seen(&mut viewing);
     let asks = ["store/dba asks for rm", "store/dba is AwaitingToolApproval"];
     assert_eq!(shown[shown.len() - 2..], asks);
-    let yes = Decision {
+    let yes = ViewerDecision {
         invocation: Some("q".to_owned()),
         target: Some("dba".to_owned()),
         approved: true,
-        ..Decision::default()
+        ..ViewerDecision::default()
     };
     hub.teams.decide(&ann(), "all", &yes).unwrap();
     let (_dba, serving) = resume(&hub, &token);

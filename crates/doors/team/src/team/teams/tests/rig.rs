@@ -53,7 +53,9 @@ impl Line {
     /// What was handed over and not taken yet.
     pub(super) fn texts(&self) -> Vec<String> {
         let mail = self.mail.lock();
-        let texts = mail.iter().map(|serving| serving.call().message.words());
+        let texts = mail
+            .iter()
+            .map(|serving| serving.call().message.joined_text());
         texts.collect()
     }
 

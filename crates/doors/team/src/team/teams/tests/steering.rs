@@ -3,7 +3,7 @@
 use jackfield_model::{Ask, AskKind, Input, TaskId};
 
 use super::*;
-use crate::team::teams::{Decision, Undecided};
+use crate::team::teams::{DecisionError, ViewerDecision};
 
 fn approval(id: &str, tool_call: &str) -> Ask {
     Ask {
@@ -17,12 +17,12 @@ fn approval(id: &str, tool_call: &str) -> Ask {
     }
 }
 
-fn decision(invocation: &str, target: Option<&str>, approved: bool) -> Decision {
-    Decision {
+fn decision(invocation: &str, target: Option<&str>, approved: bool) -> ViewerDecision {
+    ViewerDecision {
         target: target.map(str::to_owned),
         invocation: Some(invocation.to_owned()),
         approved,
-        ..Decision::default()
+        ..ViewerDecision::default()
     }
 }
 
@@ -46,7 +46,7 @@ async fn tell(
 ) -> Result<bool, Failure> {
     let said = hub
         .teams
-        .say(by, "all", target, Message::text(text), None)
+        .send_message(by, "all", target, Message::text(text), None)
         .await?;
     settle().await;
     Ok(said.is_some())
@@ -151,7 +151,10 @@ async fn tell_as(
         id: Some(name.to_owned()),
         ..Message::text(text)
     };
-    let said = hub.teams.say(by, "all", None, message, None).await?;
+    let said = hub
+        .teams
+        .send_message(by, "all", None, message, None)
+        .await?;
     settle().await;
     Ok(said.map(|task| task.id))
 }
@@ -193,7 +196,7 @@ async fn an_id_of_a_run_that_is_over_may_be_used_again() {
     say(agents[0].1.next(), "done");
     settle().await;
     let rest = hub.limits().team_rest.0;
-    hub.teams.registry.rest(Instant::now() + rest);
+    hub.teams.registry.end_idle_runs(Instant::now() + rest);
     assert_ne!(tell_as(&hub, &ann(), "m-1", "go").await.unwrap(), first);
 }
 
@@ -229,7 +232,7 @@ async fn a_question_for_words_can_be_decided_by_whoever_asked() {
         ..approval("q", "x")
     };
     serving.ask(question);
-    let words = Decision {
+    let words = ViewerDecision {
         reason: Some("the left one".to_owned()),
         ..decision("q", None, true)
     };
@@ -252,7 +255,7 @@ async fn approvals_are_decided_at_any_depth_by_name_or_route_key() {
         let nobody = hub
             .teams
             .decide(&ann(), "all", &decision("call_1", Some("dbb"), true));
-        let Err(Undecided::NoMember(failure)) = nobody else {
+        let Err(DecisionError::NoMember(failure)) = nobody else {
             panic!("{nobody:?}")
         };
         assert!(
@@ -263,7 +266,7 @@ async fn approvals_are_decided_at_any_depth_by_name_or_route_key() {
         let wrong = decision("call_1", Some("lead"), true);
         assert_eq!(
             hub.teams.decide(&ann(), "all", &wrong),
-            Err(Undecided::OtherMember)
+            Err(DecisionError::OtherMember)
         );
         hub.teams
             .decide(&ann(), "all", &decision("call_1", target, true))
@@ -272,7 +275,7 @@ async fn approvals_are_decided_at_any_depth_by_name_or_route_key() {
         let again = hub
             .teams
             .decide(&ann(), "all", &decision("call_1", target, false));
-        assert_eq!(again, Err(Undecided::NotPending));
+        assert_eq!(again, Err(DecisionError::NotPending));
     }
 }
 
@@ -281,13 +284,13 @@ async fn a_decision_of_another_run_is_stale() {
     let (hub, agents) = nested().await;
     tell(&hub, &ann(), None, "go").await.unwrap();
     agents[0].1.next().ask(approval("q", "call_1"));
-    let stale = Decision {
+    let stale = ViewerDecision {
         run: Some("run_0".to_owned()),
         ..decision("call_1", None, true)
     };
     assert_eq!(
         hub.teams.decide(&ann(), "all", &stale),
-        Err(Undecided::Stale)
+        Err(DecisionError::Stale)
     );
 }
 
@@ -306,8 +309,8 @@ async fn strangers_decide_nothing_and_callers_only_what_the_agents_owner_lets_th
         hub.teams
             .decide(&bob(), "all", &decision(invocation, None, approved))
     };
-    assert_eq!(decide("hers", false), Err(Undecided::NotPending));
-    assert_eq!(decide("his", true), Err(Undecided::NotAllowed));
+    assert_eq!(decide("hers", false), Err(DecisionError::NotPending));
+    assert_eq!(decide("his", true), Err(DecisionError::NotAllowed));
     let settings = Settings {
         approvals_to_caller: true,
         ..Settings::default()
@@ -338,7 +341,7 @@ async fn a_team_does_not_decide_for_an_agent_of_another_owner() {
     let yes = hub
         .teams
         .decide(&ann(), "all", &decision("call_1", None, true));
-    assert_eq!(yes, Err(Undecided::NotAllowed));
+    assert_eq!(yes, Err(DecisionError::NotAllowed));
     // She may not let it, but she may stop it.
     hub.teams
         .decide(&ann(), "all", &decision("call_1", None, false))
@@ -369,7 +372,7 @@ async fn a_team_that_an_admin_changed_or_made_decides_no_more_than_before() {
     for (team, by) in [("all", ann()), ("roots", helper)] {
         let said = hub
             .teams
-            .say(&by, team, None, Message::text("go"), None)
+            .send_message(&by, team, None, Message::text("go"), None)
             .await;
         said.unwrap();
         settle().await;
@@ -378,7 +381,7 @@ async fn a_team_that_an_admin_changed_or_made_decides_no_more_than_before() {
         let yes = decision("call_1", None, true);
         assert_eq!(
             hub.teams.decide(&by, team, &yes),
-            Err(Undecided::NotAllowed)
+            Err(DecisionError::NotAllowed)
         );
         assert_eq!(answers(&serving), []);
         hub.teams.decide(&admin, team, &yes).unwrap();

@@ -4,28 +4,28 @@ use jackfield_model::Json;
 
 use super::*;
 use crate::team::event::TeamStatus;
-use crate::team::teams::{Claim, Publication, Said};
+use crate::team::teams::{CheckedEnvelope, ClaimedSource, EnvelopeClaim};
 
-fn events(viewing: &mut Viewing) -> Vec<Arc<Told>> {
+fn events(viewing: &mut FeedReader) -> Vec<Arc<FeedEvent>> {
     let mut seen = Vec::new();
-    viewing.take(usize::MAX, &mut seen);
+    viewing.read_batch(usize::MAX, &mut seen);
     seen.into_iter()
         .filter_map(|seen| match seen {
-            Seen::Event(told) => Some(told),
-            Seen::Missed(_) => None,
+            FeedItem::Event(told) => Some(told),
+            FeedItem::Missed(_) => None,
         })
         .collect()
 }
 
-fn sequences(viewing: &mut Viewing) -> Vec<u64> {
+fn sequences(viewing: &mut FeedReader) -> Vec<u64> {
     events(viewing).iter().map(|told| told.sequence).collect()
 }
 
-fn publication(hub: &Rig, by: &Principal, name: &str) -> Result<Publication, Failure> {
-    let claim = Claim {
+fn publication(hub: &Rig, by: &Principal, name: &str) -> Result<CheckedEnvelope, Failure> {
+    let claim = EnvelopeClaim {
         teams: vec![Some("t")],
         nodes: Vec::new(),
-        said: Said::Member {
+        said: ClaimedSource::Member {
             name,
             agent: None,
             status: None,
@@ -89,7 +89,7 @@ async fn a_viewer_that_comes_back_goes_on_after_what_it_had() {
         publish(&hub, "{}");
     }
     let after = |run: Option<&str>, sequence| {
-        let since = Since::After(run.map(str::to_owned), sequence);
+        let since = ReplayStart::After(run.map(str::to_owned), sequence);
         hub.teams.view(&ann(), "t", &since).unwrap().1
     };
     assert_eq!(sequences(&mut after(None, 3)), [4, 5]);
@@ -98,7 +98,7 @@ async fn a_viewer_that_comes_back_goes_on_after_what_it_had() {
     assert_eq!(sequences(&mut after(None, 5)), [0; 0]);
     // What it says to have of another run says nothing about this one.
     assert_eq!(sequences(&mut after(Some("run_0"), 4)), [1, 2, 3, 4, 5]);
-    let mut now = hub.teams.view(&ann(), "t", &Since::Now).unwrap().1;
+    let mut now = hub.teams.view(&ann(), "t", &ReplayStart::Now).unwrap().1;
     assert_eq!(sequences(&mut now), [0; 0]);
     publish(&hub, "{}");
     assert_eq!(sequences(&mut now), [6]);
@@ -124,7 +124,7 @@ async fn memory_is_bounded_and_who_lags_too_far_is_told_what_is_gone() {
     let tail = sequences(&mut view(&hub, "t"));
     assert!((7..10).contains(&tail.len()), "{tail:?}");
     assert_eq!(tail.last(), Some(&1001));
-    let since = Since::After(None, 500);
+    let since = ReplayStart::After(None, 500);
     let mut back = hub.teams.view(&ann(), "t", &since).unwrap().1;
     assert!(seen(&mut back)[0].starts_with("missed 501..="));
 }
@@ -136,7 +136,7 @@ async fn a_viewer_is_woken_and_reads_in_steps() {
     let reader = async {
         let mut sequences = Vec::new();
         while sequences.len() < 40 {
-            if let Some(Seen::Event(told)) = viewing.next().await {
+            if let Some(FeedItem::Event(told)) = viewing.next().await {
                 sequences.push(told.sequence);
             }
         }
@@ -158,7 +158,7 @@ async fn a_viewer_of_a_removed_team_is_told() {
     let mut viewing = view(&hub, "t");
     publish(&hub, "{}");
     drop(hub.teams.remove(&ann(), &id("t")).unwrap());
-    assert!(matches!(viewing.next().await, Some(Seen::Event(_))));
+    assert!(matches!(viewing.next().await, Some(FeedItem::Event(_))));
     assert!(viewing.next().await.is_none());
 }
 
@@ -169,7 +169,7 @@ async fn whoever_may_only_call_a_team_sees_what_came_of_their_own_calls() {
         .change(&ann(), &id("t"), Some(Share::Everyone), None)
         .unwrap();
     publish(&hub, "{}");
-    let mut his = hub.teams.view(&bob(), "t", &Since::Tail).unwrap().1;
+    let mut his = hub.teams.view(&bob(), "t", &ReplayStart::Tail).unwrap().1;
     let _hers = hub.calls().open(to("t", "hers")).unwrap();
     let _his = hub.calls().open(Request {
         principal: bob(),
@@ -183,7 +183,7 @@ async fn whoever_may_only_call_a_team_sees_what_came_of_their_own_calls() {
     assert!(!lines.iter().any(|line| line.contains("secret")));
     assert!(!lines.iter().any(|line| line.contains("published")));
     let watcher = scoped("bob", &["watch:t"]);
-    let mut all = hub.teams.view(&watcher, "t", &Since::Tail).unwrap().1;
+    let mut all = hub.teams.view(&watcher, "t", &ReplayStart::Tail).unwrap().1;
     assert!(seen(&mut all).contains(&"lead says secret".to_owned()));
 }
 
@@ -247,10 +247,14 @@ async fn members_publish_only_as_themselves() {
     assert_eq!(reason(publication(&hub, &ann(), "nobody")), Reason::Invalid);
     assert_eq!(reason(publication(&hub, &bob(), "lead")), Reason::NotFound);
     for (said, by, expected) in [
-        (Said::Board, &as_b, Reason::Unauthorized),
-        (Said::Team(TeamStatus::Idle), &as_b, Reason::Unauthorized),
+        (ClaimedSource::Board, &as_b, Reason::Unauthorized),
+        (
+            ClaimedSource::Team(TeamStatus::Idle),
+            &as_b,
+            Reason::Unauthorized,
+        ),
     ] {
-        let claim = Claim {
+        let claim = EnvelopeClaim {
             teams: vec![None],
             nodes: Vec::new(),
             said,
@@ -264,10 +268,10 @@ async fn members_publish_only_as_themselves() {
             expected
         );
     }
-    let forged = Claim {
+    let forged = EnvelopeClaim {
         teams: vec![Some("other")],
         nodes: Vec::new(),
-        said: Said::Board,
+        said: ClaimedSource::Board,
     };
     let failure = hub
         .teams
@@ -276,10 +280,10 @@ async fn members_publish_only_as_themselves() {
         .check(&forged, "[2].")
         .unwrap_err();
     assert!(failure.text.contains("[2].team_id"), "{failure}");
-    let nested = Claim {
+    let nested = EnvelopeClaim {
         teams: vec![Some("t"), None],
         nodes: vec!["ghost"],
-        said: Said::Board,
+        said: ClaimedSource::Board,
     };
     let failure = hub
         .teams
@@ -314,7 +318,7 @@ async fn boards_and_published_events_of_a_team_are_seen_in_its_owners_teams_arou
         .unwrap();
     let his = spec(&["a", "x=@in"]);
     hub.teams.create(&bob(), &id("his"), his).unwrap();
-    let mut stranger = hub.teams.view(&bob(), "his", &Since::Tail).unwrap().1;
+    let mut stranger = hub.teams.view(&bob(), "his", &ReplayStart::Tail).unwrap().1;
     let change = crate::team::board::TaskChange {
         status: Some(crate::team::board::BoardStatus::Completed),
         ..Default::default()
@@ -332,28 +336,35 @@ async fn boards_and_published_events_of_a_team_are_seen_in_its_owners_teams_arou
 async fn an_agent_is_viewed_alone_whoever_calls_it() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let mut viewing = hub.teams.view_agent(&ann(), "a", &Since::Now).unwrap();
+    let mut viewing = hub
+        .teams
+        .view_agent(&ann(), "a", &ReplayStart::Now)
+        .unwrap();
     let _call = hub.calls().open(to("a", "hi")).unwrap();
     say(line.next(), "x");
     let mut expected = vec!["[] Running".to_owned()];
     expected.extend(says("a", "x"));
     expected.push("[] Idle".to_owned());
     assert_eq!(seen(&mut viewing), expected);
-    assert!(hub.teams.view_agent(&bob(), "a", &Since::Now).is_err());
+    assert!(
+        hub.teams
+            .view_agent(&bob(), "a", &ReplayStart::Now)
+            .is_err()
+    );
 }
 
 #[tokio::test]
 async fn the_stage_of_a_viewer_that_is_just_coming_is_not_forgotten() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let stage = hub.teams.registry.open_solo(&id("a"), hub.limits());
+    let stage = hub.teams.registry.open_agent_feed(&id("a"), hub.limits());
     // The sweeper comes between.
     hub.teams.registry.rest_at(Instant::now());
-    let mut viewing = Viewing::new(stage, None, &Since::Now);
+    let mut viewing = FeedReader::new(stage, None, &ReplayStart::Now);
     let _call = hub.calls().open(to("a", "hi")).unwrap();
     line.next().push(Event::text("hello"));
     let mut seen = Vec::new();
-    viewing.take(usize::MAX, &mut seen);
+    viewing.read_batch(usize::MAX, &mut seen);
     assert!(!seen.is_empty(), "it sees what the agent does");
     drop(viewing);
 }

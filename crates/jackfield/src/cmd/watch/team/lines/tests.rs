@@ -6,14 +6,14 @@ use super::*;
 
 /// A team that is watched: envelopes as the hub writes them go in, lines come out.
 struct Seen {
-    lines: Lines,
+    lines: TeamLines,
     sequence: u64,
 }
 
 impl Seen {
     fn new() -> Self {
         Self {
-            lines: Lines::new(Style::plain(), "shop", " --hub http://h"),
+            lines: TeamLines::new(Style::plain(), "shop", " --hub http://h"),
             sequence: 0,
         }
     }
@@ -23,7 +23,7 @@ impl Seen {
         let mut envelope = json!({"event_id": "e", "timestamp": "2026-03-01T10:00:00Z", "team_id": "shop",
             "event_source_type": source, "team_run_id": "run_1", "sequence": self.sequence});
         envelope["data"] = data;
-        self.lines.of(&Told::Envelope {
+        self.lines.of(&TeamFeedItem::Envelope {
             envelope,
             is_past: false,
         })
@@ -185,7 +185,7 @@ fn an_approval_is_shown_once_with_the_command_that_answers_it() {
     let mut seen = Seen::new();
     let approval = json!({"route_key": "lead", "invocation_id": "call 1", "tool_name": "rm", "arguments": {"f": 1}});
     let snapshot = json!({"team": {"status": "RUNNING"}, "tasks": [], "approvals": [approval]});
-    let lines = seen.lines.of(&Told::Snapshot(snapshot.clone()));
+    let lines = seen.lines.of(&TeamFeedItem::Snapshot(snapshot.clone()));
     assert_eq!(
         lines,
         [
@@ -200,7 +200,7 @@ fn an_approval_is_shown_once_with_the_command_that_answers_it() {
         seen.agent("tool_approval_requested", asked.clone())
             .is_empty()
     );
-    assert!(seen.lines.of(&Told::Snapshot(snapshot)).is_empty());
+    assert!(seen.lines.of(&TeamFeedItem::Snapshot(snapshot)).is_empty());
     // After an answer it may be asked again.
     assert_eq!(
         seen.agent("tool_approved", asked.clone()),
@@ -216,12 +216,12 @@ fn what_waits_is_told_again_after_the_replay_if_it_is_out_of_sight() {
         let approval =
             json!({"route_key": "lead", "invocation_id": "c", "tool_name": "rm", "arguments": {}});
         let snapshot = json!({"team": {"status": "RUNNING"}, "tasks": [], "approvals": [approval]});
-        assert_eq!(seen.lines.of(&Told::Snapshot(snapshot)).len(), 3);
-        seen.lines.of(&Told::Earlier);
+        assert_eq!(seen.lines.of(&TeamFeedItem::Snapshot(snapshot)).len(), 3);
+        seen.lines.of(&TeamFeedItem::Earlier);
         for _ in 0..replayed {
             seen.say("s", "word\n");
         }
-        let lines = seen.lines.of(&Told::Now);
+        let lines = seen.lines.of(&TeamFeedItem::Now);
         let now = lines.iter().position(|line| line == "— now —").unwrap();
         assert_eq!((now, lines.len()), (1 + replayed, 2 + replayed + again));
     }
@@ -232,13 +232,13 @@ fn of_what_was_before_the_last_lines_are_shown_and_how_to_see_all() {
     for (has_history, shown) in [(false, EARLIER), (true, EARLIER + 5)] {
         let mut seen = Seen::new();
         seen.lines = seen.lines.with_history(has_history);
-        seen.lines.of(&Told::Earlier);
+        seen.lines.of(&TeamFeedItem::Earlier);
         let mut lines = Vec::new();
         for number in 1..=EARLIER + 5 {
             lines.extend(seen.say("s", &format!("{number}\n")));
             assert_eq!(seen.lines.is_holding(), !has_history);
         }
-        lines.extend(seen.lines.of(&Told::Now));
+        lines.extend(seen.lines.of(&TeamFeedItem::Now));
         assert_eq!(lines.len(), shown + 2, "with what is above and below");
         assert_eq!(lines[0].contains("the last 20 of 25 lines"), !has_history);
         assert_eq!(lines[shown], "lead     │ 25");
@@ -250,11 +250,11 @@ fn of_what_was_before_the_last_lines_are_shown_and_how_to_see_all() {
 #[test]
 fn a_replay_that_pauses_is_shown_as_far_as_it_has_come() {
     let mut seen = Seen::new();
-    seen.lines.of(&Told::Earlier);
+    seen.lines.of(&TeamFeedItem::Earlier);
     seen.say("s", "one\n");
     assert_eq!(seen.lines.held(), ["— earlier —", "lead     │ one"]);
     seen.say("s", "two\n");
-    let lines = seen.lines.of(&Told::Now);
+    let lines = seen.lines.of(&TeamFeedItem::Now);
     assert_eq!(lines, ["lead     │ two", "— now —"]);
 }
 
@@ -270,7 +270,7 @@ fn the_board_is_shown_as_it_changes() {
     let mut seen = Seen::new();
     let scan = json!({"id": "task_0001", "task_id": "task_0001", "task_name": "scan", "assignee_name": "dev", "status": "in_progress"});
     let snapshot = json!({"team": {"status": "IDLE"}, "tasks": [scan], "approvals": []});
-    let lines = seen.lines.of(&Told::Snapshot(snapshot.clone()));
+    let lines = seen.lines.of(&TeamFeedItem::Snapshot(snapshot.clone()));
     assert_eq!(
         lines,
         [
@@ -278,7 +278,7 @@ fn the_board_is_shown_as_it_changes() {
             "shop     │ task scan (dev): in_progress"
         ]
     );
-    assert!(seen.lines.of(&Told::Snapshot(snapshot)).is_empty());
+    assert!(seen.lines.of(&TeamFeedItem::Snapshot(snapshot)).is_empty());
     let done = json!({"team_id": "t", "task_id": "task_0001", "new_status": "completed", "agent_name": "dev",
                       "deliverables": [{"file_path": "a.md", "summary": "notes"}]});
     assert_eq!(
@@ -296,7 +296,7 @@ fn the_board_is_shown_as_it_changes() {
 #[test]
 fn what_a_snapshot_has_is_not_told_by_the_replay() {
     let mut seen = Seen::new();
-    let past = |source: &str, data: Value| Told::Envelope {
+    let past = |source: &str, data: Value| TeamFeedItem::Envelope {
         envelope: json!({"event_source_type": source, "data": data, "team_run_id": "run_1", "sequence": 1}),
         is_past: true,
     };
@@ -322,7 +322,7 @@ fn what_comes_in_the_middle_is_shown_too() {
     seen.say("gone", "rest");
     let gap = json!({"team_run_id": "run_1", "from_sequence": 3, "to_sequence": 9});
     assert_eq!(
-        seen.lines.of(&Told::Gap(gap)),
+        seen.lines.of(&TeamFeedItem::Gap(gap)),
         [
             "lead     │ rest",
             "shop     │ events 3 to 9 are no longer stored"

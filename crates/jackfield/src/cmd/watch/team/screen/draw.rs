@@ -9,9 +9,9 @@ use ratatui::{
 };
 
 use super::{
-    super::{story::Kind, words, words::Tone},
-    lane::{Entry, Lane, Tool, ToolState},
-    state::{Approval, State, Task},
+    super::{describe, describe::Tone, team_event::StreamKind},
+    lane::{LaneEntry, MemberLane, ToolState, ToolUse},
+    state::{OpenApproval, ScreenState, ScreenTask},
     wrap::wrap,
 };
 use crate::output::clean;
@@ -27,8 +27,8 @@ const KEYS: &str = "q quit  tab select  enter alone  t tools  a approve  d deny"
 const DIM: Style = Style::new().add_modifier(Modifier::DIM);
 const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
 
-/// Draws the [`State`]. Corrects a scroll position beyond the end.
-pub(super) fn draw(frame: &mut Frame<'_>, state: &mut State) {
+/// Draws the [`ScreenState`]. Corrects a scroll position beyond the end.
+pub(super) fn draw(frame: &mut Frame<'_>, state: &mut ScreenState) {
     let rows = Layout::vertical([
         Constraint::Length(1),
         Constraint::Min(0),
@@ -51,7 +51,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &mut State) {
     }
 }
 
-fn headline(state: &State) -> Line<'_> {
+fn headline(state: &ScreenState) -> Line<'_> {
     let mut line = vec![Span::styled(clean(&state.team), BOLD)];
     if !state.name.is_empty() && state.name != state.team {
         line.push(Span::raw(format!(" {}", state.name)));
@@ -67,7 +67,7 @@ fn headline(state: &State) -> Line<'_> {
     Line::from(line)
 }
 
-fn footline(state: &State) -> Line<'_> {
+fn footline(state: &ScreenState) -> Line<'_> {
     if state.notice.is_empty() {
         return Line::styled(KEYS, DIM);
     }
@@ -81,7 +81,7 @@ fn footline(state: &State) -> Line<'_> {
 }
 
 /// Draws as many lanes as fit, including the selected lane.
-fn draw_lanes(frame: &mut Frame<'_>, area: Rect, state: &State) {
+fn draw_lanes(frame: &mut Frame<'_>, area: Rect, state: &ScreenState) {
     let room = usize::from(area.height / LANE_LEAST).max(1);
     let first = state.selected.saturating_sub(room.saturating_sub(1));
     let shown: Vec<_> = (first..state.lanes.len()).take(room).collect();
@@ -98,7 +98,13 @@ fn draw_lanes(frame: &mut Frame<'_>, area: Rect, state: &State) {
 }
 
 /// Draws one lane, and returns the corrected scroll position.
-fn draw_lane(frame: &mut Frame<'_>, area: Rect, state: &State, at: usize, scroll: usize) -> usize {
+fn draw_lane(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    state: &ScreenState,
+    at: usize,
+    scroll: usize,
+) -> usize {
     let Some(lane) = state.lanes.get(at) else {
         return 0;
     };
@@ -123,7 +129,7 @@ fn draw_lane(frame: &mut Frame<'_>, area: Rect, state: &State, at: usize, scroll
     scroll
 }
 
-fn title(lane: &Lane, is_selected: bool) -> Line<'static> {
+fn title(lane: &MemberLane, is_selected: bool) -> Line<'static> {
     let mark = if is_selected { "▶ " } else { "─ " };
     let name = if is_selected {
         BOLD.add_modifier(Modifier::REVERSED)
@@ -144,8 +150,8 @@ fn title(lane: &Lane, is_selected: bool) -> Line<'static> {
 }
 
 fn approval_lines(
-    approval: &Approval,
-    state: &State,
+    approval: &OpenApproval,
+    state: &ScreenState,
     is_selected: bool,
     width: usize,
 ) -> Vec<Line<'static>> {
@@ -154,11 +160,11 @@ fn approval_lines(
         .add_modifier(Modifier::REVERSED);
     let how = if approval.is_answered {
         "  sent to the hub".to_owned()
-    } else if is_selected && !words::is_question(&approval.tool) {
+    } else if is_selected && !describe::is_question(&approval.tool) {
         "  a approves, d denies".to_owned()
     } else {
         let (key, tool, invocation) = (&approval.key, &approval.tool, &approval.invocation);
-        let how = words::how_to_answer(&state.team, key, tool, invocation, &state.flags);
+        let how = describe::how_to_answer(&state.team, key, tool, invocation, &state.flags);
         format!("  {how}")
     };
     let mut lines: Vec<_> = wrap(&approval.what, width)
@@ -173,9 +179,9 @@ fn approval_lines(
     lines
 }
 
-/// Returns the last lines of a [`Lane`], shifted by `scroll`, and the corrected scroll position.
+/// Returns the last lines of a [`MemberLane`], shifted by `scroll`, and the corrected scroll position.
 fn tail(
-    lane: &Lane,
+    lane: &MemberLane,
     width: usize,
     height: usize,
     scroll: usize,
@@ -200,16 +206,16 @@ fn tail(
     (shown, scroll)
 }
 
-fn entry_lines(entry: &Entry, width: usize, is_unfolded: bool) -> Vec<Line<'static>> {
+fn entry_lines(entry: &LaneEntry, width: usize, is_unfolded: bool) -> Vec<Line<'static>> {
     let styled = |text: &str, style: Style| {
         let lines = wrap(text, width).into_iter();
         lines.map(|line| Line::styled(line, style)).collect()
     };
     match entry {
-        Entry::Said { text, kind, .. } => {
+        LaneEntry::Said { text, kind, .. } => {
             let style = match kind {
-                Kind::Text => Style::new(),
-                Kind::Thinking | Kind::Tool => DIM,
+                StreamKind::Text => Style::new(),
+                StreamKind::Thinking | StreamKind::Tool => DIM,
             };
             let text = text.trim_end_matches('\n');
             if text.is_empty() {
@@ -217,12 +223,12 @@ fn entry_lines(entry: &Entry, width: usize, is_unfolded: bool) -> Vec<Line<'stat
             }
             styled(text, style)
         }
-        Entry::Line(tone, text) => styled(text, tone_style(*tone)),
-        Entry::Used(tool) => tool_lines(tool, width, is_unfolded),
+        LaneEntry::Line(tone, text) => styled(text, tone_style(*tone)),
+        LaneEntry::Used(tool) => tool_lines(tool, width, is_unfolded),
     }
 }
 
-fn tool_lines(tool: &Tool, width: usize, is_unfolded: bool) -> Vec<Line<'static>> {
+fn tool_lines(tool: &ToolUse, width: usize, is_unfolded: bool) -> Vec<Line<'static>> {
     let (mark, style) = match tool.state {
         ToolState::Begun | ToolState::Runs => ("…", Style::new().fg(Color::Yellow)),
         ToolState::Waits => ("?", Style::new().fg(Color::Yellow)),
@@ -249,8 +255,8 @@ fn tool_lines(tool: &Tool, width: usize, is_unfolded: bool) -> Vec<Line<'static>
     lines
 }
 
-/// Draws the [`Task`]s beside the lanes. If there are too many, finished tasks are left out first.
-fn draw_board(frame: &mut Frame<'_>, area: Rect, tasks: &[Task]) {
+/// Draws the [`ScreenTask`]s beside the lanes. If there are too many, finished tasks are left out first.
+fn draw_board(frame: &mut Frame<'_>, area: Rect, tasks: &[ScreenTask]) {
     let done = tasks.iter().filter(|task| task.status == "completed");
     let title = format!(" board {} of {} done ", done.count(), tasks.len());
     let block = Block::new()
@@ -278,7 +284,7 @@ fn draw_board(frame: &mut Frame<'_>, area: Rect, tasks: &[Task]) {
     frame.render_widget(Paragraph::new(lines), inner);
 }
 
-fn task_line(task: &Task) -> Line<'static> {
+fn task_line(task: &ScreenTask) -> Line<'static> {
     let (mark, style) = match task.status.as_str() {
         "completed" => ("✓", Style::new().fg(Color::Green)),
         "in_progress" => ("▸", Style::new().fg(Color::Yellow)),

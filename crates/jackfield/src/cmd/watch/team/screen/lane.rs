@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use super::super::{
-    story::{Deed, Kind, Step},
-    words::{self, Tone},
+    describe::{self, Tone},
+    team_event::{MemberAction, StreamKind, ToolStep},
 };
 use crate::output::{clean, clean_lines};
 
@@ -19,13 +19,13 @@ const ENTRY: usize = 128;
 
 /// A member of the team.
 #[derive(Debug, Default)]
-pub(super) struct Lane {
+pub(super) struct MemberLane {
     /// Route key of the member.
     pub(super) key: String,
     pub(super) agent: String,
     pub(super) is_online: bool,
     pub(super) status: String,
-    pub(super) entries: VecDeque<Entry>,
+    pub(super) entries: VecDeque<LaneEntry>,
     weight: usize,
     /// Whether the answer was streamed, so that the complete answer must not be shown again.
     has_text: bool,
@@ -33,20 +33,20 @@ pub(super) struct Lane {
 
 /// An entry of a lane.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Entry {
+pub(super) enum LaneEntry {
     Said {
         id: String,
-        kind: Kind,
+        kind: StreamKind,
         text: String,
         is_open: bool,
     },
-    Used(Tool),
+    Used(ToolUse),
     Line(Tone, String),
 }
 
 /// One use of a tool.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Tool {
+pub(super) struct ToolUse {
     pub(super) id: String,
     pub(super) name: String,
     pub(super) state: ToolState,
@@ -72,7 +72,7 @@ impl ToolState {
     }
 }
 
-impl Lane {
+impl MemberLane {
     pub(super) fn new(key: &str) -> Self {
         Self {
             key: key.to_owned(),
@@ -80,29 +80,29 @@ impl Lane {
         }
     }
 
-    /// Applies an event of the member ([`Deed`]).
-    pub(super) fn see(&mut self, deed: &Deed<'_>) {
+    /// Applies an event of the member ([`MemberAction`]).
+    pub(super) fn apply(&mut self, deed: &MemberAction<'_>) {
         match deed {
-            Deed::Begins { id, kind, tool } => self.begin(id, *kind, tool),
-            Deed::Says { id, kind, delta } => self.say(id, *kind, delta),
-            Deed::Ends { id, arguments } => {
+            MemberAction::Begins { id, kind, tool } => self.begin(id, *kind, tool),
+            MemberAction::Says { id, kind, delta } => self.say(id, *kind, delta),
+            MemberAction::Ends { id, arguments } => {
                 self.end(id);
                 if !arguments.is_null()
                     && let Some(tool) = self.tool(id)
                 {
-                    tool.input = cut(&words::whole(arguments));
+                    tool.input = cut(&describe::whole(arguments));
                 }
             }
-            Deed::Answers(content) => {
+            MemberAction::Answers(content) => {
                 self.end_all();
                 if !std::mem::take(&mut self.has_text) {
-                    self.say("", Kind::Text, content);
+                    self.say("", StreamKind::Text, content);
                     self.end("");
                     self.has_text = false;
                 }
             }
-            Deed::Tool { id, tool, step } => self.step(id, tool, *step),
-            Deed::Status { status, .. } => {
+            MemberAction::Tool { id, tool, step } => self.step(id, tool, *step),
+            MemberAction::Status { status, .. } => {
                 self.status = clean(status);
                 if matches!(*status, "idle" | "error") {
                     self.end_all();
@@ -113,11 +113,11 @@ impl Lane {
                     self.line(deed);
                 }
             }
-            Deed::Hears { .. }
-            | Deed::Told(_)
-            | Deed::Todos(_)
-            | Deed::Made(_)
-            | Deed::Fails { .. } => self.line(deed),
+            MemberAction::Hears { .. }
+            | MemberAction::Told(_)
+            | MemberAction::Todos(_)
+            | MemberAction::Made(_)
+            | MemberAction::Fails { .. } => self.line(deed),
         }
         self.forget();
     }
@@ -128,30 +128,30 @@ impl Lane {
             return;
         }
         self.end_all();
-        self.push(Entry::Line(
+        self.push(LaneEntry::Line(
             Tone::Quiet,
             "… some events are missing".to_owned(),
         ));
     }
 
-    fn line(&mut self, deed: &Deed<'_>) {
-        if let Some((tone, line)) = words::of_deed(deed) {
-            self.push(Entry::Line(tone, line));
+    fn line(&mut self, deed: &MemberAction<'_>) {
+        if let Some((tone, line)) = describe::event_line(deed) {
+            self.push(LaneEntry::Line(tone, line));
         }
     }
 
-    fn push(&mut self, entry: Entry) {
+    fn push(&mut self, entry: LaneEntry) {
         self.weight += entry.weight();
         self.entries.push_back(entry);
     }
 
-    fn begin(&mut self, id: &str, kind: Kind, tool: &str) {
-        if kind == Kind::Tool {
+    fn begin(&mut self, id: &str, kind: StreamKind, tool: &str) {
+        if kind == StreamKind::Tool {
             if self.tool(id).is_none() {
-                self.push(Entry::Used(Tool::new(id, tool)));
+                self.push(LaneEntry::Used(ToolUse::new(id, tool)));
             }
         } else if self.said(id).is_none() {
-            self.push(Entry::Said {
+            self.push(LaneEntry::Said {
                 id: id.to_owned(),
                 kind,
                 text: String::new(),
@@ -160,7 +160,7 @@ impl Lane {
         }
     }
 
-    fn say(&mut self, id: &str, kind: Kind, delta: &str) {
+    fn say(&mut self, id: &str, kind: StreamKind, delta: &str) {
         if let Some(tool) = self.tool(id) {
             if tool.input.len() < TOOL_MAX {
                 tool.input += &clean(delta);
@@ -171,10 +171,10 @@ impl Lane {
             self.begin(id, kind, "");
         }
         let delta = clean_lines(delta).replace('\t', "    ");
-        let Some(Entry::Said { text, kind, .. }) = self.said(id) else {
+        let Some(LaneEntry::Said { text, kind, .. }) = self.said(id) else {
             return;
         };
-        let is_text = *kind == Kind::Text;
+        let is_text = *kind == StreamKind::Text;
         *text += &delta;
         let mut gone = 0;
         if text.len() > SEGMENT_MAX {
@@ -188,56 +188,62 @@ impl Lane {
         self.has_text |= is_text;
     }
 
-    /// Returns the open [`Entry::Said`] with this id.
-    fn said(&mut self, id: &str) -> Option<&mut Entry> {
-        let is_it = |entry: &&mut Entry| matches!(entry, Entry::Said { id: its, is_open: true, .. } if its == id);
+    /// Returns the open [`LaneEntry::Said`] with this id.
+    fn said(&mut self, id: &str) -> Option<&mut LaneEntry> {
+        let is_it = |entry: &&mut LaneEntry| matches!(entry, LaneEntry::Said { id: its, is_open: true, .. } if its == id);
         self.entries.iter_mut().rev().find(is_it)
     }
 
-    /// Returns the [`Tool`] use with this id.
-    fn tool(&mut self, id: &str) -> Option<&mut Tool> {
+    /// Returns the [`ToolUse`] use with this id.
+    fn tool(&mut self, id: &str) -> Option<&mut ToolUse> {
         self.entries.iter_mut().rev().find_map(|entry| match entry {
-            Entry::Used(tool) if tool.id == id => Some(tool),
+            LaneEntry::Used(tool) if tool.id == id => Some(tool),
             _ => None,
         })
     }
 
     fn end(&mut self, id: &str) {
-        if let Some(Entry::Said { is_open, .. }) = self.said(id) {
+        if let Some(LaneEntry::Said { is_open, .. }) = self.said(id) {
             *is_open = false;
         }
     }
 
     fn end_all(&mut self) {
         for entry in &mut self.entries {
-            if let Entry::Said { is_open, .. } = entry {
+            if let LaneEntry::Said { is_open, .. } = entry {
                 *is_open = false;
             }
         }
     }
 
-    fn step(&mut self, id: &str, name: &str, step: Step<'_>) {
-        if let Step::Logs(entry) = step {
+    fn step(&mut self, id: &str, name: &str, step: ToolStep<'_>) {
+        if let ToolStep::Logs(entry) = step {
             let line = format!("· {}", clean(entry));
-            self.push(Entry::Line(Tone::Quiet, line));
+            self.push(LaneEntry::Line(Tone::Quiet, line));
             return;
         }
         if self.tool(id).is_none() {
-            self.push(Entry::Used(Tool::new(id, name)));
+            self.push(LaneEntry::Used(ToolUse::new(id, name)));
         }
         let Some(tool) = self.tool(id) else {
             return;
         };
         let (state, input, output) = match step {
-            Step::Asks(ask) => {
-                let arguments = words::whole(ask.arguments);
+            ToolStep::Asks(ask) => {
+                let arguments = describe::whole(ask.arguments);
                 (ToolState::Waits, arguments, String::new())
             }
-            Step::Runs(arguments) => (ToolState::Runs, words::whole(arguments), String::new()),
-            Step::Approved | Step::Logs(_) => (ToolState::Runs, String::new(), String::new()),
-            Step::Succeeded(result) => (ToolState::Succeeded, String::new(), words::whole(result)),
-            Step::Failed(why) => (ToolState::Failed, String::new(), clean(why)),
-            Step::Denied(why) => (ToolState::Denied, String::new(), clean(why)),
+            ToolStep::Runs(arguments) => {
+                (ToolState::Runs, describe::whole(arguments), String::new())
+            }
+            ToolStep::Approved | ToolStep::Logs(_) => {
+                (ToolState::Runs, String::new(), String::new())
+            }
+            ToolStep::Succeeded(result) => {
+                (ToolState::Succeeded, String::new(), describe::whole(result))
+            }
+            ToolStep::Failed(why) => (ToolState::Failed, String::new(), clean(why)),
+            ToolStep::Denied(why) => (ToolState::Denied, String::new(), clean(why)),
         };
         if tool.state.is_end() || tool.state > state {
             return;
@@ -261,7 +267,7 @@ impl Lane {
     }
 }
 
-impl Tool {
+impl ToolUse {
     fn new(id: &str, name: &str) -> Self {
         Self {
             id: id.to_owned(),
@@ -273,7 +279,7 @@ impl Tool {
     }
 }
 
-impl Entry {
+impl LaneEntry {
     fn weight(&self) -> usize {
         match self {
             Self::Said { text, .. } | Self::Line(_, text) => ENTRY + text.len(),

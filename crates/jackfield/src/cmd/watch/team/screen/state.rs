@@ -1,15 +1,15 @@
-//! State of the screen, changed by events and keys. Pure: envelopes and keys go in, a [`Wish`] comes out.
+//! State of the screen, changed by events and keys. Pure: envelopes and keys go in, a [`UserAction`] comes out.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::Value;
 
 use super::{
     super::{
-        feed::Told,
-        story::{self, Ask, Deed, News, Step, What},
-        words,
+        describe,
+        feed::TeamFeedItem,
+        team_event::{self, MemberAction, MemberQuestion, TeamEvent, TeamEventKind, ToolStep},
     },
-    lane::Lane,
+    lane::MemberLane,
 };
 use crate::output::{clean, items, text};
 
@@ -22,7 +22,7 @@ const PAGE: usize = 10;
 
 /// State of the screen.
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct ScreenState {
     pub(super) team: String,
     /// Flags to repeat in the commands that are shown.
     pub(super) flags: String,
@@ -31,9 +31,9 @@ pub(super) struct State {
     /// Run, and the number of the last event.
     pub(super) run: Option<(String, u64)>,
     pub(super) is_lost: bool,
-    pub(super) lanes: Vec<Lane>,
-    pub(super) tasks: Vec<Task>,
-    pub(super) approvals: Vec<Approval>,
+    pub(super) lanes: Vec<MemberLane>,
+    pub(super) tasks: Vec<ScreenTask>,
+    pub(super) approvals: Vec<OpenApproval>,
     /// Last message for the user.
     pub(super) notice: String,
     pub(super) selected: usize,
@@ -46,7 +46,7 @@ pub(super) struct State {
 
 /// A task on a board.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Task {
+pub(super) struct ScreenTask {
     /// Sub-team of the task; empty for the team itself.
     pub(super) team: String,
     pub(super) id: String,
@@ -57,7 +57,7 @@ pub(super) struct Task {
 
 /// An open approval or question of a member.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Approval {
+pub(super) struct OpenApproval {
     /// Route key of the member.
     pub(super) key: String,
     pub(super) invocation: String,
@@ -70,7 +70,7 @@ pub(super) struct Approval {
 
 /// Action that the user requested by a key.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Wish {
+pub(super) enum UserAction {
     Quit,
     Interrupt,
     Decide {
@@ -80,7 +80,7 @@ pub(super) enum Wish {
     },
 }
 
-impl State {
+impl ScreenState {
     pub(super) fn new(team: &str, flags: &str) -> Self {
         Self {
             team: team.to_owned(),
@@ -89,30 +89,30 @@ impl State {
         }
     }
 
-    /// Applies an item of the feed ([`Told`]).
-    pub(super) fn see(&mut self, told: &Told) {
+    /// Applies an item of the feed ([`TeamFeedItem`]).
+    pub(super) fn apply(&mut self, told: &TeamFeedItem) {
         match told {
-            Told::Snapshot(snapshot) => self.snapshot(snapshot),
-            Told::Envelope { envelope, is_past } => {
+            TeamFeedItem::Snapshot(snapshot) => self.snapshot(snapshot),
+            TeamFeedItem::Envelope { envelope, is_past } => {
                 self.count(envelope);
-                if let Some(news) = story::read(envelope)
+                if let Some(news) = team_event::read(envelope)
                     && !(*is_past && news.is_standing())
                 {
                     self.news(&news, *is_past);
                 }
             }
-            Told::Gap(gap) => {
+            TeamFeedItem::Gap(gap) => {
                 let (from, to) = (&gap["from_sequence"], &gap["to_sequence"]);
                 self.notice = format!("events {from} to {to} are no longer stored");
-                self.lanes.iter_mut().for_each(Lane::gap);
+                self.lanes.iter_mut().for_each(MemberLane::gap);
             }
             // The lanes show past and new events alike.
-            Told::Earlier | Told::Now => {}
-            Told::Lost => {
+            TeamFeedItem::Earlier | TeamFeedItem::Now => {}
+            TeamFeedItem::Lost => {
                 self.is_lost = true;
                 "lost the connection to the hub; reconnecting".clone_into(&mut self.notice);
             }
-            Told::Back => {
+            TeamFeedItem::Back => {
                 self.is_lost = false;
                 "reconnected to the hub".clone_into(&mut self.notice);
             }
@@ -139,7 +139,7 @@ impl State {
         self.tasks.retain(|task| !task.team.is_empty());
         self.put("", items(snapshot, "tasks"));
         let open = items(snapshot, "approvals");
-        let is_open = |known: &Approval| {
+        let is_open = |known: &OpenApproval| {
             let mut open = open.iter();
             open.any(|it| {
                 text(it, "route_key") == known.key && text(it, "invocation_id") == known.invocation
@@ -148,7 +148,12 @@ impl State {
         self.approvals.retain(is_open);
         for approval in open {
             let (id, tool) = (text(approval, "invocation_id"), text(approval, "tool_name"));
-            self.ask(text(approval, "route_key"), id, tool, Ask::of(approval));
+            self.ask(
+                text(approval, "route_key"),
+                id,
+                tool,
+                MemberQuestion::of(approval),
+            );
         }
     }
 
@@ -163,10 +168,10 @@ impl State {
         }
     }
 
-    fn news(&mut self, news: &News<'_>, is_past: bool) {
+    fn news(&mut self, news: &TeamEvent<'_>, is_past: bool) {
         let place = news.place();
         match &news.what {
-            What::Team { status, error } => {
+            TeamEventKind::Team { status, error } => {
                 if place.is_empty() {
                     self.status = clean(status);
                 }
@@ -175,12 +180,12 @@ impl State {
                     self.notice = format!("{}: {}", clean(team), clean(error));
                 }
             }
-            What::Tasks(tasks) => self.put(&place, tasks),
-            What::Task { id, status, .. } => {
-                let is_it = |task: &&mut Task| task.team == place && task.id == *id;
+            TeamEventKind::Tasks(tasks) => self.put(&place, tasks),
+            TeamEventKind::Task { id, status, .. } => {
+                let is_it = |task: &&mut ScreenTask| task.team == place && task.id == *id;
                 match self.tasks.iter_mut().find(is_it) {
                     Some(task) => task.status = clean(status),
-                    None => self.tasks.push(Task {
+                    None => self.tasks.push(ScreenTask {
                         team: place,
                         id: (*id).to_owned(),
                         name: clean(id),
@@ -190,13 +195,13 @@ impl State {
                 }
                 self.forget_tasks();
             }
-            What::Member { deed, .. } => {
+            TeamEventKind::Member { deed, .. } => {
                 // The snapshot contains the past questions that are still open.
                 if !is_past {
                     self.approve(&place, deed);
                 }
                 if let Some(lane) = self.lane(&place) {
-                    lane.see(deed);
+                    lane.apply(deed);
                 }
             }
         }
@@ -204,14 +209,14 @@ impl State {
 
     fn put(&mut self, team: &str, tasks: &[Value]) {
         for task in tasks {
-            let task = Task {
+            let task = ScreenTask {
                 team: team.to_owned(),
-                id: words::task_id(task).to_owned(),
-                name: clean(words::task_name(task)),
+                id: describe::task_id(task).to_owned(),
+                name: clean(describe::task_name(task)),
                 assignee: clean(text(task, "assignee_name")),
-                status: clean(words::task_status(task)),
+                status: clean(describe::task_status(task)),
             };
-            let is_it = |known: &&mut Task| known.team == task.team && known.id == task.id;
+            let is_it = |known: &&mut ScreenTask| known.team == task.team && known.id == task.id;
             match self.tasks.iter_mut().find(is_it) {
                 Some(known) => *known = task,
                 None => self.tasks.push(task),
@@ -226,48 +231,50 @@ impl State {
     }
 
     /// Updates the list of open approvals.
-    fn approve(&mut self, place: &str, deed: &Deed<'_>) {
+    fn approve(&mut self, place: &str, deed: &MemberAction<'_>) {
         match deed {
-            Deed::Tool {
-                step: Step::Logs(_),
+            MemberAction::Tool {
+                step: ToolStep::Logs(_),
                 ..
             } => {}
-            Deed::Tool {
+            MemberAction::Tool {
                 id,
                 tool,
-                step: Step::Asks(ask),
+                step: ToolStep::Asks(ask),
             } => self.ask(place, id, tool, *ask),
-            Deed::Tool { id, .. } => {
+            MemberAction::Tool { id, .. } => {
                 self.approvals
                     .retain(|it| it.key != place || it.invocation != *id);
             }
             // An idle member waits for no answer.
-            Deed::Status { status: "idle", .. } => self.approvals.retain(|it| it.key != place),
+            MemberAction::Status { status: "idle", .. } => {
+                self.approvals.retain(|it| it.key != place)
+            }
             _ => {}
         }
     }
 
-    fn ask(&mut self, place: &str, id: &str, tool: &str, ask: Ask<'_>) {
-        let is_known = |it: &Approval| it.key == place && it.invocation == id;
+    fn ask(&mut self, place: &str, id: &str, tool: &str, ask: MemberQuestion<'_>) {
+        let is_known = |it: &OpenApproval| it.key == place && it.invocation == id;
         if self.approvals.iter().any(is_known) || self.lane(place).is_none() {
             return;
         }
-        self.approvals.push(Approval {
+        self.approvals.push(OpenApproval {
             key: place.to_owned(),
             invocation: id.to_owned(),
             tool: tool.to_owned(),
-            what: words::asked(tool, ask),
+            what: describe::asked(tool, ask),
             is_answered: false,
         });
     }
 
-    /// Returns the [`Lane`] of a member; `None` above [`LANES_MAX`].
-    fn lane(&mut self, key: &str) -> Option<&mut Lane> {
+    /// Returns the [`MemberLane`] of a member; `None` above [`LANES_MAX`].
+    fn lane(&mut self, key: &str) -> Option<&mut MemberLane> {
         let at = self.lanes.iter().position(|lane| lane.key == key);
         let at = match at {
             Some(at) => at,
             None if self.lanes.len() < LANES_MAX => {
-                self.lanes.push(Lane::new(key));
+                self.lanes.push(MemberLane::new(key));
                 self.lanes.len() - 1
             }
             None => return None,
@@ -275,17 +282,17 @@ impl State {
         self.lanes.get_mut(at)
     }
 
-    /// Returns the open [`Approval`]s of a lane, oldest first.
-    pub(super) fn asked<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a Approval> {
+    /// Returns the open [`OpenApproval`]s of a lane, oldest first.
+    pub(super) fn asked<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a OpenApproval> {
         self.approvals.iter().filter(move |it| it.key == key)
     }
 
     /// Handles a key ([`KeyEvent`]).
-    pub(super) fn press(&mut self, key: KeyEvent) -> Option<Wish> {
+    pub(super) fn press(&mut self, key: KeyEvent) -> Option<UserAction> {
         let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
-            KeyCode::Char('c') if is_control => return Some(Wish::Interrupt),
-            KeyCode::Char('q') => return Some(Wish::Quit),
+            KeyCode::Char('c') if is_control => return Some(UserAction::Interrupt),
+            KeyCode::Char('q') => return Some(UserAction::Quit),
             KeyCode::Char('t') => self.is_unfolded = !self.is_unfolded,
             KeyCode::Char('a') => return self.decide(true),
             KeyCode::Char('d') => return self.decide(false),
@@ -319,21 +326,21 @@ impl State {
         }
     }
 
-    fn decide(&mut self, approve: bool) -> Option<Wish> {
+    fn decide(&mut self, approve: bool) -> Option<UserAction> {
         let key = self.lanes.get(self.selected)?.key.clone();
-        let is_open = |it: &&mut Approval| it.key == key && !it.is_answered;
+        let is_open = |it: &&mut OpenApproval| it.key == key && !it.is_answered;
         let Some(approval) = self.approvals.iter_mut().find(is_open) else {
             self.notice = format!("{} has no open question", clean(&key));
             return None;
         };
-        if approve && words::is_question(&approval.tool) {
+        if approve && describe::is_question(&approval.tool) {
             let (tool, invocation) = (&approval.tool, &approval.invocation);
-            let how = words::how_to_answer(&self.team, &key, tool, invocation, &self.flags);
+            let how = describe::how_to_answer(&self.team, &key, tool, invocation, &self.flags);
             self.notice = format!("the question needs a text: {how}");
             return None;
         }
         approval.is_answered = true;
-        Some(Wish::Decide {
+        Some(UserAction::Decide {
             invocation: approval.invocation.clone(),
             key,
             approve,
@@ -342,7 +349,7 @@ impl State {
 
     /// Handles the hub's response to a decision.
     pub(super) fn decided(&mut self, key: &str, invocation: &str, refused: Option<&str>) {
-        let is_it = |it: &Approval| it.key == key && it.invocation == invocation;
+        let is_it = |it: &OpenApproval| it.key == key && it.invocation == invocation;
         match refused {
             // Usually the hub's event has removed the approval already; if no event comes, the hub did not
             // know the approval.

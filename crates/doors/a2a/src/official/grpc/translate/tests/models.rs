@@ -6,8 +6,8 @@ use proptest::{collection::vec, option, prelude::*};
 use serde_json::{Value, json, value::to_raw_value};
 
 use crate::wire::official::model::{
-    Artifact, ArtifactUpdate, Authentication, Content, Extra, Item, Message, Part, PushConfig, Raw,
-    Role, State, Status, StatusUpdate, Task,
+    A2aState, A2aStatus, Artifact, ArtifactUpdate, Authentication, Extra, Message, Part,
+    PartContent, PushConfig, Raw, Role, StatusUpdate, StreamItem, Task,
 };
 
 fn word() -> impl Strategy<Value = String> {
@@ -48,12 +48,12 @@ fn raw(value: &Value) -> Raw {
     to_raw_value(value).unwrap()
 }
 
-fn content() -> impl Strategy<Value = Content> {
+fn content() -> impl Strategy<Value = PartContent> {
     prop_oneof![
-        "\\PC{0,12}".prop_map(Content::Text),
-        vec(any::<u8>(), 0..12).prop_map(|bytes| Content::Bytes(STANDARD.encode(bytes))),
-        word().prop_map(Content::Url),
-        any_json().prop_map(|value| Content::Data(raw(&value))),
+        "\\PC{0,12}".prop_map(PartContent::Text),
+        vec(any::<u8>(), 0..12).prop_map(|bytes| PartContent::Bytes(STANDARD.encode(bytes))),
+        word().prop_map(PartContent::Url),
+        any_json().prop_map(|value| PartContent::Data(raw(&value))),
     ]
 }
 
@@ -108,24 +108,24 @@ fn artifact() -> impl Strategy<Value = Artifact> {
     )
 }
 
-fn status() -> impl Strategy<Value = Status> {
+fn status() -> impl Strategy<Value = A2aStatus> {
     let state = prop::sample::select(vec![
-        State::Submitted,
-        State::Working,
-        State::InputRequired,
-        State::AuthRequired,
-        State::Completed,
-        State::Canceled,
-        State::Failed,
-        State::Rejected,
-        State::Unknown,
+        A2aState::Submitted,
+        A2aState::Working,
+        A2aState::InputRequired,
+        A2aState::AuthRequired,
+        A2aState::Completed,
+        A2aState::Canceled,
+        A2aState::Failed,
+        A2aState::Rejected,
+        A2aState::Unknown,
     ]);
     let time = (-1_000_000_000_000i64..4_000_000_000_000).prop_map(|millis| {
         let time = Timestamp::from_millisecond(millis).unwrap();
         time.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
     });
     (state, option::of(message()), option::of(time)).prop_map(|(state, message, timestamp)| {
-        Status {
+        A2aStatus {
             state,
             message,
             timestamp,
@@ -177,18 +177,18 @@ fn artifact_update() -> impl Strategy<Value = ArtifactUpdate> {
     )
 }
 
-pub(super) fn sent() -> impl Strategy<Value = Item> {
+pub(super) fn sent() -> impl Strategy<Value = StreamItem> {
     prop_oneof![
-        task().prop_map(|it| Item::Task(Box::new(it))),
-        message().prop_map(|it| Item::Message(Box::new(it))),
+        task().prop_map(|it| StreamItem::Task(Box::new(it))),
+        message().prop_map(|it| StreamItem::Message(Box::new(it))),
     ]
 }
 
-pub(super) fn item() -> impl Strategy<Value = Item> {
+pub(super) fn item() -> impl Strategy<Value = StreamItem> {
     prop_oneof![
         sent(),
-        status_update().prop_map(|it| Item::Status(Box::new(it))),
-        artifact_update().prop_map(|it| Item::Artifact(Box::new(it))),
+        status_update().prop_map(|it| StreamItem::Status(Box::new(it))),
+        artifact_update().prop_map(|it| StreamItem::Artifact(Box::new(it))),
     ]
 }
 

@@ -3,7 +3,7 @@
 use ratatui::{Terminal, backend::TestBackend, buffer::Buffer};
 use serde_json::{Value, json};
 
-use super::{super::super::feed::Told, *};
+use super::{super::super::feed::TeamFeedItem, *};
 
 fn snapshot() -> Value {
     json!({
@@ -16,26 +16,26 @@ fn snapshot() -> Value {
     })
 }
 
-fn lead(state: &mut State, event_type: &str, data: Value) {
+fn lead(state: &mut ScreenState, event_type: &str, data: Value) {
     let mut event = json!({ "event_type": event_type });
     event["data"] = data;
     let envelope = json!({"event_source_type": "AGENT", "team_run_id": "run_1", "sequence": 11,
         "data": {"agent_name": "lead", "agent_event": event}});
-    state.see(&Told::Envelope {
+    state.apply(&TeamFeedItem::Envelope {
         envelope,
         is_past: false,
     });
 }
 
-fn say(state: &mut State, id: &str, segment_type: &str, delta: &str) {
+fn say(state: &mut ScreenState, id: &str, segment_type: &str, delta: &str) {
     let data = json!({"event_type": "SEGMENT_CONTENT", "segment_id": id, "segment_type": segment_type, "payload": {"delta": delta}});
     lead(state, "segment_event", data);
 }
 
 /// A team at work.
-fn at_work() -> State {
-    let mut state = State::new("shop", "");
-    state.see(&Told::Snapshot(snapshot()));
+fn at_work() -> ScreenState {
+    let mut state = ScreenState::new("shop", "");
+    state.apply(&TeamFeedItem::Snapshot(snapshot()));
     say(&mut state, "a", "reasoning", "let me see");
     say(&mut state, "b", "text", "Two files of the old shop");
     let tool = json!({"invocation_id": "g", "tool_name": "grep", "arguments": {"q": "x"}, "result": [1, 2]});
@@ -45,7 +45,7 @@ fn at_work() -> State {
     state
 }
 
-fn drawn(state: &mut State, width: u16, height: u16) -> Buffer {
+fn drawn(state: &mut ScreenState, width: u16, height: u16) -> Buffer {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|frame| draw(frame, state)).unwrap();
     terminal.backend().buffer().clone()
@@ -119,8 +119,8 @@ fn tools_unfold() {
 
 #[test]
 fn a_lane_alone_shows_its_end_and_scrolls_no_further_than_its_beginning() {
-    let mut state = State::new("shop", "");
-    state.see(&Told::Snapshot(snapshot()));
+    let mut state = ScreenState::new("shop", "");
+    state.apply(&TeamFeedItem::Snapshot(snapshot()));
     let lines: Vec<_> = (1..=20).map(|line| format!("line {line}")).collect();
     say(&mut state, "s", "text", &lines.join("\n"));
     state.is_alone = true;
@@ -137,11 +137,11 @@ fn a_lane_alone_shows_its_end_and_scrolls_no_further_than_its_beginning() {
 
 #[test]
 fn the_selected_lane_is_among_those_that_fit() {
-    let mut state = State::new("shop", "");
+    let mut state = ScreenState::new("shop", "");
     let agents: Vec<_> = (0..40)
         .map(|at| json!({"route_key": format!("m{at}"), "agent": "x", "online": true, "status": "idle"}))
         .collect();
-    state.see(&Told::Snapshot(json!({"team": {"agents": agents}})));
+    state.apply(&TeamFeedItem::Snapshot(json!({"team": {"agents": agents}})));
     for selected in [0, 20, 39] {
         state.selected = selected;
         let shown = rows(&drawn(&mut state, 40, 14)).join("\n");
@@ -151,12 +151,12 @@ fn the_selected_lane_is_among_those_that_fit() {
 
 #[test]
 fn the_board_makes_room_for_what_is_not_over() {
-    let mut state = State::new("shop", "");
+    let mut state = ScreenState::new("shop", "");
     let status = |at: usize| if at < 30 { "completed" } else { "queued" };
     let tasks: Vec<_> = (0..40)
         .map(|at| json!({"task_id": format!("t{at}"), "task_name": format!("n{at}"), "status": status(at)}))
         .collect();
-    state.see(&Told::Snapshot(json!({"tasks": tasks})));
+    state.apply(&TeamFeedItem::Snapshot(json!({"tasks": tasks})));
     let shown = rows(&drawn(&mut state, 80, 8)).join("\n");
     assert!(shown.contains("board 30 of 40 done"), "{shown}");
     assert!(!shown.contains("n29") && shown.contains("○ n30"), "{shown}");
@@ -177,14 +177,14 @@ fn no_size_is_too_small() {
                 drawn(&mut state, width, height);
             }
         }
-        drawn(&mut State::new("shop", ""), 20, 5);
+        drawn(&mut ScreenState::new("shop", ""), 20, 5);
     }
 }
 
 #[test]
 fn a_hub_that_is_gone_is_told_below() {
     let mut state = at_work();
-    state.see(&Told::Lost);
+    state.apply(&TeamFeedItem::Lost);
     let buffer = drawn(&mut state, 80, 14);
     assert!(rows(&buffer)[13].starts_with("lost the connection to the hub; reconnecting  q quit"));
     assert_eq!(buffer[(0, 13)].fg, Color::Red);

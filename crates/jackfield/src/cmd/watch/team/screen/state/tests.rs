@@ -4,8 +4,8 @@ use serde_json::json;
 
 use super::{
     super::{
-        super::{story::Kind, words::Tone},
-        lane::{Entry, ToolState},
+        super::{describe::Tone, team_event::StreamKind},
+        lane::{LaneEntry, ToolState},
     },
     *,
 };
@@ -20,11 +20,11 @@ fn snapshot() -> Value {
     })
 }
 
-fn told(sequence: u64, source: &str, data: Value, is_past: bool) -> Told {
+fn told(sequence: u64, source: &str, data: Value, is_past: bool) -> TeamFeedItem {
     let mut envelope = json!({"event_id": "e", "timestamp": "2026-03-01T10:00:00Z", "team_id": "shop",
         "event_source_type": source, "team_run_id": "run_1", "sequence": sequence});
     envelope["data"] = data;
-    Told::Envelope { envelope, is_past }
+    TeamFeedItem::Envelope { envelope, is_past }
 }
 
 fn agent(event_type: &str, data: Value) -> Value {
@@ -34,15 +34,15 @@ fn agent(event_type: &str, data: Value) -> Value {
 }
 
 /// A team that is watched from its snapshot on.
-fn watched() -> State {
-    let mut state = State::new("shop", "");
-    state.see(&Told::Snapshot(snapshot()));
+fn watched() -> ScreenState {
+    let mut state = ScreenState::new("shop", "");
+    state.apply(&TeamFeedItem::Snapshot(snapshot()));
     state
 }
 
-impl State {
+impl ScreenState {
     fn lead(&mut self, event_type: &str, data: Value) {
-        self.see(&told(11, "AGENT", agent(event_type, data), false));
+        self.apply(&told(11, "AGENT", agent(event_type, data), false));
     }
 
     fn segment(&mut self, kind: &str, id: &str, segment_type: &str, payload: Value) {
@@ -55,10 +55,10 @@ impl State {
         self.segment("SEGMENT_CONTENT", id, "", json!({ "delta": delta }));
     }
 
-    fn texts(&self, lane: usize) -> Vec<(Kind, &str)> {
+    fn texts(&self, lane: usize) -> Vec<(StreamKind, &str)> {
         let said = self.lanes[lane].entries.iter();
         said.filter_map(|entry| match entry {
-            Entry::Said { kind, text, .. } => Some((*kind, text.as_str())),
+            LaneEntry::Said { kind, text, .. } => Some((*kind, text.as_str())),
             _ => None,
         })
         .collect()
@@ -67,13 +67,13 @@ impl State {
     fn tools(&self, lane: usize) -> Vec<(&str, ToolState)> {
         let used = self.lanes[lane].entries.iter();
         used.filter_map(|entry| match entry {
-            Entry::Used(tool) => Some((tool.name.as_str(), tool.state)),
+            LaneEntry::Used(tool) => Some((tool.name.as_str(), tool.state)),
             _ => None,
         })
         .collect()
     }
 
-    fn type_in(&mut self, code: KeyCode) -> Option<Wish> {
+    fn type_in(&mut self, code: KeyCode) -> Option<UserAction> {
         self.press(KeyEvent::new(code, KeyModifiers::NONE))
     }
 }
@@ -99,12 +99,12 @@ fn a_snapshot_shows_everybody_and_how_things_stand() {
 fn a_snapshot_after_a_cut_doubles_nothing_and_keeps_what_was_said() {
     let mut state = watched();
     state.say("s", "hello");
-    state.see(&Told::Lost);
+    state.apply(&TeamFeedItem::Lost);
     assert!(state.is_lost);
-    state.see(&Told::Back);
-    state.see(&Told::Snapshot(snapshot()));
+    state.apply(&TeamFeedItem::Back);
+    state.apply(&TeamFeedItem::Snapshot(snapshot()));
     state.say("s", " again");
-    assert_eq!(state.texts(0), [(Kind::Text, "hello again")]);
+    assert_eq!(state.texts(0), [(StreamKind::Text, "hello again")]);
     assert_eq!(
         (
             state.lanes.len(),
@@ -119,16 +119,16 @@ fn a_snapshot_after_a_cut_doubles_nothing_and_keeps_what_was_said() {
 #[test]
 fn a_replay_does_not_turn_the_team_or_its_board_back() {
     let mut state = watched();
-    state.see(&told(2, "TEAM", json!({"new_status": "IDLE"}), true));
+    state.apply(&told(2, "TEAM", json!({"new_status": "IDLE"}), true));
     let created =
         json!({"team_id": "shop", "tasks": [{"task_id": "task_0001", "task_name": "scan"}]});
-    state.see(&told(3, "TASK_PLAN", created, true));
+    state.apply(&told(3, "TASK_PLAN", created, true));
     assert_eq!(state.status, "RUNNING");
     assert_eq!(state.tasks[0].status, "in_progress");
     // What was said is shown all the same.
     let complete = agent("assistant_complete_response", json!({"content": "hi"}));
-    state.see(&told(4, "AGENT", complete, true));
-    assert_eq!(state.texts(0), [(Kind::Text, "hi")]);
+    state.apply(&told(4, "AGENT", complete, true));
+    assert_eq!(state.texts(0), [(StreamKind::Text, "hi")]);
     // And the number of the last event is not turned back either.
     assert_eq!(state.run, Some(("run_1".to_owned(), 10)));
 }
@@ -137,12 +137,12 @@ fn a_replay_does_not_turn_the_team_or_its_board_back() {
 fn the_board_follows_and_sub_teams_have_their_own() {
     let mut state = watched();
     let set = json!({"team_id": "t", "task_id": "task_0001", "new_status": "completed", "agent_name": "lead"});
-    state.see(&told(11, "TASK_PLAN", set, false));
+    state.apply(&told(11, "TASK_PLAN", set, false));
     assert_eq!(state.tasks[0].status, "completed");
     let created =
         json!({"team_id": "b", "tasks": [{"task_id": "task_0001", "task_name": "index"}]});
     let nested = json!({"sub_team_node_name": "backend", "sub_team_event": {"event_source_type": "TASK_PLAN", "data": created}});
-    state.see(&told(12, "SUB_TEAM", nested, false));
+    state.apply(&told(12, "SUB_TEAM", nested, false));
     let tasks: Vec<_> = state
         .tasks
         .iter()
@@ -155,7 +155,7 @@ fn the_board_follows_and_sub_teams_have_their_own() {
             ("backend", "index", "not_started")
         ]
     );
-    state.see(&Told::Snapshot(snapshot()));
+    state.apply(&TeamFeedItem::Snapshot(snapshot()));
     assert_eq!(state.tasks.len(), 2);
 }
 
@@ -172,7 +172,7 @@ fn segments_grow_apart_and_a_streamed_answer_is_not_said_twice() {
     state.lead("assistant_complete_response", json!({"content": "yes"}));
     assert_eq!(
         state.texts(0),
-        [(Kind::Thinking, "hm!"), (Kind::Text, "yes")]
+        [(StreamKind::Thinking, "hm!"), (StreamKind::Text, "yes")]
     );
     // A new segment under an old id is a new one.
     state.say("b", "more");
@@ -218,7 +218,7 @@ fn keys_answer_what_the_selected_member_asks_for_once() {
     assert_eq!(state.type_in(KeyCode::Char('a')), None);
     assert!(state.notice.contains("lead has no open question"));
     state.type_in(KeyCode::Tab);
-    let wish = Wish::Decide {
+    let wish = UserAction::Decide {
         key: "backend/dba".to_owned(),
         invocation: "c1".to_owned(),
         approve: true,
@@ -245,7 +245,10 @@ fn a_question_for_words_is_not_approved_but_may_be_refused() {
     assert_eq!(state.type_in(KeyCode::Char('a')), None);
     assert!(state.notice.contains("jackfield team say shop --to lead"));
     let refused = state.type_in(KeyCode::Char('d'));
-    assert!(matches!(refused, Some(Wish::Decide { approve: false, .. })));
+    assert!(matches!(
+        refused,
+        Some(UserAction::Decide { approve: false, .. })
+    ));
 }
 
 #[test]
@@ -253,18 +256,18 @@ fn what_was_asked_and_decided_before_is_not_open() {
     let mut state = watched();
     let asked = |id: &str| json!({"invocation_id": id, "tool_name": "rm", "arguments": {}});
     let past = |event_type: &str, data: Value| told(9, "AGENT", agent(event_type, data), true);
-    state.see(&past("tool_approval_requested", asked("old")));
+    state.apply(&past("tool_approval_requested", asked("old")));
     assert_eq!(state.asked("lead").count(), 0);
     // Nor does what was before close what the snapshot has as open.
     let mut idle = agent("agent_status_updated", json!({"new_status": "idle"}));
     idle["agent_name"] = json!("dba");
     let nested = json!({"sub_team_node_name": "backend", "sub_team_event": {"event_source_type": "AGENT", "data": idle}});
-    state.see(&told(10, "SUB_TEAM", nested, true));
+    state.apply(&told(10, "SUB_TEAM", nested, true));
     assert_eq!(state.asked("backend/dba").count(), 1);
     // A snapshot after a cut tells what is no longer open.
     let mut later = snapshot();
     later["approvals"] = json!([]);
-    state.see(&Told::Snapshot(later));
+    state.apply(&TeamFeedItem::Snapshot(later));
     assert!(state.approvals.is_empty());
 }
 
@@ -282,11 +285,11 @@ fn keys_move_and_quit() {
     assert_eq!((state.is_alone, state.scroll), (false, 0));
     state.type_in(KeyCode::Char('t'));
     assert!(state.is_unfolded);
-    assert_eq!(state.type_in(KeyCode::Char('q')), Some(Wish::Quit));
+    assert_eq!(state.type_in(KeyCode::Char('q')), Some(UserAction::Quit));
     let interrupt = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
-    assert_eq!(state.press(interrupt), Some(Wish::Interrupt));
+    assert_eq!(state.press(interrupt), Some(UserAction::Interrupt));
     // Nobody is there to be selected.
-    assert_eq!(State::new("shop", "").type_in(KeyCode::Tab), None);
+    assert_eq!(ScreenState::new("shop", "").type_in(KeyCode::Tab), None);
 }
 
 #[test]
@@ -311,11 +314,14 @@ fn a_gap_is_told_and_ends_what_was_open() {
     let mut state = watched();
     state.say("s", "half");
     let gap = json!({"team_run_id": "run_1", "from_sequence": 12, "to_sequence": 40});
-    state.see(&Told::Gap(gap));
+    state.apply(&TeamFeedItem::Gap(gap));
     assert!(state.notice.contains("12 to 40"));
     state.say("s", "rest");
-    assert_eq!(state.texts(0), [(Kind::Text, "half"), (Kind::Text, "rest")]);
-    let is_gap = |entry: &Entry| matches!(entry, Entry::Line(Tone::Quiet, _));
+    assert_eq!(
+        state.texts(0),
+        [(StreamKind::Text, "half"), (StreamKind::Text, "rest")]
+    );
+    let is_gap = |entry: &LaneEntry| matches!(entry, LaneEntry::Line(Tone::Quiet, _));
     assert_eq!(
         state.lanes[0]
             .entries
@@ -333,7 +339,7 @@ fn memory_is_bounded_whatever_comes() {
     for id in 0..2_000 {
         state.say(&id.to_string(), &"ä".repeat(1_000));
     }
-    let kept = |state: &State| {
+    let kept = |state: &ScreenState| {
         let said = state.texts(0);
         said.iter().map(|(_, text)| text.len()).sum::<usize>()
     };
@@ -344,16 +350,16 @@ fn memory_is_bounded_whatever_comes() {
     assert!(kept(&state) <= 256 << 10);
     let result = json!({"invocation_id": "c", "tool_name": "t", "result": "x".repeat(1 << 20)});
     state.lead("tool_execution_succeeded", result);
-    let Some(Entry::Used(tool)) = state.lanes[0].entries.back() else {
+    let Some(LaneEntry::Used(tool)) = state.lanes[0].entries.back() else {
         panic!("no tool");
     };
     assert!(tool.output.len() <= 4 << 10);
     for member in 0..2_000 {
         let event = json!({"agent_name": format!("m{member}"), "agent_event":
             {"event_type": "tool_approval_requested", "data": {"invocation_id": "c", "tool_name": "t", "arguments": {}}}});
-        state.see(&told(11, "AGENT", event, false));
+        state.apply(&told(11, "AGENT", event, false));
         let task = json!({"task_id": format!("task_{member}"), "new_status": "queued"});
-        state.see(&told(11, "TASK_PLAN", task, false));
+        state.apply(&told(11, "TASK_PLAN", task, false));
     }
     assert_eq!(state.lanes.len(), LANES_MAX);
     assert!(state.approvals.len() <= LANES_MAX);
@@ -364,7 +370,7 @@ fn memory_is_bounded_whatever_comes() {
 fn a_new_run_counts_anew() {
     let mut state = watched();
     let envelope = json!({"event_source_type": "TEAM", "data": {"new_status": "RUNNING"}, "team_run_id": "run_2", "sequence": 1});
-    state.see(&Told::Envelope {
+    state.apply(&TeamFeedItem::Envelope {
         envelope,
         is_past: false,
     });

@@ -1,0 +1,169 @@
+//! Feeds that show a call, and runs that a call belongs to. Calls made by the agent inherit the runs.
+
+use std::sync::Arc;
+
+use jackfield_core::{call::Call, observer::CallObserver, principal::Who};
+use jackfield_model::{AgentId, Answer, Ask, AskKind, End, Event};
+
+use super::{
+    event::{CallerKey, MemberEvent, ToolInvocation},
+    feed::{CallPosition, EventFeed, QuestionContent, ViewerId},
+    renderer::{MemberRenderer, RenderedStep},
+};
+
+/// Run that a [`Call`] belongs to, with the position of the call's agent in the run's tree.
+#[derive(Debug, Clone)]
+pub(crate) struct RunMembership {
+    pub(crate) stage: Arc<EventFeed>,
+    /// Names along the path to the team of the last member.
+    pub(crate) from: Arc<[Arc<str>]>,
+    /// Name of the member in the team. `None` if the agent working on the call is not a member.
+    pub(crate) member: Option<Arc<str>>,
+    pub(crate) caller: CallerKey,
+}
+
+/// [`EventFeed`] that shows a [`Call`], with the call's position in the feed.
+#[derive(Debug)]
+pub(crate) struct FeedSlot {
+    pub(crate) stage: Arc<EventFeed>,
+    pub(crate) spot: CallPosition,
+    /// Calling agent, if the caller is a member of the same run.
+    pub(crate) sender: Option<AgentId>,
+}
+
+/// [`CallObserver`] of a call: renders the call's events and appends them to all feeds that show the call.
+#[derive(Debug)]
+pub(crate) struct FeedObserver {
+    places: FeedSlots,
+    /// Viewer that made the call, if any.
+    viewer: Option<ViewerId>,
+    story: MemberRenderer,
+    /// Unanswered questions: id, kind, and the tool call that represents the question.
+    asked: Vec<(String, AskKind, ToolInvocation)>,
+}
+
+#[derive(Debug)]
+struct FeedSlots(Box<[FeedSlot]>);
+
+impl FeedObserver {
+    pub(crate) fn new(
+        seats: Vec<FeedSlot>,
+        viewer: Option<ViewerId>,
+        story: MemberRenderer,
+    ) -> Option<Self> {
+        (!seats.is_empty()).then(|| Self {
+            places: FeedSlots(seats.into()),
+            viewer,
+            story,
+            asked: Vec::new(),
+        })
+    }
+}
+
+impl CallObserver for FeedObserver {
+    fn opened(&mut self, call: &Arc<Call>) {
+        if call.has_reply() {
+            self.story.mark_resumed();
+        }
+        for seat in &self.places.0 {
+            seat.stage.call_opened(call, &seat.spot);
+        }
+        // A message is an event of its recipient. Messages of fellow members appear in feeds that show both
+        // members. Messages of people appear everywhere. Messages of agents outside the team are not shown.
+        for seat in &self.places.0 {
+            let (story, name, message) = (&self.story, &seat.spot.name, &call.message);
+            let heard = match (&seat.sender, &call.principal.who) {
+                (Some(sender), _) => story.member_message(sender, name, message),
+                (None, Who::Agent(_)) => continue,
+                (None, Who::Person | Who::Platform | Who::Peer(_)) => {
+                    story.outside_message(call.principal.label(), self.viewer, name, message)
+                }
+            };
+            seat.stage
+                .append_member_event(&seat.spot, &seat.spot.body_of(heard));
+        }
+        let places = &self.places;
+        self.story.opened(&mut |telling| places.show(telling));
+    }
+
+    fn event(&mut self, call: &Call, event: &Event) {
+        let (places, files) = (&self.places, call.files());
+        self.story
+            .event(event, files, &mut |telling| places.show(telling));
+    }
+
+    fn asked(&mut self, call: &Arc<Call>, ask: &Ask) {
+        let places = &self.places;
+        let of = self.story.asked(ask, &mut |telling| {
+            // Register the question before showing it: an immediate answer must find the question.
+            places.await_answer(call, &telling, ask);
+            places.show(telling);
+        });
+        self.asked.push((ask.id.clone(), ask.kind, of));
+    }
+
+    fn answered(&mut self, call: &Call, ask_id: &str, answer: &Answer) {
+        let Some(at) = self.asked.iter().position(|(id, ..)| id == ask_id) else {
+            return;
+        };
+        let (_, kind, of) = self.asked.swap_remove(at);
+        for seat in &self.places.0 {
+            seat.stage.answered(call.id, &of);
+        }
+        let places = &self.places;
+        self.story
+            .answered(&of, kind, answer, &mut |telling| places.show(telling));
+    }
+
+    fn ended(&mut self, call: &Call, end: &End) {
+        let places = &self.places;
+        self.story
+            .ended(end, call.files(), &mut |telling| places.show(telling));
+        for seat in &self.places.0 {
+            seat.stage.call_ended(call.id, &seat.spot);
+        }
+    }
+}
+
+impl FeedSlots {
+    fn await_answer(&self, call: &Arc<Call>, telling: &RenderedStep, ask: &Ask) {
+        let RenderedStep::Event(MemberEvent::ApprovalRequested {
+            of,
+            arguments,
+            text,
+        }) = telling
+        else {
+            return;
+        };
+        for seat in &self.0 {
+            let asked = QuestionContent {
+                of: of.clone(),
+                arguments: arguments.clone(),
+                text: text.clone(),
+            };
+            seat.stage.ask(&seat.spot, call, asked, ask);
+        }
+    }
+
+    fn show(&self, telling: RenderedStep) {
+        match telling {
+            RenderedStep::Status { new, tool, error } => {
+                for seat in &self.0 {
+                    let (tool, error) = (tool.as_ref(), error.as_ref());
+                    seat.stage.update_status(&seat.spot, new, tool, error);
+                }
+            }
+            RenderedStep::Event(event) => {
+                let [first, rest @ ..] = &*self.0 else {
+                    return;
+                };
+                let body = first.spot.body_of(event);
+                first.stage.append_member_event(&first.spot, &body);
+                for seat in rest {
+                    seat.stage
+                        .append_member_event(&seat.spot, &seat.spot.with_local_name(&body));
+                }
+            }
+        }
+    }
+}
