@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use self::asks::Asks;
 pub use self::{
     asking::{Asking, Replies, Reply},
-    asks::{Approval, WAITS_FOR_OWNER},
+    asks::Approval,
     serving::Serving,
 };
 use jackfield_model::{

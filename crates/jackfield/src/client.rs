@@ -382,6 +382,7 @@ pub(crate) async fn ask_within(
         Ok(answer) => answer,
         Err(_) => Err(Error::Failed {
             code: "timeout".to_owned(),
+            cause: None,
             message: format!("the hub did not answer within {} s", patience.as_secs()),
         }),
     }

@@ -2,7 +2,7 @@
 
 use std::{error::Error as _, fmt, io, process::ExitCode};
 
-use jackfield_model::Reason;
+use jackfield_model::{Cause, Reason};
 use jackfield_sdk::Error;
 
 use crate::{client::is_here, local, shell};
@@ -191,12 +191,10 @@ pub(crate) fn verdict(error: &Error, about: About) -> (Code, &'static str) {
             Code::Failed,
             "is it a Jackfield hub? jackfield doctor looks into it",
         ),
-        Error::Failed { code, message } if code == "timeout" && message.starts_with(UNANSWERED) => {
-            (
-                Code::Timeout,
-                "a call with --detach waits a day for the answer; jackfield task wait prints the command that gives it",
-            )
-        }
+        Error::Failed { cause, .. } if cause.as_deref() == Some(Cause::Unanswered.name()) => (
+            Code::Timeout,
+            "a call with --detach waits a day for the answer; jackfield task wait prints the command that gives it",
+        ),
         // It was online when the call began.
         Error::Failed { code, .. } if code == "offline" && about == About::Agent => (
             Code::Missing,
@@ -207,9 +205,6 @@ pub(crate) fn verdict(error: &Error, about: About) -> (Code, &'static str) {
         }
     }
 }
-
-/// How the hub says that a question or an approval was waited for in vain.
-const UNANSWERED: &str = "nobody answered";
 
 /// Whether somebody took the connection and then did not speak HTTP.
 pub(crate) fn answers(error: &(dyn std::error::Error + 'static)) -> bool {
@@ -391,6 +386,7 @@ mod tests {
     fn failed(code: &str) -> Error {
         Error::Failed {
             code: code.to_owned(),
+            cause: None,
             message: "it did".to_owned(),
         }
     }
@@ -436,6 +432,7 @@ mod tests {
     fn an_approval_that_nobody_gave_names_the_remedy() {
         let error = Error::Failed {
             code: "timeout".to_owned(),
+            cause: Some("unanswered".to_owned()),
             message: "nobody answered the agent's question within 600 seconds".to_owned(),
         };
         let (code, next) = verdict(&error, About::Agent);
@@ -447,6 +444,7 @@ mod tests {
     fn what_an_agent_says_cannot_steer_the_terminal() {
         let error = Error::Failed {
             code: "x".to_owned(),
+            cause: None,
             message: "a\u{1b}[2Jb".to_owned(),
         };
         assert!(!Stop::from_hub(&error, About::Agent).text.contains('\u{1b}'));

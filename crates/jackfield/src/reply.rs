@@ -6,9 +6,9 @@ mod page;
 
 use anyhow::Result;
 use http::Method;
-use jackfield_core::call::WAITS_FOR_OWNER;
+use jackfield_model::WaitingFor;
 use jackfield_sdk::{
-    CallStream, Chunk, ChunkKind, Done, DoneState, Error, Event, Hub, RawEvent, Reconnect, encode,
+    CallStream, Chunk, Done, DoneState, Error, Event, Hub, RawEvent, Reconnect, encode,
 };
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
@@ -289,7 +289,7 @@ fn is_connection_lost(error: &Error) -> bool {
 /// Whether a status says that an approval is waited for. The hub is asked for which, so that an agent that says the same
 /// of itself does no harm.
 fn waits_for_owner(chunk: &Chunk) -> bool {
-    chunk.kind == ChunkKind::Status && chunk.text.starts_with(WAITS_FOR_OWNER)
+    chunk.waiting_for == Some(WaitingFor::Owner)
 }
 
 /// The id by which somebody else finds the call.

@@ -137,11 +137,34 @@ impl Reason {
     }
 }
 
+/// A narrower cause within a [`Reason`], for programs that advise on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// A question or an approval was not answered in time; with [`Reason::Timeout`].
+    Unanswered,
+}
+
+impl Cause {
+    /// Returns the name that our own protocols and the store use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unanswered => "unanswered",
+        }
+    }
+
+    /// Reads a cause from its [name](Self::name). A name of a newer hub is none.
+    pub fn from_name(name: &str) -> Option<Self> {
+        (name == Self::Unanswered.name()).then_some(Self::Unanswered)
+    }
+}
+
 /// What a peer is told: the reason and one sentence for a person.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct Failure {
     /// The reason, for programs.
     pub reason: Reason,
+    /// The narrower cause, if the reason has one.
+    pub cause: Option<Cause>,
     /// The sentence, for people.
     pub text: Cow<'static, str>,
 }
@@ -157,7 +180,17 @@ impl Failure {
     pub fn new(reason: Reason, text: impl Into<Cow<'static, str>>) -> Self {
         Self {
             reason,
+            cause: None,
             text: text.into(),
+        }
+    }
+
+    /// Adds the narrower cause.
+    #[must_use]
+    pub fn because(self, cause: impl Into<Option<Cause>>) -> Self {
+        Self {
+            cause: cause.into(),
+            ..self
         }
     }
 

@@ -57,6 +57,8 @@ pub enum Error {
     Failed {
         /// The hub's name for the failure, such as `offline`, or the agent's own code.
         code: String,
+        /// The narrower cause, such as `unanswered`, if the hub gave one.
+        cause: Option<String>,
         /// What is said about it.
         message: String,
     },

@@ -128,7 +128,7 @@ mod workflow;
 
 pub use jackfield_model::{
     Artifact, Ask, AskKind, BadBase64, Base64, Chunk, ChunkKind, Done, DoneState, File, FileSource,
-    Json, Offer, Part, StreamedText, Transcript,
+    Json, Offer, Part, StreamedText, Transcript, WaitingFor,
 };
 
 #[cfg(feature = "in-process")]

@@ -11,14 +11,11 @@ use tokio::time::Instant;
 
 use super::Call;
 use jackfield_model::{
-    Answer, Ask, AskKind, Chunk, Event, Failure, Input, Owner, Reason,
+    Answer, Ask, AskKind, Chunk, Event, Failure, Input, Owner, Reason, WaitingFor,
     id::{BadPeerId, check_peer_id},
 };
 
 use crate::{limits::Limits, pipe::Pushed, principal::Principal};
-
-/// Start of the status text for a caller whose call waits for an approval of the agent's owner.
-pub const WAITS_FOR_OWNER: &str = "waiting for the owner of ";
 
 /// An approval that a call waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -132,10 +129,11 @@ impl Call {
             Event::Ask(ask.clone())
         } else {
             let what = ask.tool_name.as_deref().unwrap_or("a step");
-            Event::Chunk(Chunk::status(format!(
-                "{WAITS_FOR_OWNER}{} to approve {what}",
-                self.target
-            )))
+            let text = format!("waiting for the owner of {} to approve {what}", self.target);
+            Event::Chunk(Chunk {
+                waiting_for: Some(WaitingFor::Owner),
+                ..Chunk::status(text)
+            })
         };
         let mut asks = self.asks.lock();
         if self.is_ended() || self.turn.load(Ordering::Acquire) != turn {

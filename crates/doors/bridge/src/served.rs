@@ -120,6 +120,7 @@ impl Served {
                 text: std::mem::replace(&mut rest.text, tail),
                 kind: rest.kind,
                 extra: None,
+                waiting_for: None,
             };
             let pushed = self.serving.push(Event::Chunk(part));
             if matches!(pushed, Pushed::Overrun | Pushed::Ended) {

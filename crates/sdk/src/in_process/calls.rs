@@ -110,6 +110,7 @@ fn file(part: Part) -> Option<File> {
 fn failed(failure: Failure) -> Error {
     Error::Failed {
         code: failure.reason.name().to_owned(),
+        cause: failure.cause.map(|cause| cause.name().to_owned()),
         message: failure.text.into_owned(),
     }
 }

@@ -294,6 +294,7 @@ pub(crate) fn chunk(kind: ChunkKind, text: &str, tool: Option<(&str, &str)>) -> 
         tool_call_id: tool.map(|(id, _)| id.to_owned()),
         tool_name: tool.map(|(_, name)| name.to_owned()),
         extra: None,
+        waiting_for: None,
     })
 }
 

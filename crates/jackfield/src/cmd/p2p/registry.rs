@@ -127,6 +127,7 @@ fn stop(error: &Error) -> Stop {
         Error::Refused { status: 401, .. } => {
             let unauthorized = Error::Failed {
                 code: "unauthorized".to_owned(),
+                cause: None,
                 message: "the hub's registry wants a token".to_owned(),
             };
             Stop::from_hub(&unauthorized, About::Agent)

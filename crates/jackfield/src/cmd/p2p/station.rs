@@ -105,6 +105,7 @@ impl Station {
     pub(super) fn stop_for(&self, failure: &Failure) -> Stop {
         let error = Error::Failed {
             code: failure.reason.name().to_owned(),
+            cause: failure.cause.map(|cause| cause.name().to_owned()),
             message: failure.text.to_string(),
         };
         let mut stop = Stop::from_hub(&error, About::Handoff);

@@ -141,6 +141,7 @@ async fn a_streamed_reply_keeps_its_kinds() {
         tool_name: Some("calc".to_owned()),
         tool_call_id: Some("t".to_owned()),
         extra: None,
+        waiting_for: None,
     });
     let text: String = events
         .iter()

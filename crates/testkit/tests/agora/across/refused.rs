@@ -102,7 +102,7 @@ async fn a_frame_about_a_call_that_is_refused_ends_it() {
             .await;
         let (events, end) = read(call.replies()).await;
         assert_eq!(events, [Event::text("one")], "what came before it stays");
-        let End::Failed(Failure { reason, text }) = end else {
+        let End::Failed(Failure { reason, text, .. }) = end else {
             panic!("{kind}: {end:?}");
         };
         assert_eq!(reason, Reason::Agent("internal_error".to_owned()));
