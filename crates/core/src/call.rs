@@ -15,6 +15,7 @@ use std::{
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+pub(crate) use self::asking::LiveItem;
 use self::asks::Asks;
 pub use self::{
     asking::{Asking, Replies, Reply},

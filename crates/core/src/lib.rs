@@ -21,6 +21,7 @@ pub mod observer;
 pub mod outbox;
 pub mod pipe;
 pub mod principal;
+pub mod reply;
 pub mod resolver;
 pub mod resume;
 pub mod shared;

@@ -85,6 +85,8 @@ impl Asking {
             bell,
             ready: Vec::new().into_iter(),
             end: None,
+            pulses: 0,
+            owes_pulse: false,
             over: false,
         }
     }
@@ -117,7 +119,20 @@ pub struct Replies {
     bell: Arc<Bell>,
     ready: std::vec::IntoIter<Event>,
     end: Option<End>,
+    /// Number of keepalives of the agent that were seen.
+    pulses: u64,
+    /// Whether a keepalive follows the events that are ready.
+    owes_pulse: bool,
     over: bool,
+}
+
+/// One item of a live reply.
+#[derive(Debug)]
+pub(crate) enum LiveItem {
+    /// An event or the end.
+    Reply(Reply),
+    /// A keepalive of the agent, which may also be a wake-up with nothing to read.
+    Pulse,
 }
 
 impl Replies {
@@ -129,8 +144,24 @@ impl Replies {
     /// Waits for the next event, then the end, then returns `None`. Cancel-safe.
     pub async fn next(&mut self) -> Option<Reply> {
         loop {
+            match self.next_item().await? {
+                LiveItem::Reply(reply) => return Some(reply),
+                LiveItem::Pulse => {}
+            }
+        }
+    }
+
+    /// Waits like [`Replies::next`], and also returns keepalives. Cancel-safe.
+    pub(crate) async fn next_item(&mut self) -> Option<LiveItem> {
+        loop {
+            if let Some(event) = self.ready.next() {
+                return Some(LiveItem::Reply(Reply::Event(event)));
+            }
+            if std::mem::take(&mut self.owes_pulse) {
+                return Some(LiveItem::Pulse);
+            }
             if let Some(reply) = self.ready() {
-                return Some(reply);
+                return Some(LiveItem::Reply(reply));
             }
             if self.over {
                 return None;
@@ -138,6 +169,9 @@ impl Replies {
             self.bell.wait(&mut Vec::new()).await;
             let mut events = Vec::new();
             self.end = self.asking.take(&mut events, BATCH);
+            let pulses = self.asking.call().pulses();
+            let is_pulse = std::mem::replace(&mut self.pulses, pulses) != pulses;
+            self.owes_pulse = self.end.is_none() && (is_pulse || events.is_empty());
             self.ready = events.into_iter();
         }
     }

@@ -2,7 +2,7 @@
 //! `mode: "async"` a word that it was accepted and later a callback. `GET /api/relay/events` goes on with a kept stream.
 //!
 //! - `order.rs` what the body asks for, checked in the order of the original hub
-//! - `live.rs` and `kept.rs` the two streams, `teller.rs` what their events say, `words.rs` in which words
+//! - `stream.rs` the stream, `teller.rs` what its events say, `words.rs` in which words
 //! - `open.rs` which request is which call or task, `outcome.rs` what came of it
 
 use std::sync::Arc;
@@ -32,16 +32,15 @@ use crate::{
     },
 };
 
-mod kept;
-mod live;
 pub(crate) mod open;
 mod order;
 pub(crate) mod outcome;
 mod silence;
+mod stream;
 pub(crate) mod teller;
 pub(crate) mod words;
 
-pub(crate) use self::live::respond as respond_live;
+pub(crate) use self::stream::respond_live;
 
 /// Sends a message to an agent. The answer is a stream, or with `mode: "async"` a callback.
 ///
@@ -69,7 +68,7 @@ pub(crate) async fn open(
     if mode == Mode::Live {
         let asking = bridge.hub.calls().open(request)?;
         bridge.open.add(&agent, &id, asking.call());
-        return Ok(live::respond(&bridge, asking));
+        return Ok(stream::respond_live(&bridge, asking));
     }
     if let Some(callback) = &request.callback {
         bridge.callbacks.admit(callback).await?;
@@ -77,7 +76,7 @@ pub(crate) async fn open(
     let task = bridge.hub.tasks().start(request).await?;
     bridge.open.keep(&agent, &id, &task);
     if mode == Mode::Kept {
-        return Ok(kept::respond(&bridge, task.subscribe(None), None));
+        return Ok(stream::respond_durable(&bridge, task.subscribe(None), None));
     }
     let accepted = Accepted {
         accepted: true,
@@ -129,7 +128,11 @@ pub(crate) async fn resume(
     };
     let task = bridge.open.find(&bridge, &agent, &id).await?;
     let task = task.ok_or_else(Problem::no_task)?;
-    Ok(kept::respond(&bridge, task.subscribe(after), after))
+    Ok(stream::respond_durable(
+        &bridge,
+        task.subscribe(after),
+        after,
+    ))
 }
 
 /// The code and the words of a failure at the end of a call.

@@ -8,12 +8,12 @@ use axum::{
 };
 use http::{HeaderMap, StatusCode};
 use jackfield_core::{
-    call::{Asking, Reply},
     hub::{Hub, Request},
     limits::Limits,
     principal::Principal,
-    store::{LogItem, TaskRecord},
-    task::{Cursor, Subscription, Task, TaskItem},
+    reply::{ReplyItem, ReplyReader},
+    store::LogItem,
+    task::{Cursor, Task},
 };
 use jackfield_kit::{
     api::{Caller, Id, Problem, Unread, leash::Leash, store_failure},
@@ -95,8 +95,17 @@ pub(crate) async fn open(
     let call = asking.call().clone();
     tracing::debug!(call = %call.id, from = call.principal.label(), to = %call.target, "live call");
     let response = match wish {
-        Wish::Stream => stream::live(&state, asking),
-        Wish::Whole | Wish::Detach => Json(wait(&state, asking).await?).into_response(),
+        Wish::Stream => {
+            let first = CallEvent::Call(OpenedView::from(&*call)).frame();
+            let leash = Leash::of(&call.principal);
+            stream::reply(&state, leash, Some(first), asking, Reading::Turn)
+        }
+        Wish::Whole | Wish::Detach => {
+            let leash = Leash::of(&call.principal);
+            let (opened, remedy) = (OpenedView::from(&*call), "ask for it with \"stream\": true");
+            let waiting = wait(asking.into(), opened, state.hub.limits(), remedy);
+            Json(leashed(waiting, leash).await?).into_response()
+        }
     };
     Ok(named(response, call.id))
 }
@@ -155,17 +164,16 @@ pub(crate) async fn reply(
                 epoch: record.epoch,
                 pos: 0,
             });
-            let first = CallEvent::Call(OpenedView::from(&record)).kept_frame(start);
-            stream::kept(state, principal, Some(first), subscription, Reading::Turn)
+            let first = CallEvent::Call(OpenedView::from(&record)).frame_at(Some(start));
+            let leash = Leash::until_stop(principal, &state.stop);
+            stream::reply(state, leash, Some(first), subscription, Reading::Turn)
         }
         Wish::Whole => {
             let leash = Leash::until_stop(principal, &state.stop);
-            let waiting = wait_for_task(&record, subscription, state.hub.limits());
-            let result = tokio::select! {
-                result = waiting => result?,
-                failure = leash.broken() => return Err(failure.into()),
-            };
-            Json(result).into_response()
+            let remedy = format!("read it from /v1/calls/{}/events", record.id);
+            let opened = OpenedView::from(&record);
+            let waiting = wait(subscription.into(), opened, state.hub.limits(), &remedy);
+            Json(leashed(waiting, leash).await?).into_response()
         }
     };
     Ok(named(response, record.call))
@@ -177,54 +185,44 @@ fn named(mut response: Response, call: CallId) -> Response {
     response
 }
 
-/// Waits for the whole reply. A caller that leaves drops this, and with it the call.
-async fn wait(state: &OwnState, asking: Asking) -> Result<CallResult, Failure> {
-    let opened = OpenedView::from(&**asking.call());
-    let leash = Leash::of(&asking.call().principal);
-    let limits = state.hub.limits();
-    let mut replies = asking.replies();
-    let gathering = async move {
-        let mut transcript = Transcript::new(limits.message.0);
-        while let Some(reply) = replies.next().await {
-            let event = match reply {
-                Reply::Event(event) => event,
-                Reply::End(end) => return result_from(transcript, end, opened),
-            };
-            if transcript.add(event).is_err() {
-                return Err(too_large(limits, "ask for it with \"stream\": true"));
-            }
-        }
-        Err(Failure::agent_left())
-    };
+/// Waits for a reply as long as the caller's token and, for durable calls, the hub last.
+async fn leashed(
+    waiting: impl Future<Output = Result<CallResult, Failure>>,
+    leash: Leash,
+) -> Result<CallResult, Failure> {
     tokio::select! {
-        result = gathering => result,
+        result = waiting => result,
         failure = leash.broken() => Err(failure),
     }
 }
 
-async fn wait_for_task(
-    record: &TaskRecord,
-    mut subscription: Subscription,
+/// Waits for the whole reply. A caller that leaves drops this, and with it a live call. A live reply that is too large fails at
+/// once; a durable one at its end, since it can be read elsewhere.
+async fn wait(
+    mut reader: ReplyReader,
+    opened: OpenedView,
     limits: &Limits,
+    remedy: &str,
 ) -> Result<CallResult, Failure> {
+    let is_live = matches!(reader, ReplyReader::Live(_));
     let mut transcript = Transcript::new(limits.message.0);
     loop {
-        match subscription.next().await {
-            Ok(Some(TaskItem::Row { item, .. })) => match item {
+        match reader.next().await {
+            Ok(Some(ReplyItem::Item { item, .. })) => match item {
                 LogItem::Message(_) => transcript.begin_turn(),
-                // What does not fit is told by the end.
-                LogItem::Event(event) => drop(transcript.add(event)),
-                LogItem::Answer(..) => {}
-                LogItem::End(end) => {
-                    let remedy = format!("read it from /v1/calls/{}/events", record.id);
-                    return if transcript.is_truncated() {
-                        Err(too_large(limits, &remedy))
-                    } else {
-                        result_from(transcript, end, record.into())
-                    };
+                LogItem::Event(event) => {
+                    if transcript.add(event).is_err() && is_live {
+                        return Err(too_large(limits, remedy));
+                    }
                 }
+                LogItem::Answer(..) => {}
+                LogItem::End(_) if transcript.is_truncated() && !is_live => {
+                    return Err(too_large(limits, remedy));
+                }
+                LogItem::End(end) => return result_from(transcript, end, opened),
             },
-            Ok(Some(TaskItem::Gap { .. })) => transcript.mark_truncated(),
+            Ok(Some(ReplyItem::Gap { .. })) => transcript.mark_truncated(),
+            Ok(Some(ReplyItem::Pulse)) => {}
             Ok(None) => return Err(Failure::agent_left()),
             Err(error) => return Err(store_failure(&error)),
         }

@@ -1,15 +1,14 @@
-//! The bodies of streams: a live call, a kept one by cursor, what an observer sees. Dropping the body of a live call
+//! The bodies of streams: the reply of a call, live or durable by cursor, and what an observer sees. Dropping the body of a live call
 //! drops the caller's end of it, which cancels it. A stream also ends when its token is revoked, and those that would
 //! never end by themselves when the hub stops; either is said as `failed`.
 
 use axum::response::Response;
 use futures_util::{Stream, StreamExt as _, stream};
 use jackfield_core::{
-    call::{Asking, Reply},
     principal::Principal,
+    reply::{ReplyItem, ReplyReader},
     store::LogItem,
     tap::Watching,
-    task::{Subscription, TaskItem},
 };
 use jackfield_kit::{
     api::{
@@ -22,11 +21,7 @@ use jackfield_model::Failure;
 
 use crate::{
     DOOR, OwnState,
-    translate::{
-        event::{CallEvent, OpenedView},
-        frame::frame_from_item,
-        watch::WatchEvent,
-    },
+    translate::{event::CallEvent, frame::frame_from_item, watch::WatchEvent},
 };
 
 fn respond(
@@ -46,22 +41,7 @@ fn say_to_observer(failure: &Failure) -> SseFrame {
     WatchEvent::failed(failure).frame()
 }
 
-/// The stream of a live call.
-pub(crate) fn live(state: &OwnState, asking: Asking) -> Response {
-    let leash = Leash::of(&asking.call().principal);
-    let opened = CallEvent::Call(OpenedView::from(&**asking.call())).frame();
-    let replies = stream::unfold(Some(asking.replies()), |replies| async move {
-        let mut replies = replies?;
-        match replies.next().await? {
-            Reply::Event(event) => Some((CallEvent::from(event).frame(), Some(replies))),
-            Reply::End(end) => Some((CallEvent::from(end).frame(), None)),
-        }
-    });
-    let frames = stream::iter([opened]).chain(replies);
-    respond(state, leash, say_in_call, frames)
-}
-
-/// How a task is read.
+/// How a reply is read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Reading {
     /// The reply to one message, until its end.
@@ -74,28 +54,27 @@ pub(crate) enum Reading {
     Nothing,
 }
 
-/// The stream of a kept call; `first` is said before what the subscription has.
-pub(crate) fn kept(
+/// The stream of a reply, live or durable; `first` is said before what the reader has.
+pub(crate) fn reply(
     state: &OwnState,
-    principal: &Principal,
+    leash: Leash,
     first: Option<SseFrame>,
-    subscription: Subscription,
+    reader: impl Into<ReplyReader>,
     reading: Reading,
 ) -> Response {
-    let leash = Leash::until_stop(principal, &state.stop);
     let reader = Reader {
-        subscription,
+        reader: reader.into(),
         reading,
         is_over: matches!(reading, Reading::Nothing),
     };
-    let rows = stream::unfold(reader, |mut reader| async move {
+    let frames = stream::unfold(reader, |mut reader| async move {
         reader.next().await.map(|frame| (frame, reader))
     });
-    respond(state, leash, say_in_call, stream::iter(first).chain(rows))
+    respond(state, leash, say_in_call, stream::iter(first).chain(frames))
 }
 
 struct Reader {
-    subscription: Subscription,
+    reader: ReplyReader,
     reading: Reading,
     is_over: bool,
 }
@@ -103,26 +82,29 @@ struct Reader {
 impl Reader {
     async fn next(&mut self) -> Option<SseFrame> {
         while !self.is_over {
-            let item = match self.subscription.next().await {
+            let item = match self.reader.next().await {
                 Ok(item) => item?,
                 Err(error) => {
                     self.is_over = true;
                     return Some(say_in_call(&store_failure(&error)));
                 }
             };
-            let (TaskItem::Row { next, .. } | TaskItem::Gap { next }) = &item;
             match (self.reading, &item) {
-                (Reading::Until(end), _) => self.is_over = next.pos >= end,
-                (Reading::Turn, TaskItem::Row { item, .. }) => match item {
+                (Reading::Until(end), _) => {
+                    self.is_over = item.next().is_some_and(|next| next.pos >= end);
+                }
+                (Reading::Turn, ReplyItem::Item { item, .. }) => match item {
                     // The caller said these itself.
                     LogItem::Message(_) | LogItem::Answer(..) => continue,
                     LogItem::Event(_) => {}
                     LogItem::End(_) => self.is_over = true,
                 },
-                (Reading::Turn, TaskItem::Gap { .. }) | (Reading::Follow | Reading::Nothing, _) => {
-                }
+                (Reading::Turn, ReplyItem::Gap { .. } | ReplyItem::Pulse)
+                | (Reading::Follow | Reading::Nothing, _) => {}
             }
-            return Some(frame_from_item(item));
+            if let Some(frame) = frame_from_item(item) {
+                return Some(frame);
+            }
         }
         None
     }

@@ -16,7 +16,9 @@ use jackfield_core::{
     task::{Cursor, Task},
 };
 use jackfield_kit::{
-    api::{CallRefused, Caller, ErrorView, Id, Params, Problem, Refused, Unread, header},
+    api::{
+        CallRefused, Caller, ErrorView, Id, Params, Problem, Refused, Unread, header, leash::Leash,
+    },
     server::Peer,
 };
 use jackfield_model::{AgentId, CallId, Failure, Reason, SessionId, TaskId};
@@ -233,14 +235,9 @@ pub(crate) async fn events(
         false if after == Some(present) => Reading::Nothing,
         false => Reading::Until(present.pos),
     };
-    let subscription = task.subscribe(after);
-    Ok(stream::kept(
-        &state,
-        &principal,
-        None,
-        subscription,
-        reading,
-    ))
+    let leash = Leash::until_stop(&principal, &state.stop);
+    let reader = task.subscribe(after);
+    Ok(stream::reply(&state, leash, None, reader, reading))
 }
 
 /// Cancels a call of yours, or one at an agent of yours. The agent and the caller are told at once.

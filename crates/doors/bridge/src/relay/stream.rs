@@ -1,0 +1,193 @@
+//! The stream of a relay, live or durable. Dropping the stream of a live relay, as happens when the reader hangs up, drops the
+//! caller's handle of the call, which cancels it at the agent. The events of a durable relay have ids, from which another
+//! stream continues when this one is lost.
+
+use std::{collections::VecDeque, future::pending, sync::Arc, time::Duration};
+
+use axum::response::{IntoResponse as _, Response};
+use futures_util::stream;
+use jackfield_core::{
+    call::{Asking, Life},
+    files::Files,
+    metrics::Connected,
+    reply::{ReplyItem, ReplyReader},
+    store::{LogItem, TaskState},
+    task::{Cursor, LastTurn, Subscription, Task},
+};
+use jackfield_kit::{
+    api::store_failure,
+    sse::{SseBody, SseFrame},
+};
+use jackfield_model::{Failure, Reason};
+use tokio_util::sync::CancellationToken;
+
+use super::{silence::Silence, teller::Teller, told};
+use crate::{DOOR, bridge::Bridge, wire::sse};
+
+/// The kit's own sign of life is a comment, which readers of the bridge do not know: it never comes.
+const NO_COMMENTS: Duration = Duration::from_secs(365 * 86_400);
+
+/// The response that streams a live call.
+pub(crate) fn respond_live(bridge: &Bridge, asking: Asking) -> Response {
+    let call = asking.call();
+    tracing::debug!(call = %call.id, from = call.principal.label(), to = %call.target, "relay");
+    let files = call.files().clone();
+    RelayStream::new(bridge, asking.into(), files, None).respond()
+}
+
+/// The response that streams a durable call; `after` is where the reader continues, if not at the start.
+pub(super) fn respond_durable(
+    bridge: &Bridge,
+    subscription: Subscription,
+    after: Option<Cursor>,
+) -> Response {
+    let task = subscription.task().clone();
+    let record = task.record();
+    tracing::debug!(task = %record.id, to = %record.agent, ?after, "durable relay");
+    let durable = Durable {
+        task,
+        has_missed: after.is_some(),
+        message_max: bridge.hub.limits().message.0,
+        stop: bridge.tasks.stop_token().clone(),
+    };
+    let files = bridge.hub.files_of(&record);
+    RelayStream::new(bridge, subscription.into(), files, Some(durable)).respond()
+}
+
+/// What the stream of a durable call knows besides.
+struct Durable {
+    task: Arc<Task>,
+    /// Whether the reader missed the beginning.
+    has_missed: bool,
+    message_max: usize,
+    stop: CancellationToken,
+}
+
+struct RelayStream {
+    reader: ReplyReader,
+    teller: Teller,
+    silence: Silence,
+    durable: Option<Durable>,
+    /// Frames that are ready.
+    told: VecDeque<SseFrame>,
+    is_over: bool,
+    _counted: Connected,
+}
+
+impl RelayStream {
+    fn new(
+        bridge: &Bridge,
+        reader: ReplyReader,
+        files: Arc<Files>,
+        durable: Option<Durable>,
+    ) -> Self {
+        let life = match durable {
+            None => Life::Live,
+            Some(_) => Life::Kept,
+        };
+        Self {
+            reader,
+            teller: Teller::new(life, files),
+            silence: Silence::new(bridge.hub.limits().keepalive.0),
+            durable,
+            told: VecDeque::new(),
+            is_over: false,
+            _counted: bridge.hub.metrics().connection(DOOR),
+        }
+    }
+
+    fn respond(self) -> Response {
+        let frames = stream::unfold(self, |mut stream| async move {
+            stream.next().await.map(|frame| (frame, stream))
+        });
+        SseBody::new(frames)
+            .with_keepalive(NO_COMMENTS)
+            .into_response()
+    }
+
+    /// The next event of the stream. Cancel-safe.
+    async fn next(&mut self) -> Option<SseFrame> {
+        loop {
+            if let Some(frame) = self.told.pop_front() {
+                return Some(frame);
+            }
+            if self.is_over {
+                return None;
+            }
+            let item = tokio::select! {
+                // The clock of the silence is set only where nothing is ready.
+                biased;
+                () = stopped(self.durable.as_ref()) => return Some(self.fail(&stopping())),
+                item = self.reader.next() => item,
+                () = self.silence.too_long() => return Some(SseFrame::data(sse::KEEPALIVE)),
+            };
+            match item {
+                Ok(Some(ReplyItem::Item { next, item })) => self.tell(item, next).await,
+                Ok(Some(ReplyItem::Gap { next })) => {
+                    let next = next.to_string();
+                    return Some(SseFrame::data(sse::gap(&next)).with_id(next));
+                }
+                Ok(Some(ReplyItem::Pulse)) => return Some(SseFrame::data(sse::KEEPALIVE)),
+                Ok(None) if self.is_unfinished() => return Some(self.fail(&stopping())),
+                Ok(None) => self.is_over = true,
+                Err(error) => return Some(self.fail(&store_failure(&error))),
+            }
+        }
+    }
+
+    async fn tell(&mut self, item: LogItem, next: Option<Cursor>) {
+        match item {
+            // The platform said these itself.
+            LogItem::Message(_) | LogItem::Answer(..) => {}
+            LogItem::Event(event) => {
+                let told = self.teller.event(event);
+                self.told.extend(told.map(|told| frame(told, next)));
+            }
+            LogItem::End(end) => {
+                self.is_over = true;
+                if let Some(durable) = self.durable.as_ref().filter(|it| it.has_missed)
+                    && let Ok(turn) = LastTurn::read(&durable.task, durable.message_max).await
+                {
+                    self.teller.catch_up(turn);
+                }
+                let (first, last) = self.teller.end(&end);
+                self.told.extend(first.map(SseFrame::data));
+                self.told.push_back(frame(last, next));
+            }
+        }
+    }
+
+    /// Whether nothing more comes although there was no end: the hub stops, and the next one goes on.
+    fn is_unfinished(&self) -> bool {
+        let state = self.durable.as_ref().map(|it| it.task.record().state);
+        matches!(state, Some(TaskState::Submitted | TaskState::Working))
+    }
+
+    /// The stream ends, but the call may not: whoever comes back goes on from the last id.
+    fn fail(&mut self, failure: &Failure) -> SseFrame {
+        self.is_over = true;
+        let (code, text) = told(failure, Life::Kept);
+        SseFrame::data(sse::error(code, &text))
+    }
+}
+
+/// Waits until a durable stream has to end because the hub stops. A live one ends with its call.
+async fn stopped(durable: Option<&Durable>) {
+    match durable {
+        Some(durable) => durable.stop.cancelled().await,
+        None => pending().await,
+    }
+}
+
+fn frame(told: String, next: Option<Cursor>) -> SseFrame {
+    let frame = SseFrame::data(told);
+    match next {
+        Some(next) => frame.with_id(next.to_string()),
+        None => frame,
+    }
+}
+
+fn stopping() -> Failure {
+    let text = "the hub is stopping; come back in a moment and go on from the last event id";
+    Failure::new(Reason::Stopping, text)
+}
