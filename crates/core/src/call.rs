@@ -1,8 +1,8 @@
-//! [`Call`]: one request on its way to an agent, with two pipes and two handles. The agent's connection holds a [`Serving`], the caller an [`Asking`]. `Call::finish` is the only way to end a call; a call ends once.
+//! [`Call`]: one request on its way to an agent, with two pipes and two handles. The agent's connection holds a [`AgentHandle`], the caller an [`CallerHandle`]. `Call::finish` is the only way to end a call; a call ends once.
 
-mod asking;
+mod agent_handle;
 mod asks;
-mod serving;
+mod caller_handle;
 
 use std::{
     sync::{
@@ -15,12 +15,12 @@ use std::{
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-pub(crate) use self::asking::LiveItem;
-use self::asks::Asks;
+use self::asks::CallAsks;
+pub(crate) use self::caller_handle::LiveItem;
 pub use self::{
-    asking::{Asking, Replies, Reply},
+    agent_handle::AgentHandle,
     asks::Approval,
-    serving::Serving,
+    caller_handle::{CallerHandle, Replies, Reply},
 };
 use jackfield_model::{
     AgentId, Answer, Ask, CallId, End, Event, Failure, Input, Json, Message, Offer, Reason,
@@ -29,7 +29,7 @@ use jackfield_model::{
 
 use crate::{
     agent::Share,
-    budget::Held,
+    budget::BudgetLease,
     chain::Chain,
     clock::{Clock, Progress},
     entry::Entry,
@@ -52,7 +52,7 @@ pub enum Life {
     /// The caller's connection. Losing the connection cancels the call.
     Live,
     /// A task, which writes the reply to its log. Only a cancel, a clock or the agent ends the call.
-    Kept,
+    Durable,
 }
 
 /// Progress of an open call.
@@ -104,7 +104,7 @@ pub struct Call {
     pub(crate) touched: AtomicBool,
     /// Number of open questions of this call and its descendants.
     pub(crate) suspended: AtomicU32,
-    pub(crate) asks: Mutex<Asks>,
+    pub(crate) asks: Mutex<CallAsks>,
     pub(crate) entry: Arc<Entry>,
     right: Right,
     pub(crate) shared: Arc<Shared>,
@@ -135,7 +135,7 @@ pub struct Call {
     acked: AtomicU64,
     ended: AtomicBool,
     /// Share of the owner's account that the message takes while the call exists.
-    held: Held,
+    held: BudgetLease,
 }
 
 /// State of a call that the agent got before the hub was restarted.
@@ -155,7 +155,7 @@ pub(crate) struct Draft {
     pub(crate) id: CallId,
     pub(crate) principal: Principal,
     pub(crate) right: Right,
-    pub(crate) held: Held,
+    pub(crate) held: BudgetLease,
     pub(crate) door: &'static str,
     pub(crate) addressed: AgentId,
     pub(crate) session: SessionId,
@@ -300,13 +300,13 @@ impl Call {
         self.answered.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of keepalives that the agent sent: see [`Serving::pulse`].
+    /// Returns the number of keepalives that the agent sent: see [`AgentHandle::pulse`].
     pub fn pulses(&self) -> u64 {
         self.pulses.load(Ordering::Relaxed)
     }
 
     /// Returns the door-specific handle for finding the remote work after a restart of the hub: see
-    /// [`Serving::note`].
+    /// [`AgentHandle::note`].
     pub fn handle(&self) -> Option<&Json> {
         self.handle.get()
     }
@@ -321,7 +321,7 @@ impl Call {
     /// door finds the work again.
     pub(crate) fn may_be_resumed(&self) -> bool {
         let is_found = self.handle().is_some();
-        self.life == Life::Kept && self.is_sent() && self.entry.may_be_resumed(is_found)
+        self.life == Life::Durable && self.is_sent() && self.entry.may_be_resumed(is_found)
     }
 
     /// Returns the failure of a call whose agent did not come back.
@@ -480,8 +480,8 @@ impl Call {
 
     /// Hands the call to a new connection of its agent. Events of the previous connection are refused by the
     /// connection's number.
-    pub(crate) fn serve(self: &Arc<Self>) -> Serving {
-        Serving::new(self.clone(), self.next_turn())
+    pub(crate) fn serve(self: &Arc<Self>) -> AgentHandle {
+        AgentHandle::new(self.clone(), self.next_turn())
     }
 
     /// Invalidates the connection that served the call, without ending the call: further events of that
@@ -507,7 +507,7 @@ impl Call {
                 Reason::SlowReader,
                 "the caller did not read the reply fast enough",
             ),
-            Life::Kept => Failure::new(
+            Life::Durable => Failure::new(
                 Reason::Internal,
                 "the hub's store did not keep up with the reply",
             ),

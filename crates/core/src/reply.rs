@@ -3,7 +3,7 @@
 //! [`Replies`] or [`Subscription`] directly.
 
 use crate::{
-    call::{Asking, LiveItem, Replies, Reply},
+    call::{CallerHandle, LiveItem, Replies, Reply},
     store::{LogItem, StoreError},
     task::{Cursor, Subscription, TaskItem},
 };
@@ -47,8 +47,8 @@ pub enum ReplyReader {
     Durable(Subscription),
 }
 
-impl From<Asking> for ReplyReader {
-    fn from(asking: Asking) -> Self {
+impl From<CallerHandle> for ReplyReader {
+    fn from(asking: CallerHandle) -> Self {
         Self::Live(asking.replies())
     }
 }

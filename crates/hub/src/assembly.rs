@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::{Context as _, Result};
 use axum::Router;
-use jackfield_core::{hub::Hub, principal::Scopes, store::Store, token::Lookup};
+use jackfield_core::{hub::Hub, principal::Scopes, store::Store, token::TokenLookup};
 use jackfield_kit::{
     auth::Gatekeeper,
     door::{self, Context, Reload, Secrets},
@@ -207,7 +207,7 @@ async fn proof_key(hub: &Hub, config: &Config) -> Result<Option<ProofKey>> {
         return Ok(None);
     }
     let secret = first_admin(hub, data_dir).await?;
-    let works = matches!(hub.tokens().look_up(secret.expose()), Lookup::Valid(_));
+    let works = matches!(hub.tokens().look_up(secret.expose()), TokenLookup::Valid(_));
     let is_needed = !config.trusts_everyone();
     Ok((works || is_needed).then(|| ProofKey::new(secret.expose())))
 }
@@ -216,7 +216,7 @@ async fn proof_key(hub: &Hub, config: &Config) -> Result<Option<ProofKey>> {
 async fn first_admin(hub: &Hub, data_dir: &Path) -> Result<Secret> {
     let secret = secrets::load_or_create(data_dir, ADMIN_TOKEN)
         .with_context(|| format!("cannot read or make the secret {ADMIN_TOKEN}"))?;
-    if let Lookup::Unknown = hub.tokens().look_up(secret.expose()) {
+    if let TokenLookup::Unknown = hub.tokens().look_up(secret.expose()) {
         let (name, owner) = ("first admin".to_owned(), Owner::local());
         hub.tokens()
             .add(

@@ -1,7 +1,7 @@
 //! Calls of this connection to agents of other doors: a `send` becomes a call, its reply becomes `reply*` frames.
 //! A message that comes in pieces is joined first where the agent takes only whole ones.
 
-use jackfield_core::{call::Asking, hub::Request, pipe::Pushed, principal::Principal};
+use jackfield_core::{call::CallerHandle, hub::Request, pipe::Pushed, principal::Principal};
 use jackfield_model::{
     Chunk, ChunkKind, End, Event, Failure, Input, Part, Reason, StreamedText, Transcript,
 };
@@ -35,7 +35,7 @@ pub(crate) enum State {
     /// The message is still coming, and the agent takes only whole ones.
     Joining(Box<Request>, String),
     /// The call is open; the flag says whether more of the message may come.
-    Open(Asking, bool),
+    Open(CallerHandle, bool),
 }
 
 impl Outgoing {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use jackfield_core::call::{Call, Serving};
+use jackfield_core::call::{AgentHandle, Call};
 use jackfield_model::{ChunkKind, End, Event, Failure, Input, Reason};
 
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
 /// One call that the agent works on.
 #[derive(Debug)]
 pub(crate) struct Served {
-    serving: Serving,
+    serving: AgentHandle,
     address: String,
     /// Whether text came in chunks; then the end may repeat it, but it is not said twice.
     spoke: bool,
@@ -25,7 +25,7 @@ pub(crate) struct Served {
 
 impl Served {
     /// Takes a call; the frame brings it to the agent.
-    pub(crate) fn new(serving: Serving) -> (Self, String) {
+    pub(crate) fn new(serving: AgentHandle) -> (Self, String) {
         let address = call_address(serving.call().id);
         let frame = frame_from_call(serving.call(), &address);
         (
@@ -42,7 +42,7 @@ impl Served {
         &self.address
     }
 
-    pub(crate) fn serving(&self) -> &Serving {
+    pub(crate) fn serving(&self) -> &AgentHandle {
         &self.serving
     }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use jackfield_core::{bell::Rope, call::Asking, gate::Gate};
+use jackfield_core::{call::CallerHandle, gate::Gate, ready::ReadyHandle};
 use jackfield_model::{
     Chunk, ChunkKind, Done, DoneState, End, Event, Failure, File, Json, Reason, StreamedText,
 };
@@ -25,7 +25,7 @@ const BATCH: usize = 16 << 10;
 #[derive(Debug)]
 pub(crate) struct Calling {
     call_id: Arc<str>,
-    asking: Asking,
+    asking: CallerHandle,
     /// How many frames were written.
     pub(crate) written: u64,
     /// The text that was told so far.
@@ -35,7 +35,7 @@ pub(crate) struct Calling {
 }
 
 impl Calling {
-    pub(crate) fn new(call_id: Arc<str>, asking: Asking) -> Self {
+    pub(crate) fn new(call_id: Arc<str>, asking: CallerHandle) -> Self {
         Self {
             call_id,
             asking,
@@ -46,7 +46,7 @@ impl Calling {
     }
 
     /// Who is rung when there is something to read, and whose gate shows that the input is full.
-    pub(crate) fn listen(&self, rope: Rope, gate: Arc<Gate>) {
+    pub(crate) fn listen(&self, rope: ReadyHandle, gate: Arc<Gate>) {
         self.asking.gated(gate);
         self.asking.listen(rope);
     }

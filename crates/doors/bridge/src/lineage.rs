@@ -15,10 +15,10 @@ use std::{
 };
 
 use jackfield_core::{
-    bell::Rope,
-    call::{Asking, Call},
+    call::{Call, CallerHandle},
     gate::Gate,
     hub::Attached,
+    ready::ReadyHandle,
 };
 use jackfield_model::{AgentId, Failure, Reason};
 use jackfield_wire::bridge::uplink::Got;
@@ -144,7 +144,7 @@ impl Lineage {
     }
 
     /// The agent made a call. One that comes on a connection that was taken over from is dropped, and so cancelled.
-    pub(crate) fn add(&self, reader: u64, call_id: &Arc<str>, asking: Asking) {
+    pub(crate) fn add(&self, reader: u64, call_id: &Arc<str>, asking: CallerHandle) {
         if let Some(mut state) = self.of(reader) {
             state.tail.forget(call_id);
             let calling = Calling::new(call_id.clone(), asking);
@@ -153,7 +153,7 @@ impl Lineage {
     }
 
     /// Who is rung when there is something to read of a call, and whose gate shows that its input is full.
-    pub(crate) fn listen(&self, reader: u64, call_id: &str, rope: Rope, gate: Arc<Gate>) {
+    pub(crate) fn listen(&self, reader: u64, call_id: &str, rope: ReadyHandle, gate: Arc<Gate>) {
         if let Some(state) = self.of(reader)
             && let Some(calling) = state.calls.get(call_id)
         {

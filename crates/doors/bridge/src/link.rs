@@ -10,8 +10,8 @@ use std::{
 
 use jackfield_core::{
     agent::{Closing, Link},
-    bell::Rope,
-    call::{Call, Serving},
+    call::{AgentHandle, Call},
+    ready::ReadyHandle,
 };
 use jackfield_kit::{line::Signs, mailbox::Mailbox};
 use jackfield_model::{AgentId, Failure, Reason};
@@ -26,7 +26,7 @@ const WAITING_MAX: usize = 1 << 20;
 #[derive(Debug)]
 pub(crate) enum Mail {
     /// A call for this agent.
-    Call(Serving),
+    Call(AgentHandle),
     /// A call was cancelled or failed.
     Cancel(Arc<Call>),
     /// Up to this frame a kept call is written down.
@@ -60,7 +60,7 @@ impl BridgeLink {
     pub(crate) fn new(
         id: AgentId,
         extensions: Extensions,
-        rope: Rope,
+        rope: ReadyHandle,
         signs: Arc<Signs>,
     ) -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
@@ -103,7 +103,7 @@ impl BridgeLink {
 }
 
 impl Link for BridgeLink {
-    fn deliver(&self, call: Serving) -> Result<(), Serving> {
+    fn deliver(&self, call: AgentHandle) -> Result<(), AgentHandle> {
         self.mailbox
             .post(Mail::Call(call))
             .map_err(|mail| match mail {

@@ -5,7 +5,7 @@
 use std::{fmt, sync::Arc};
 
 use jackfield_core::{
-    call::{Call, Life, Serving},
+    call::{AgentHandle, Call, Life},
     pipe::Pushed,
 };
 use jackfield_model::{Chunk, ChunkKind, End, Event, Failure, Input, RequestId};
@@ -22,7 +22,7 @@ const BATCH: usize = 64 << 10;
 /// One call that the agent works on.
 #[derive(Debug)]
 pub(crate) struct Served {
-    serving: Serving,
+    serving: AgentHandle,
     /// The key of its further input on the line.
     pub(crate) key: u32,
     /// The number of the agent's last frame that was taken; nothing if its frames have none.
@@ -53,7 +53,7 @@ pub(crate) enum Ended {
 }
 
 impl Served {
-    pub(crate) fn new(serving: Serving, key: u32, extensions: Extensions) -> Self {
+    pub(crate) fn new(serving: AgentHandle, key: u32, extensions: Extensions) -> Self {
         let last = extensions.resume.then(|| serving.call().received());
         Self {
             serving,
@@ -68,7 +68,7 @@ impl Served {
         self.said
     }
 
-    pub(crate) fn serving(&self) -> &Serving {
+    pub(crate) fn serving(&self) -> &AgentHandle {
         &self.serving
     }
 
@@ -134,7 +134,7 @@ impl Served {
     /// dropped whole, nor one of a kept call with a number: a hub that dies in between could not tell which of its parts it had.
     fn may_split(&self, chunk: &Chunk, number: Option<u64>) -> bool {
         let is_whole = match (number, self.last) {
-            (Some(number), Some(last)) => number <= last || self.call().life == Life::Kept,
+            (Some(number), Some(last)) => number <= last || self.call().life == Life::Durable,
             _ => false,
         };
         chunk.joins(chunk) && !is_whole
@@ -178,8 +178,8 @@ impl Served {
         match call.life {
             Life::Live => Some(*last),
             // Sent again, because what the log said was said to a connection that is gone.
-            Life::Kept if is_repeated => Some(call.acked()).filter(|acked| *acked > 0),
-            Life::Kept => None,
+            Life::Durable if is_repeated => Some(call.acked()).filter(|acked| *acked > 0),
+            Life::Durable => None,
         }
     }
 

@@ -14,7 +14,7 @@ use std::{
 };
 
 use jackfield_core::{
-    call::Serving, entry::Entry, hub::Attached, principal::Principal, tap::Direction,
+    call::AgentHandle, entry::Entry, hub::Attached, principal::Principal, tap::Direction,
 };
 use jackfield_kit::{
     line::{Leave, Line, Step},
@@ -334,14 +334,14 @@ impl Session {
     }
 
     /// Brings a call to the agent.
-    fn send(&mut self, serving: Serving, link: &BridgeLink) {
+    fn send(&mut self, serving: AgentHandle, link: &BridgeLink) {
         let served = self.serve(serving, link);
         let frame = served.message(link.extensions);
         self.queue(&frame);
     }
 
     /// Takes a call among those the agent works on.
-    fn serve(&mut self, serving: Serving, link: &BridgeLink) -> &Served {
+    fn serve(&mut self, serving: AgentHandle, link: &BridgeLink) -> &Served {
         let key = self.line.new_key();
         serving.gated(self.line.gate().clone());
         serving.input().listen(self.line.rope(key));

@@ -20,10 +20,10 @@ use std::{
 use axum::response::Response;
 use jackfield_core::{
     agent::Closing,
-    bell::{Bell, Rope},
     gate::{Gate, Reading},
     hub::Hub,
     limits::Limits,
+    ready::{ReadyHandle, ReadySet},
 };
 use jackfield_model::{Failure, Owner};
 use tokio::time::{Instant, Sleep};
@@ -159,7 +159,7 @@ pub struct Line {
     shown: Option<Box<Shown>>,
     /// With what the peer closed.
     goodbye: Option<Box<Goodbye>>,
-    bell: Arc<Bell>,
+    bell: Arc<ReadySet>,
     gate: Arc<Gate>,
     signs: Arc<Signs>,
     /// Fires when the hub stops.
@@ -211,7 +211,7 @@ impl Line {
                 came: parts.came,
             })),
             goodbye: None,
-            bell: Bell::new(),
+            bell: ReadySet::new(),
             gate: Arc::default(),
             signs: Arc::default(),
             stop: Box::pin(parts.stop.cancelled_owned()),
@@ -259,8 +259,8 @@ impl Line {
     }
 
     /// A rope that lets the line step with this key.
-    pub fn rope(&self, key: u32) -> Rope {
-        self.bell.rope(key)
+    pub fn rope(&self, key: u32) -> ReadyHandle {
+        self.bell.handle(key)
     }
 
     /// The gate of the pipes that the peer writes into.
@@ -377,7 +377,7 @@ impl Line {
     /// Whether the line must end. If not, the end rings: no turn has to ask for it.
     fn end(&mut self) -> Option<Leave> {
         self.rung.end = false;
-        let waker = Waker::from(Arc::new(self.bell.rope(END)));
+        let waker = Waker::from(Arc::new(self.bell.handle(END)));
         let mut cx = Context::from_waker(&waker);
         if self.stop.as_mut().poll(&mut cx).is_ready() {
             return Some(Closing::Stopping.into());

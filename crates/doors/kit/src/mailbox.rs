@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use jackfield_core::{agent::Closing, bell::Rope};
+use jackfield_core::{agent::Closing, ready::ReadyHandle};
 use parking_lot::Mutex;
 
 /// The key with which mailboxes ring on a line; all else that rings there has a key of its own.
@@ -12,7 +12,7 @@ pub const MAILBOX: u32 = 0;
 /// A connection's mailbox. The session empties it when its bell rings.
 #[derive(Debug)]
 pub struct Mailbox<M> {
-    rope: Rope,
+    rope: ReadyHandle,
     /// Nothing once the session is gone.
     contents: Mutex<Option<Contents<M>>>,
 }
@@ -26,7 +26,7 @@ struct Contents<M> {
 
 impl<M> Mailbox<M> {
     /// An empty mailbox that rings this rope.
-    pub fn new(rope: Rope) -> Self {
+    pub fn new(rope: ReadyHandle) -> Self {
         let contents = Contents {
             mail: VecDeque::new(),
             closing: None,
@@ -49,7 +49,7 @@ impl<M> Mailbox<M> {
                 return Ok(());
             }
         }
-        self.rope.pull();
+        self.rope.notify();
         Ok(())
     }
 
@@ -58,7 +58,7 @@ impl<M> Mailbox<M> {
         if let Some(contents) = self.contents.lock().as_mut() {
             contents.closing.get_or_insert(why);
         }
-        self.rope.pull();
+        self.rope.notify();
     }
 
     /// Why the connection must end, if it must.
@@ -97,14 +97,14 @@ impl<M> Mailbox<M> {
 
 #[cfg(test)]
 mod tests {
-    use jackfield_core::bell::Bell;
+    use jackfield_core::ready::ReadySet;
 
     use super::*;
 
     #[test]
     fn mail_comes_in_order_and_a_shut_box_gives_it_back() {
-        let bell = Bell::new();
-        let mailbox = Mailbox::new(bell.rope(0));
+        let bell = ReadySet::new();
+        let mailbox = Mailbox::new(bell.handle(0));
         assert_eq!(
             (mailbox.post(1), mailbox.post(2), mailbox.post(3)),
             (Ok(()), Ok(()), Ok(()))
@@ -118,8 +118,8 @@ mod tests {
 
     #[test]
     fn the_first_reason_to_close_counts_and_rings() {
-        let bell = Bell::new();
-        let mailbox = Mailbox::<u8>::new(bell.rope(7));
+        let bell = ReadySet::new();
+        let mailbox = Mailbox::<u8>::new(bell.handle(7));
         mailbox.close(Closing::Replaced);
         mailbox.close(Closing::Stopping);
         assert_eq!(mailbox.closing(), Some(Closing::Replaced));

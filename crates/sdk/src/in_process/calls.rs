@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jackfield_core::{
-    call::{Asking, Call, Reply},
+    call::{Call, CallerHandle, Reply},
     hub::{Parent, Request, Wanted},
 };
 use jackfield_model::{
@@ -48,7 +48,7 @@ fn request(desk: &Desk, parent: &Call, calling: &Calling) -> Result<Request, Fai
 }
 
 /// Reads until the end, or until nobody wants to know. Then the call is cancelled.
-async fn follow(asking: Asking, mut feed: Feed) {
+async fn follow(asking: CallerHandle, mut feed: Feed) {
     let mut replies = asking.replies();
     let (mut files, mut text) = (Vec::new(), StreamedText::default());
     loop {

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, future::poll_fn, sync::Arc};
 
 use jackfield_core::{
-    bell::Bell, call::Serving, gate::Gate, hub::Hub, pipe::Pushed, principal::Principal,
+    call::AgentHandle, gate::Gate, hub::Hub, pipe::Pushed, principal::Principal, ready::ReadySet,
 };
 use jackfield_model::{Answer, End, Event, Input};
 use tokio::{sync::oneshot, task::JoinSet};
@@ -27,7 +27,7 @@ pub(super) struct Desk {
 }
 
 /// Works on a call until it ends, whoever ends it. Then the handler is dropped where it waits.
-pub(super) async fn serve(desk: Arc<Desk>, serving: Serving) {
+pub(super) async fn serve(desk: Arc<Desk>, serving: AgentHandle) {
     let mut others = JoinSet::new();
     if let Some(end) = work(&desk, &serving, &mut others).await {
         serving.finish(end);
@@ -39,10 +39,10 @@ pub(super) async fn serve(desk: Arc<Desk>, serving: Serving) {
 }
 
 /// How the agent ended it; nothing if somebody else did.
-async fn work(desk: &Arc<Desk>, serving: &Serving, others: &mut JoinSet<()>) -> Option<End> {
-    let (gate, bell) = (Arc::new(Gate::default()), Bell::new());
+async fn work(desk: &Arc<Desk>, serving: &AgentHandle, others: &mut JoinSet<()>) -> Option<End> {
+    let (gate, bell) = (Arc::new(Gate::default()), ReadySet::new());
     serving.gated(gate.clone());
-    serving.input().listen(bell.rope(0));
+    serving.input().listen(bell.handle(0));
     let all = Abilities {
         artifacts: true,
         asks: true,

@@ -13,7 +13,7 @@ use std::{
 
 use jackfield_core::{
     agent::Closing,
-    call::Serving,
+    call::AgentHandle,
     entry::Entry,
     hub::{Attached, Hub},
     inbox::Inbox,
@@ -356,7 +356,7 @@ impl Remote {
         self: &Arc<Self>,
         attached: &Attached,
         inbox: &Inbox,
-        mut delivered: mpsc::Receiver<Serving>,
+        mut delivered: mpsc::Receiver<AgentHandle>,
         served: &mut JoinSet<()>,
         leaving: &CancellationToken,
         stop: &CancellationToken,

@@ -11,7 +11,7 @@ mod source;
 use std::{sync::Arc, time::Duration};
 
 use http::{HeaderMap, HeaderValue};
-use jackfield_core::{bell::Bell, call::Serving, gate::Gate, pipe::Pushed};
+use jackfield_core::{call::AgentHandle, gate::Gate, pipe::Pushed, ready::ReadySet};
 use jackfield_kit::trace;
 use jackfield_model::{Answer, Chunk, ChunkKind, End, Event, Failure, Input, Reason};
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
@@ -64,7 +64,7 @@ const MAX_FRUITLESS: u32 = 3;
 const MAX_SUBSCRIPTIONS: u32 = 100;
 
 /// Works on a call until it ends, whoever ends it, or until the hub leaves it to the next one.
-pub(super) async fn serve(remote: Arc<Remote>, serving: Serving, leaving: CancellationToken) {
+pub(super) async fn serve(remote: Arc<Remote>, serving: AgentHandle, leaving: CancellationToken) {
     let line = remote.line();
     let mut work = Work::new(remote, &line, serving);
     work.find_task().await;
@@ -72,7 +72,7 @@ pub(super) async fn serve(remote: Arc<Remote>, serving: Serving, leaving: Cancel
 }
 
 /// Goes on with a call that the remote got before the hub was restarted, as soon as the remote is found.
-pub(super) async fn go_on(remote: Arc<Remote>, serving: Serving, leaving: CancellationToken) {
+pub(super) async fn go_on(remote: Arc<Remote>, serving: AgentHandle, leaving: CancellationToken) {
     let recalled = match Handle::of(&serving, &remote) {
         Some(handle) => match handle.recall(&remote, serving.call()).await {
             Ok(hearing) => Ok((handle, hearing)),
@@ -104,9 +104,9 @@ pub(super) async fn go_on(remote: Arc<Remote>, serving: Serving, leaving: Cancel
 }
 
 /// Waits until somebody ends a call.
-async fn ended(serving: &Serving) {
-    let bell = Bell::new();
-    serving.input().listen(bell.rope(0));
+async fn ended(serving: &AgentHandle) {
+    let bell = ReadySet::new();
+    serving.input().listen(bell.handle(0));
     while !serving.call().is_ended() {
         bell.wait(&mut Vec::new()).await;
     }
@@ -170,7 +170,7 @@ struct Broken {
 struct Work {
     remote: Arc<Remote>,
     line: Arc<Line>,
-    serving: Serving,
+    serving: AgentHandle,
     hearing: Hearing,
     /// What comes from the remote; none while it waits for the caller.
     source: Option<Source>,
@@ -193,7 +193,7 @@ struct Work {
 }
 
 impl Work {
-    fn new(remote: Arc<Remote>, line: &Line, serving: Serving) -> Self {
+    fn new(remote: Arc<Remote>, line: &Line, serving: AgentHandle) -> Self {
         Self {
             is_blocking: !line.place().streams,
             line: declaring(&remote, line, &asked_with(&serving)),
@@ -247,9 +247,9 @@ impl Work {
     }
 
     async fn run(&mut self, leaving: &CancellationToken) -> Over {
-        let (gate, bell) = (Arc::new(Gate::default()), Bell::new());
+        let (gate, bell) = (Arc::new(Gate::default()), ReadySet::new());
         self.serving.gated(gate.clone());
-        self.serving.input().listen(bell.rope(0));
+        self.serving.input().listen(bell.handle(0));
         if !self.is_taken_up {
             self.begin();
         } else if self.go_on().is_none() {
@@ -580,7 +580,7 @@ impl Work {
 }
 
 /// What is asked besides the message of a call.
-fn asked_with(serving: &Serving) -> Asked {
+fn asked_with(serving: &AgentHandle) -> Asked {
     Asked::of(serving.call().message.extra.as_ref())
 }
 

@@ -1,7 +1,7 @@
 //! The answer to `message/send`: a task that is over, all at once.
 
 use axum::response::Response;
-use jackfield_core::call::Asking;
+use jackfield_core::call::CallerHandle;
 use serde_json::value::RawValue;
 
 use super::{
@@ -19,7 +19,7 @@ use crate::wire::seed::{
 pub(super) async fn respond(
     a2a: &A2a,
     id: Id,
-    asking: Asking,
+    asking: CallerHandle,
     input: &RawValue,
 ) -> Result<Response, Problem> {
     let names = Names::of(asking.call());

@@ -82,7 +82,7 @@ impl Outcome {
 
 fn result_of(record: &TaskRecord, turn: LastTurn) -> Result<Answered, (String, String)> {
     let failed = |failure| {
-        let (code, text) = told(failure, Life::Kept);
+        let (code, text) = told(failure, Life::Durable);
         Err((code.to_owned(), text))
     };
     let ours = |code: ErrorCode, text: String| Err((code.name().to_owned(), text));

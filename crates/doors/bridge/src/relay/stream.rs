@@ -7,7 +7,7 @@ use std::{collections::VecDeque, future::pending, sync::Arc, time::Duration};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::stream;
 use jackfield_core::{
-    call::{Asking, Life},
+    call::{CallerHandle, Life},
     files::Files,
     metrics::Connected,
     reply::{ReplyItem, ReplyReader},
@@ -28,7 +28,7 @@ use crate::{DOOR, bridge::Bridge, wire::sse};
 const NO_COMMENTS: Duration = Duration::from_secs(365 * 86_400);
 
 /// The response that streams a live call.
-pub(crate) fn respond_live(bridge: &Bridge, asking: Asking) -> Response {
+pub(crate) fn respond_live(bridge: &Bridge, asking: CallerHandle) -> Response {
     let call = asking.call();
     tracing::debug!(call = %call.id, from = call.principal.label(), to = %call.target, "relay");
     let files = call.files().clone();
@@ -83,7 +83,7 @@ impl RelayStream {
     ) -> Self {
         let life = match durable {
             None => Life::Live,
-            Some(_) => Life::Kept,
+            Some(_) => Life::Durable,
         };
         Self {
             reader,
@@ -166,7 +166,7 @@ impl RelayStream {
     /// The stream ends, but the call may not: whoever comes back goes on from the last id.
     fn fail(&mut self, failure: &Failure) -> SseFrame {
         self.is_over = true;
-        let (code, text) = told(failure, Life::Kept);
+        let (code, text) = told(failure, Life::Durable);
         SseFrame::data(sse::error(code, &text))
     }
 }

@@ -103,7 +103,9 @@ impl Teller {
         let last = sse::done(&DoneEvent {
             attachments: &attachments,
             file_transfer_offer: offer(done),
-            result: result.filter(|_| self.life == Life::Kept).map(Text::from),
+            result: result
+                .filter(|_| self.life == Life::Durable)
+                .map(Text::from),
         });
         ((!rest.is_empty()).then(|| tell(&Chunk::text(rest))), last)
     }
@@ -205,7 +207,7 @@ mod tests {
         let mut live = teller(Life::Live);
         live.event(Event::text("all"));
         assert_eq!(live.end(&end), (None, r#"{"type":"done"}"#.to_owned()));
-        let mut kept = teller(Life::Kept);
+        let mut kept = teller(Life::Durable);
         kept.event(Event::text("all"));
         assert_eq!(
             kept.end(&end),

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use jackfield_core::call::{Call, Serving};
+use jackfield_core::call::{AgentHandle, Call};
 use jackfield_model::{CallId, Failure, Reason, SessionId};
 use tokio::time::Instant;
 
@@ -22,7 +22,7 @@ pub(super) struct Pauses {
     /// The same, oldest first. A session that ended again meanwhile is in here twice.
     oldest: VecDeque<(SessionId, Instant)>,
     /// At most as many as an agent may have open.
-    held: Vec<(Instant, Serving)>,
+    held: Vec<(Instant, AgentHandle)>,
 }
 
 impl Pauses {
@@ -55,7 +55,7 @@ impl Pauses {
     }
 
     /// Holds a request back if the one before it in its session ended less than a pause ago; gives it back if not.
-    pub(super) fn hold(&mut self, serving: Serving) -> Option<Serving> {
+    pub(super) fn hold(&mut self, serving: AgentHandle) -> Option<AgentHandle> {
         let ended = self.ended.get(&serving.call().agent_session);
         let due = ended.map(|at| *at + self.pause);
         match due.filter(|due| *due > Instant::now()) {
@@ -73,14 +73,14 @@ impl Pauses {
     }
 
     /// A request whose pause is over, the oldest first.
-    pub(super) fn take(&mut self) -> Option<Serving> {
+    pub(super) fn take(&mut self) -> Option<AgentHandle> {
         let now = Instant::now();
         let due = self.held.iter().position(|(due, _)| *due <= now)?;
         Some(self.held.remove(due).1)
     }
 
     /// Takes back a request that the agent never saw.
-    pub(super) fn withdraw(&mut self, call: CallId) -> Option<Serving> {
+    pub(super) fn withdraw(&mut self, call: CallId) -> Option<AgentHandle> {
         let held = self.held.iter();
         let index = held
             .map(|(_, held)| held.call().id)

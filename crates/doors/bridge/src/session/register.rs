@@ -175,7 +175,7 @@ impl Session {
             .extend(resumed.unseen.into_iter().map(Mail::Call));
         if !self.first.is_empty() {
             // It is taken like mail, and with it.
-            self.line.rope(MAILBOX).pull();
+            self.line.rope(MAILBOX).notify();
         }
     }
 }

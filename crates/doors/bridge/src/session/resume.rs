@@ -3,7 +3,7 @@
 
 use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
-use jackfield_core::call::{Call, Life, Serving};
+use jackfield_core::call::{AgentHandle, Call, Life};
 use jackfield_model::RequestId;
 use jackfield_wire::bridge::{downlink::Have, uplink::Sent};
 
@@ -13,9 +13,9 @@ use crate::lineage::{Answered, Lineage};
 #[derive(Debug, Default)]
 pub(super) struct Resumed<'a> {
     /// Calls that the agent works on and goes on with.
-    pub(super) going_on: Vec<Serving>,
+    pub(super) going_on: Vec<AgentHandle>,
     /// Calls whose message never arrived.
-    pub(super) unseen: Vec<Serving>,
+    pub(super) unseen: Vec<AgentHandle>,
     /// What the agent is told of the requests that go on.
     pub(super) open: Vec<Have<'a>>,
     /// The requests that are over. What the agent may still be doing about them, it should stop.
@@ -24,13 +24,14 @@ pub(super) struct Resumed<'a> {
 
 /// Sorts what is open here (`adopted`) by what the agent says is open there.
 pub(super) fn resume<'a>(
-    adopted: Vec<Serving>,
+    adopted: Vec<AgentHandle>,
     listed: &'a [Sent<'_>],
     lineage: &Lineage,
 ) -> Resumed<'a> {
     let mut resumed = Resumed::default();
     let in_order: Vec<_> = adopted.iter().map(|it| it.call().request.clone()).collect();
-    let mut adopted: HashMap<RequestId, Serving> = in_order.iter().cloned().zip(adopted).collect();
+    let mut adopted: HashMap<RequestId, AgentHandle> =
+        in_order.iter().cloned().zip(adopted).collect();
     let mut seen = std::collections::HashSet::new();
     for Sent { request_id, sent } in listed {
         if !seen.insert(&**request_id) {
@@ -71,7 +72,7 @@ pub(super) fn resume<'a>(
 fn safe(call: &Call) -> u64 {
     match call.life {
         Life::Live => call.received(),
-        Life::Kept => call.acked(),
+        Life::Durable => call.acked(),
     }
 }
 

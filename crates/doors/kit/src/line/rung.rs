@@ -5,7 +5,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use jackfield_core::bell::Bell;
+use jackfield_core::ready::ReadySet;
 
 use crate::mailbox::MAILBOX;
 
@@ -42,7 +42,7 @@ impl Rung {
     }
 
     /// Hears what rang since the last time, or lets the reader be woken by the next ring.
-    pub(super) fn hear(&mut self, bell: &Bell, cx: &mut Context<'_>) -> Poll<()> {
+    pub(super) fn hear(&mut self, bell: &ReadySet, cx: &mut Context<'_>) -> Poll<()> {
         bell.poll_each(cx, |key| match key {
             MAILBOX => self.mail = Mail::Rang,
             END => self.end = true,
@@ -87,10 +87,10 @@ mod tests {
 
     use super::*;
 
-    fn rung(keys: &[u32]) -> (Rung, Arc<Bell>) {
-        let (mut rung, bell) = (Rung::new(), Bell::new());
+    fn rung(keys: &[u32]) -> (Rung, Arc<ReadySet>) {
+        let (mut rung, bell) = (Rung::new(), ReadySet::new());
         rung.end = false;
-        keys.iter().for_each(|key| bell.rope(*key).pull());
+        keys.iter().for_each(|key| bell.handle(*key).notify());
         let mut cx = Context::from_waker(Waker::noop());
         assert!(rung.hear(&bell, &mut cx).is_ready());
         assert!(rung.hear(&bell, &mut cx).is_pending());

@@ -79,7 +79,7 @@ async fn a_peer_that_never_stops_talking_keeps_nobody_else_waiting() {
     let rope = line.rope(key);
     let listen = async {
         assert!(matches!(line.next().await, Step::Text(_)));
-        rope.pull();
+        rope.notify();
         for heard in 0.. {
             match line.next().await {
                 Step::Text(_) | Step::Binary => {
@@ -100,8 +100,8 @@ async fn a_peer_that_never_stops_talking_keeps_nobody_else_waiting() {
 async fn a_busy_line_hears_of_mail_at_once_and_serves_the_others_later() {
     let (mut line, _peer) = line().await;
     let key = line.new_key();
-    line.rope(key).pull();
-    line.rope(MAILBOX).pull();
+    line.rope(key).notify();
+    line.rope(MAILBOX).notify();
     line.queue(&"x".repeat(2 * QUEUE_HIGH));
     assert!(matches!(line.next().await, Step::Rang(MAILBOX)));
     assert!(line.is_busy());
@@ -210,7 +210,7 @@ async fn a_peer_is_not_read_while_it_does_not_read_our_answers() {
 async fn a_peer_is_read_while_it_does_not_read_what_others_send() {
     let (mut line, mut peer) = line().await;
     line.known(CancellationToken::new());
-    line.rope(7).pull();
+    line.rope(7).notify();
     assert!(matches!(line.next().await, Step::Rang(7)));
     line.queue(&"x".repeat(MUCH));
     for _ in 0..3 {

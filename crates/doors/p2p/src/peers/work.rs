@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use jackfield_core::{bell::Bell, call::Serving, gate::Gate};
+use jackfield_core::{call::AgentHandle, gate::Gate, ready::ReadySet};
 use jackfield_model::{Artifact, Chunk, Done, End, Event, Failure, Json, Part, Reason};
 use libp2p::PeerId;
 use serde_json::value::RawValue;
@@ -35,11 +35,11 @@ pub(super) async fn carry_out(
     node: Node,
     peer: PeerId,
     way: Way,
-    serving: Serving,
+    serving: AgentHandle,
     look_again: Arc<Notify>,
 ) {
-    let bell = Bell::new();
-    serving.input().listen(bell.rope(0));
+    let bell = ReadySet::new();
+    serving.input().listen(bell.handle(0));
     let mut delegation = None;
     let outcome = {
         let work = work(&node, peer, &way, &serving, &mut delegation, &look_again);
@@ -66,7 +66,7 @@ pub(super) async fn carry_out(
 }
 
 /// Resolves when the call has ended, whoever ended it.
-async fn until_over(serving: &Serving, bell: &Bell) {
+async fn until_over(serving: &AgentHandle, bell: &ReadySet) {
     loop {
         bell.wait(&mut Vec::new()).await;
         if serving.input().take(&mut Vec::new(), usize::MAX).is_some() {
@@ -79,7 +79,7 @@ async fn work(
     node: &Node,
     peer: PeerId,
     way: &Way,
-    serving: &Serving,
+    serving: &AgentHandle,
     opened: &mut Option<Delegation>,
     look_again: &Notify,
 ) -> Result<Done, Failure> {
@@ -140,7 +140,7 @@ fn ended_with(
     raw: &RawValue,
     is_hub: bool,
     has_words: bool,
-    serving: &Serving,
+    serving: &AgentHandle,
     delegation: &Delegation,
 ) -> Done {
     let several = is_hub.then(|| several_from_data(raw)).flatten();

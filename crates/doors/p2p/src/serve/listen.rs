@@ -1,7 +1,7 @@
 //! The caller's end of a call while the agent works: what is heard of it, and how it came out.
 
 use jackfield_core::{
-    call::{Asking, Replies, Reply},
+    call::{CallerHandle, Replies, Reply},
     units::Size,
 };
 use jackfield_model::{
@@ -28,7 +28,7 @@ pub(crate) struct Listening {
 
 impl Listening {
     /// Listens to a call whose answer may have so many bytes.
-    pub(super) fn new(asking: Asking, limit: Size) -> Self {
+    pub(super) fn new(asking: CallerHandle, limit: Size) -> Self {
         Self {
             replies: asking.replies(),
             transcript: Transcript::new(limit.0),

@@ -153,7 +153,7 @@ impl Session {
             return None;
         }
         if !is_all {
-            self.line.rope(self.stage).pull();
+            self.line.rope(self.stage).notify();
             return None;
         }
         let (code, what, id) = match &self.subject {
@@ -220,7 +220,7 @@ impl Session {
     async fn drain(&mut self, viewing: &mut Viewing) {
         while self.show_batch(viewing) {
             // Heard when the socket has room again.
-            self.line.rope(self.stage).pull();
+            self.line.rope(self.stage).notify();
             loop {
                 match self.line.next().await {
                     Step::Rang(key) if key == self.stage => break,

@@ -4,7 +4,7 @@
 //! the log, and nowhere else.
 
 use jackfield_core::{
-    call::{Call, Serving},
+    call::{AgentHandle, Call},
     task::TaskItem,
 };
 use jackfield_model::{Failure, Json};
@@ -38,7 +38,7 @@ impl Handle {
     }
 
     /// Of the turn before, if the server waits for the message of this one.
-    pub(super) fn before(serving: &Serving, remote: &Remote) -> Option<Self> {
+    pub(super) fn before(serving: &AgentHandle, remote: &Remote) -> Option<Self> {
         let handle = Self::read(serving.call().handle_before()?, remote)?;
         Some(Self {
             goes_on: true,
@@ -52,7 +52,7 @@ impl Handle {
     }
 
     /// Of a call of before a restart, if the server had named the task, and is still the same.
-    pub(super) fn of(serving: &Serving, remote: &Remote) -> Option<Self> {
+    pub(super) fn of(serving: &AgentHandle, remote: &Remote) -> Option<Self> {
         Self::read(serving.call().handle()?, remote)
     }
 

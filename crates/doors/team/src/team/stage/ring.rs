@@ -3,7 +3,7 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use jackfield_core::bell::Rope;
+use jackfield_core::ready::ReadyHandle;
 
 use super::{Run, Spot, Told};
 use crate::team::event::{Body, MemberEvent};
@@ -26,7 +26,7 @@ struct Slot {
     next: u64,
     /// The last that it has read, to tell what it missed.
     last: Option<(Arc<Run>, u64)>,
-    rope: Option<Rope>,
+    rope: Option<ReadyHandle>,
     /// It was rung and has not read since.
     is_rung: bool,
 }
@@ -143,7 +143,7 @@ impl Ring {
     }
 
     /// Sets who is rung when there is something to read; rings at once if there is already.
-    pub(super) fn listen(&mut self, key: u64, rope: Rope) {
+    pub(super) fn listen(&mut self, key: u64, rope: ReadyHandle) {
         let end = self.end();
         if let Some(slot) = self.slot(key) {
             slot.rope = Some(rope);
@@ -198,7 +198,7 @@ impl Slot {
             && let Some(rope) = &self.rope
         {
             self.is_rung = true;
-            rope.pull();
+            rope.notify();
         }
     }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use jackfield_core::{
-    bell::{Bell, Rope},
     principal::Principal,
+    ready::{ReadyHandle, ReadySet},
 };
 
 use super::{Pending, Run, Stage, Told, ring::Missed};
@@ -43,7 +43,7 @@ pub struct Viewing {
     key: u64,
     /// Whose events it sees, if not all.
     only: Option<Principal>,
-    bell: Option<Arc<Bell>>,
+    bell: Option<Arc<ReadySet>>,
     ready: std::vec::IntoIter<Seen>,
 }
 
@@ -92,7 +92,7 @@ impl Viewing {
     }
 
     /// Who is rung when there is something to read, or when the stage is closed.
-    pub fn listen(&self, rope: Rope) {
+    pub fn listen(&self, rope: ReadyHandle) {
         self.stage.state.lock().ring.listen(self.key, rope);
     }
 
@@ -124,8 +124,12 @@ impl Viewing {
                 return Some(seen);
             }
             let bell = self.bell.get_or_insert_with(|| {
-                let bell = Bell::new();
-                self.stage.state.lock().ring.listen(self.key, bell.rope(0));
+                let bell = ReadySet::new();
+                self.stage
+                    .state
+                    .lock()
+                    .ring
+                    .listen(self.key, bell.handle(0));
                 bell
             });
             let mut seen = Vec::new();

@@ -1,5 +1,5 @@
-//! [`Asking`], the caller's handle of a call, and [`Replies`], a reader of the reply. Doors hold them for
-//! live calls; the recorder of a task holds an [`Asking`] for a durable one.
+//! [`CallerHandle`], the caller's handle of a call, and [`Replies`], a reader of the reply. Doors hold them for
+//! live calls; the recorder of a task holds an [`CallerHandle`] for a durable one.
 
 use std::sync::Arc;
 
@@ -9,21 +9,21 @@ use super::Call;
 use jackfield_model::{ChunkKind, End, Event, Input};
 
 use crate::{
-    bell::{Bell, Rope},
     gate::Gate,
     pipe::Pushed,
+    ready::{ReadyHandle, ReadySet},
 };
 
 /// The caller's handle of a [`Call`]. Dropping the handle cancels the call.
 #[derive(Debug)]
-pub struct Asking {
+pub struct CallerHandle {
     call: Arc<Call>,
     is_left: bool,
     /// A stopping hub waits for readers that hold such a token.
     _reading: TaskTrackerToken,
 }
 
-impl Asking {
+impl CallerHandle {
     pub(crate) fn new(call: Arc<Call>) -> Self {
         Self {
             _reading: call.shared.readers.token(),
@@ -38,7 +38,7 @@ impl Asking {
     }
 
     /// Sets who is woken when there is something to read.
-    pub fn listen(&self, rope: Rope) {
+    pub fn listen(&self, rope: ReadyHandle) {
         self.call.reply.listen(rope);
     }
 
@@ -52,7 +52,7 @@ impl Asking {
         self.call.reply.take(events, max)
     }
 
-    /// Takes like [`Asking::take`], with the agent's frame numbers.
+    /// Takes like [`CallerHandle::take`], with the agent's frame numbers.
     pub(crate) fn take_marked(
         &self,
         events: &mut Vec<(Event, Option<u64>)>,
@@ -78,11 +78,11 @@ impl Asking {
 
     /// Returns a reader of the reply.
     pub fn replies(self) -> Replies {
-        let bell = Bell::new();
-        self.listen(bell.rope(0));
+        let ready_set = ReadySet::new();
+        self.listen(ready_set.handle(0));
         Replies {
             asking: self,
-            bell,
+            ready_set,
             ready: Vec::new().into_iter(),
             end: None,
             pulses: 0,
@@ -92,7 +92,7 @@ impl Asking {
     }
 }
 
-impl Drop for Asking {
+impl Drop for CallerHandle {
     fn drop(&mut self) {
         if !self.is_left && !self.call.is_ended() {
             self.call.finish(End::Cancelled, true);
@@ -115,8 +115,8 @@ const BATCH: usize = 64 << 10;
 /// Reader of one call's reply. Dropping it cancels the call.
 #[derive(Debug)]
 pub struct Replies {
-    asking: Asking,
-    bell: Arc<Bell>,
+    asking: CallerHandle,
+    ready_set: Arc<ReadySet>,
     ready: std::vec::IntoIter<Event>,
     end: Option<End>,
     /// Number of keepalives of the agent that were seen.
@@ -137,7 +137,7 @@ pub(crate) enum LiveItem {
 
 impl Replies {
     /// Returns the caller's handle.
-    pub fn asking(&self) -> &Asking {
+    pub fn asking(&self) -> &CallerHandle {
         &self.asking
     }
 
@@ -166,7 +166,7 @@ impl Replies {
             if self.over {
                 return None;
             }
-            self.bell.wait(&mut Vec::new()).await;
+            self.ready_set.wait(&mut Vec::new()).await;
             let mut events = Vec::new();
             self.end = self.asking.take(&mut events, BATCH);
             let pulses = self.asking.call().pulses();
