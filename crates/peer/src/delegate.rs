@@ -1,9 +1,11 @@
-//! The caller's side of a handoff: work goes out by the newest protocol that the peer knows, and what comes back is heard as
-//! it comes: frames, the words of a body, or a body of JSON once it is whole. The hub's calls to peers go this way
-//! (`peers/work.rs`), and so do the commands.
+//! The caller's side of a handoff. A [`Delegation`] sends work by the newest protocol that the peer knows and
+//! reports the answer as it arrives: frames, the text of a plain body piece by piece, or a JSON body once
+//! complete. The hub's calls to peers (`doors/p2p/src/peers/work.rs`) and the commands `jackfield p2p …` use
+//! it.
 //!
-//! What nobody can know: whether words that go silent go on, since the seed's own handlers never close a stream, and whether
-//! they were cut, since over some multiplexers a reset looks like an end. After some silence they are the answer.
+//! Two facts cannot be known. Text that pauses may continue or not, because the seed's own handlers never
+//! close a stream. Text may have been cut, because over some multiplexers a reset looks like an end. After
+//! some silence the text so far counts as the answer.
 
 mod skill;
 
@@ -34,13 +36,14 @@ use crate::{
 /// Why a handoff brought no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DelegationError {
-    /// The peer ended the stream before its answer was complete. Whether the peer is gone altogether is not known here.
+    /// The peer ended the stream before its answer was complete. Whether the peer itself is gone is not known
+    /// here.
     #[error("the peer ended the stream before its answer was complete")]
     BrokenOff,
     /// The peer ended the stream in the middle of a JSON value.
     #[error("the peer's answer was cut: it is the beginning of a JSON value")]
     CutJson,
-    /// Any other failure: of the peer's own telling, or of the exchange.
+    /// Any other failure: an error that the peer reported, or a failed exchange.
     #[error("{0}")]
     Failed(Failure),
 }
@@ -62,22 +65,23 @@ impl From<DelegationError> for Failure {
     }
 }
 
-/// What is heard of work that was handed over.
+/// Progress of a handoff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Heard {
-    /// All of the request went out.
+    /// The whole request was written.
     Sent,
-    /// The work goes on.
+    /// Sign of life: the work continues.
     Sign,
-    /// The answer goes on.
+    /// Next piece of the answer.
     Chunk(Data),
-    /// What the agent does meanwhile; no part of the answer.
+    /// What the agent is doing; no part of the answer.
     Status(String),
-    /// It is done: the answer, or what it has besides the chunks; nothing if they are all of it.
+    /// End of the work: the answer, or the part of it that is not in the chunks; `None` if the chunks are the
+    /// whole answer.
     Done(Option<Data>),
 }
 
-/// Work that is handed to a peer. Dropping it resets the stream, which cancels the work there.
+/// Work handed to a peer. Dropping a delegation resets the stream, which cancels the work at the peer.
 #[derive(Debug)]
 pub struct Delegation<S = Stream> {
     stream: S,
@@ -85,19 +89,19 @@ pub struct Delegation<S = Stream> {
     outgoing: Outgoing<Vec<u8>>,
     is_sent: bool,
     reading: Reading,
-    /// What was read last.
+    /// Buffer for the last read.
     piece: Vec<u8>,
-    /// Frames that nobody has heard yet.
+    /// Received frames that [`Delegation::hear`] has not returned yet.
     unheard: VecDeque<Frame>,
-    /// What the chunks said.
+    /// Text of all chunks so far.
     said: StreamedText,
-    /// When something last went out or came in.
+    /// Time of the last write or read.
     moved: Instant,
-    /// When the answer began.
+    /// Time of the first byte of the answer.
     begun: Instant,
 }
 
-/// What comes back.
+/// Parser of the answer, by the agreed protocol.
 #[derive(Debug)]
 enum Reading {
     Frames(FrameReader),
@@ -113,7 +117,7 @@ enum News {
 }
 
 impl Delegation {
-    /// Opens a stream for work; nothing is sent yet. Without `is_streamed` the answer comes in one body.
+    /// Opens a stream for work and sends nothing yet. Without `is_streamed` the answer comes in one body.
     pub async fn open(
         node: &Node,
         peer: PeerId,
@@ -147,15 +151,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
         }
     }
 
-    /// Whether the answer may come in pieces.
+    /// Returns whether the answer may come in pieces.
     pub fn is_streamed(&self) -> bool {
         self.is_framed
     }
 
-    /// Hands the work over, once. It goes out while [`Delegation::hear`] is waited for.
+    /// Queues the request, once. [`Delegation::hear`] writes it.
     pub fn send(&mut self, hand_off: &HandOff) {
-        // Whoever speaks the newer protocol finds the end of the request. A stream that is closed on our side cannot be
-        // reset by it any more, so that a cancel would not be heard. Of the others, some never answer before the end.
+        // A peer of the newer protocol finds the end of the request by itself. Closing our side would make a
+        // later reset, and so a cancel, invisible to the peer. Some peers of the older protocol answer only
+        // after our side is closed.
         let closes = !self.is_framed;
         let request = match self.is_framed {
             true => hand_off.to_framed_json(),
@@ -166,7 +171,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
         self.moved = Instant::now();
     }
 
-    /// What comes next; nothing comes after [`Heard::Done`] or a failure. Cancel-safe.
+    /// Waits for the next event; nothing follows [`Heard::Done`] or an error. Cancel-safe.
     pub async fn hear(&mut self) -> Result<Heard, DelegationError> {
         loop {
             if let Some(frame) = self.unheard.pop_front() {
@@ -189,9 +194,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
         }
     }
 
-    /// Ends the stream of work that is done, without a reset. Nothing depends on how that goes.
+    /// Ends the stream of finished work without a reset. A failure here has no consequence.
     pub async fn end(mut self) {
-        // By the older protocol our side is closed already. A peer that has not closed its own by now never does.
+        // By the older protocol our side is closed already. A peer that has not closed its own side by now
+        // never does.
         if self.is_framed {
             drop(exchange::finish(&mut self.stream).await);
         }
@@ -220,7 +226,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
                         return Poll::Ready(News::Sent);
                     }
                 }
-                // Some peers reset a stream after they have said everything.
+                // Some peers reset a stream after the complete answer.
                 stream.poll_read(cx, piece).map(|read| match read {
                     Ok(0) | Err(_) => News::Ended,
                     Ok(read) => News::Read(read),
@@ -230,7 +236,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
                 None => news.await,
                 Some(until) => match timeout_at(until, news).await {
                     Ok(news) => news,
-                    // Some of the request went out meanwhile.
+                    // Part of the request was written meanwhile.
                     Err(_) if patience.is_some_and(|wait| self.moved + wait > until) => continue,
                     Err(_) if !self.outgoing.is_over() => {
                         return Err(unsent("it does not read"));
@@ -245,7 +251,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
         }
     }
 
-    /// How long nothing may move, where that means something.
+    /// Returns how long the stream may stay idle, if idleness means anything now.
     fn patience(&self) -> Option<Duration> {
         if !self.outgoing.is_over() {
             return Some(limits::WRITE_STUCK);
@@ -256,8 +262,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
         }
     }
 
-    /// The words of a body that came since the last ones. The first wait a moment for the end of the stream: a peer that closes
-    /// it has given its whole answer in one piece.
+    /// Takes the text of a body that arrived since the last call. The first text waits a moment for the end
+    /// of the stream: a peer that closes the stream by then has sent its whole answer in one piece.
     fn fresh_words(&mut self) -> Option<Heard> {
         let Reading::Body(body) = &mut self.reading else {
             return None;
@@ -267,14 +273,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
         fresh.map(words)
     }
 
-    /// The peer has said nothing for as long as that means something: what came is the answer, or is handed over at least.
+    /// Handles silence of the peer that is long enough to matter: the body so far is the answer, or at least
+    /// its next piece.
     fn silent(&mut self) -> Result<Heard, DelegationError> {
         let Reading::Body(body) = &mut self.reading else {
             return Err(DelegationError::BrokenOff);
         };
         match body.kind() {
             Kind::Json => self.whole(),
-            // The rest may come at any time.
+            // The rest may arrive at any time.
             Kind::CutJson => Ok(body.take_all().map_or(Heard::Sign, words)),
             Kind::Words => match body.take_words() {
                 Some(said) => Ok(words(said)),
@@ -283,7 +290,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
         }
     }
 
-    /// A body is the whole answer.
+    /// Handles a complete body.
     fn whole(&mut self) -> Result<Heard, DelegationError> {
         let Reading::Body(body) = &mut self.reading else {
             return Err(DelegationError::BrokenOff);
@@ -294,7 +301,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
         Ok(self.all_said())
     }
 
-    /// A body is over: all of it, or the last words, and then that it is done.
+    /// Ends a body: returns the whole of it, or the last text and then [`Heard::Done`].
     fn all_said(&mut self) -> Heard {
         let Reading::Body(body) = &mut self.reading else {
             return Heard::Done(None);
@@ -310,7 +317,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
         }
     }
 
-    /// Takes as much of what was read last.
+    /// Parses the first `read` bytes of the buffer.
     fn read(&mut self, read: usize) -> Result<(), Failure> {
         let bytes = &self.piece[..read];
         if matches!(&self.reading, Reading::Body(body) if body.is_empty()) {
@@ -346,8 +353,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
         }))
     }
 
-    /// The words of a result that follows chunks: what they add to the chunks is one chunk more. Words that do not begin as
-    /// the chunks did are told as they are.
+    /// Handles the text of a result that follows chunks. Text beyond the chunks is one more chunk; text that
+    /// does not begin with the chunks is returned unchanged.
     fn repeated(&mut self, whole: String) -> Heard {
         match self.said.continued_by(&whole) {
             Some("") => Heard::Done(None),
@@ -359,12 +366,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
         }
     }
 
-    /// What a text says beyond the chunks so far; `None` if it does not begin with them.
+    /// Returns the part of a text beyond the chunks so far; `None` if the text does not begin with them.
     pub fn rest_of<'a>(&self, whole: &'a str) -> Option<&'a str> {
         self.said.continued_by(whole)
     }
 
-    /// The stream ended: what there is by now.
+    /// Handles the end of the stream.
     fn ended(&mut self) -> Result<Heard, DelegationError> {
         if let Reading::Body(body) = &mut self.reading {
             if body.is_empty() {
@@ -395,7 +402,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
         }
     }
 
-    /// Where frames were agreed on, one body can only be an error, of a peer that did not get as far as the request.
+    /// Handles a stream without frames although frames were agreed on: its body can only be an error of a
+    /// peer that never got as far as the request.
     fn no_frames(&mut self, body: &[u8]) -> Result<Heard, DelegationError> {
         match read_answer(body) {
             Answer::Error(error) => Err(Trouble::heard(&error).into()),
@@ -419,12 +427,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
     }
 }
 
-/// The next words of a body.
+/// Wraps text of a body as a chunk.
 fn words(text: String) -> Heard {
     Heard::Chunk(Data::Text(text))
 }
 
-/// Why there is no way to a peer.
+/// Converts the failure to open a stream.
 pub fn unreachable(error: &OpenError) -> Failure {
     let reason = match error {
         OpenError::TooMany => Reason::Busy,

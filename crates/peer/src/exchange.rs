@@ -1,5 +1,6 @@
-//! How bytes are exchanged on a stream: nothing is framed, some peers never close their side, some read only once. These
-//! functions are the rules that all of them can live with. Every wait has a deadline, and one task owns a stream.
+//! The exchange of bytes on a stream. The protocol frames nothing, some peers never close their side, and
+//! some read only once; these functions follow rules that work with all of them. Every wait has a deadline,
+//! and one task owns a stream.
 
 mod body;
 mod outgoing;
@@ -16,24 +17,24 @@ pub(crate) use self::{
 use crate::limits;
 use crate::wire::{Fault, JsonEnd, Limits};
 
-/// How much is read at once: a frame of the multiplexer.
+/// Bytes per read: a frame of the multiplexer.
 pub(crate) const PIECE: usize = 16 * 1024;
 
-/// Why there is no request.
+/// Why a request could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadTrouble {
-    /// It is too large, too deep or no JSON; the peer is told.
+    /// The request is too large, too deep or not JSON. The peer gets an error.
     #[error("{0}")]
     Refused(Fault),
-    /// It did not come in time; the peer is told.
+    /// The request did not arrive in time. The peer gets an error.
     #[error("the request did not come in time")]
     TooSlow,
-    /// The stream broke; there is nobody to tell.
+    /// The stream broke, so no error can be sent.
     #[error("the stream broke")]
     Broken(#[source] io::Error),
 }
 
-/// Why an answer did not get to the peer.
+/// Why an answer did not reach the peer.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteTrouble {
     /// The peer does not read.
@@ -44,13 +45,13 @@ pub enum WriteTrouble {
     Broken(#[source] io::Error),
 }
 
-/// Why there is no answer from a peer.
+/// Why a peer gave no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum AskTrouble {
-    /// It is larger than was allowed.
+    /// The answer is larger than this many bytes.
     #[error("the answer is larger than {0} bytes")]
     TooLarge(usize),
-    /// It did not come in time.
+    /// The answer did not arrive in time.
     #[error("the answer did not come in time")]
     TooSlow,
     /// The stream broke before the answer was complete.
@@ -58,7 +59,8 @@ pub enum AskTrouble {
     Broken(#[source] io::Error),
 }
 
-/// Reads one request: until the peer closes its side, or until one JSON value is complete, since some never close.
+/// Reads one request: until the peer closes its side, or until one JSON value is complete, because some peers
+/// never close.
 pub async fn read_json<S>(stream: &mut S, limits: Limits) -> Result<Vec<u8>, ReadTrouble>
 where
     S: AsyncRead + Unpin,
@@ -90,8 +92,8 @@ where
     }
 }
 
-/// Answers and ends a stream in the way that every peer understands: all bytes, a moment for the peer to look, our end,
-/// and then the peer's end, so that nothing of the answer is lost to a reset.
+/// Writes an answer and ends the stream in a way that every peer understands: all bytes, a moment for the
+/// peer to look, our end, then the peer's end. No part of the answer is lost to a reset.
 pub async fn answer<S>(stream: &mut S, bytes: &[u8]) -> Result<(), WriteTrouble>
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -100,7 +102,7 @@ where
     finish(stream).await
 }
 
-/// Writes and flushes; the stream stays open. For answers that come in pieces, each of them with this, then [`finish`].
+/// Writes and flushes; the stream stays open. An answer in pieces is one call per piece and then [`finish`].
 pub async fn write<S>(stream: &mut S, bytes: &[u8]) -> Result<(), WriteTrouble>
 where
     S: AsyncWrite + Unpin,
@@ -116,15 +118,15 @@ where
         }
         in_time(stream.flush()).await
     };
-    // A peer that takes a byte now and then is no reader either.
+    // A peer that takes a byte now and then counts as not reading.
     let most = limits::WRITE_STUCK + limits::SLOWEST * (bytes.len() / PIECE) as u32;
     timeout(most, all)
         .await
         .unwrap_or(Err(WriteTrouble::TooSlow))
 }
 
-/// Ends a stream on which all is said, as [`answer`] does. A peer that goes on and on is not waited for: whoever drops the
-/// stream then resets it.
+/// Ends a stream after the last byte, as [`answer`] does. A peer that keeps sending is not waited for; the
+/// caller resets the stream by dropping it.
 pub async fn finish<S>(stream: &mut S) -> Result<(), WriteTrouble>
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -132,7 +134,8 @@ where
     let mut left = limits::LINGER_BYTES;
     let rest = discard(stream, &mut left, limits::LINGER, limits::BEFORE_FIN).await;
     if rest == Rest::Endless {
-        // Without our end, dropping the stream resets it: nothing else stops a peer that does not listen.
+        // Our side stays open, so dropping the stream resets it. Nothing else stops a peer that ignores the
+        // answer.
         return Ok(());
     }
     in_time(stream.close()).await?;
@@ -143,7 +146,7 @@ where
     Ok(())
 }
 
-/// Sends a request, closes our side, without which some peers never answer, and reads the whole answer, all of it within
+/// Sends a request, closes our side (some peers answer only then) and reads the whole answer, all within
 /// `wait`.
 pub async fn ask<S>(
     stream: &mut S,
@@ -181,7 +184,7 @@ where
                 let pushed = answer.push(&piece[..read]);
                 pushed.map_err(|TooLarge(cap)| AskTrouble::TooLarge(cap))?;
             }
-            // Some peers reset a stream instead of closing it, or leave it open, after they have said everything.
+            // Some peers reset the stream, or leave it open, after the complete answer.
             Ok(Err(_)) | Err(_) if answer.is_closed() => return Ok(answer.into_bytes()),
             Ok(Err(error)) => return Err(AskTrouble::Broken(error)),
             Err(_) if Instant::now() >= until => return Err(AskTrouble::TooSlow),
@@ -190,18 +193,19 @@ where
     }
 }
 
-/// What became of what a peer still had to say.
+/// How reading the peer's remaining bytes ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rest {
-    /// It closed its side.
+    /// The peer closed its side.
     Ended,
-    /// It is silent, or says little.
+    /// The peer is silent, or sends little.
     Quiet,
-    /// There is no end of it.
+    /// The peer keeps sending.
     Endless,
 }
 
-/// Reads and forgets until the peer closes its side, is silent for so long, or `wait` or the bytes are used up.
+/// Reads and discards until the peer closes its side or is silent for `silence`, or until `wait` or the bytes
+/// are used up.
 async fn discard<S>(stream: &mut S, left: &mut usize, wait: Duration, silence: Duration) -> Rest
 where
     S: AsyncRead + Unpin,

@@ -1,4 +1,5 @@
-//! What is asked of a peer in one breath: its card, or what it says of itself at a path.
+//! Short questions to a peer: its card, or a document at a path, such as the list of a hub's agents. The
+//! door, the sidecar's commands and `jackfield p2p …` ask them.
 
 use std::time::Duration;
 
@@ -15,10 +16,10 @@ use crate::{
     protocol::{CARD, HANDOFF},
 };
 
-/// How long a peer has to show its card, or its list of agents.
+/// How long a peer has to send its card or its list of agents.
 const ANSWER: Duration = Duration::from_secs(10);
 
-/// The card of a peer, over a connection that proves that it is the peer's.
+/// Fetches the card of a peer. The connection proves that the card is the peer's own.
 pub async fn fetch_card(
     node: &Node,
     peer: PeerId,
@@ -34,7 +35,7 @@ pub async fn fetch_card(
     })
 }
 
-/// What a peer says at a path of its own, such as a hub at `/agents`.
+/// Fetches the document at a path of a peer, such as `/agents` of a hub.
 pub async fn fetch(
     node: &Node,
     peer: PeerId,

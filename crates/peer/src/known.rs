@@ -1,9 +1,10 @@
-//! The known peers: those that the operator wants a connection with, those that the operator blocks, and those that were
-//! here with agents. What an administrator says is saved and outlives the process; what the configuration says is said
-//! again at each start. Connections themselves are the node's business, and what peers announce over HTTP is the
-//! registry's.
+//! The known peers: those that the operator wants a connection with, those that the operator blocks, and
+//! those that were here with agents. Settings of an administrator are saved and outlive the process; settings
+//! of the configuration apply again at each start. The node owns the connections, and the registry owns what
+//! peers announce over HTTP.
 //!
-//! Being dialled and being allowed to hand off are two things: a peer that is kept can be called, and is no caller.
+//! Being dialled and being allowed to hand off are independent: a kept peer can be called, and may not call
+//! by that.
 //!
 //! - `known/keep.rs` how a connection is kept
 
@@ -123,7 +124,7 @@ impl Entry {
         self.told.is_some() || !self.configured.is_empty()
     }
 
-    /// By which addresses it is dialled: what was said last comes first.
+    /// Returns the addresses by which the peer is dialled: the administrator's first.
     fn addresses(&self) -> Vec<Multiaddr> {
         let mut addresses: Vec<_> = self.told.iter().cloned().collect();
         for address in &self.configured {
@@ -215,13 +216,14 @@ impl KnownPeers {
         blocked.map(|(peer, _)| *peer).collect()
     }
 
-    /// Whether a connection with this peer is kept: then it can be called, whether it may hand off or not.
+    /// Returns whether a connection with this peer is kept. A kept peer can be called, whether it may hand
+    /// off or not.
     pub fn is_kept(&self, peer: PeerId) -> bool {
         self.0.peers.lock().get(&peer).is_some_and(Entry::is_kept)
     }
 
-    /// Keeps a connection with a peer from now on, by this address. It is tried once before this returns; a peer that
-    /// cannot be reached is kept only if that is meant. Whether it was not kept before.
+    /// Keeps a connection with a peer from now on, by this address. Tries the address once before returning;
+    /// an unreachable peer is kept only with `even_if_away`. Returns whether the peer was not kept before.
     pub async fn keep(
         &self,
         peer: PeerId,
@@ -235,7 +237,7 @@ impl KnownPeers {
             ));
         }
         self.check_room(peer)?;
-        // This address, since it is the one by which the peer is found again, whoever made the connection that may be there.
+        // Tries this very address, even to a connected peer, because later reconnects depend on it.
         let error = match self.0.node.connect_by(address.clone()).await {
             Ok(_) => None,
             Err(error) if even_if_away => Some(PastError::now(error.to_string())),
@@ -255,7 +257,7 @@ impl KnownPeers {
             (is_new, self.write(peer, entry))
         };
         if let Err(error) = saved.await {
-            // Whoever asked is told that it failed: it goes as it came.
+            // The caller gets the error, so the change is undone.
             drop(self.take_back(peer));
             return Err(error);
         }
@@ -263,7 +265,7 @@ impl KnownPeers {
         Ok(is_new)
     }
 
-    /// Refuses what cannot be kept: a peer that is blocked, or one more than there is room for.
+    /// Refuses a blocked peer, and a peer beyond the limit.
     fn check_room(&self, peer: PeerId) -> Result<(), Failure> {
         let peers = self.0.peers.lock();
         let entry = peers.get(&peer);
@@ -280,7 +282,7 @@ impl KnownPeers {
         Err(Failure::new(Reason::Busy, text))
     }
 
-    /// Keeps the connection with a peer no longer, and ends it.
+    /// Stops keeping the connection with a peer, and closes it.
     pub async fn forget(&self, peer: PeerId) -> Result<(), Failure> {
         {
             let peers = self.0.peers.lock();
@@ -301,7 +303,7 @@ impl KnownPeers {
         Ok(())
     }
 
-    /// Takes back that an administrator wants a peer. One that the configuration wants too is dialled again.
+    /// Undoes the administrator's wish for a peer. A peer that the configuration wants too is dialled again.
     fn take_back(&self, peer: PeerId) -> Saving {
         let saved = self.change(peer, |entry| {
             entry.told = None;
@@ -315,8 +317,8 @@ impl KnownPeers {
         saved
     }
 
-    /// Blocks a peer from now on, and ends its connections; or unblocks it. That holds at once; the result resolves when
-    /// it is saved.
+    /// Blocks a peer from now on and closes its connections, or unblocks the peer. The change applies at
+    /// once; the result resolves when it is saved.
     pub fn block(&self, peer: PeerId, is_blocked: bool) -> Result<Saving, Failure> {
         if peer == self.0.node.peer_id() {
             return Err(invalid("this is the hub itself; name another peer"));
@@ -345,18 +347,18 @@ impl KnownPeers {
         Ok(saved)
     }
 
-    /// Notes that a peer is here with agents.
+    /// Records that a peer is here with agents.
     pub fn seen(&self, peer: PeerId, now: Timestamp) {
         let peers = self.0.peers.lock();
         let seen_at = peers.get(&peer).and_then(|entry| entry.seen_at);
         drop(peers);
         if seen_at.is_none_or(|at| now.duration_since(at) >= SEEN_EVERY) {
-            // Nobody waits for it: it is said again.
+            // Not waited for: the next sighting saves again.
             drop(self.change(peer, |entry| entry.seen_at = Some(now)));
         }
     }
 
-    /// When a peer was last here with agents; now, if nobody wrote that down.
+    /// Returns when a peer was last here with agents. An unknown time becomes `now`.
     pub fn last_seen(&self, peer: PeerId, now: Timestamp) -> Timestamp {
         let peers = self.0.peers.lock();
         let seen_at = peers.get(&peer).and_then(|entry| entry.seen_at);
@@ -367,7 +369,7 @@ impl KnownPeers {
         })
     }
 
-    /// Forgets when peers were here that have no agents any more.
+    /// Drops the last-seen times of peers without agents.
     pub fn forget_seen(&self, have_agents: &HashSet<PeerId>) {
         let peers = self.0.peers.lock();
         let seen = peers.iter().filter(|(_, entry)| entry.seen_at.is_some());
@@ -379,7 +381,7 @@ impl KnownPeers {
         }
     }
 
-    /// Changes what is known of a peer, and writes it down.
+    /// Changes an entry and saves it.
     fn change(&self, peer: PeerId, change: impl FnOnce(&mut Entry)) -> Saving {
         let mut peers = self.0.peers.lock();
         let entry = peers.entry(peer).or_default();
@@ -391,7 +393,7 @@ impl KnownPeers {
         saved
     }
 
-    /// Under the lock, so that the store hears of changes in their order.
+    /// Saves an entry. Called under the lock, so that the store gets changes in their order.
     fn write(&self, peer: PeerId, entry: &Entry) -> Saving {
         match entry.saved(peer) {
             Some(saved) => self.0.store.save(saved),

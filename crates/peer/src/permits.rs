@@ -1,5 +1,6 @@
-//! Permits: how many exchanges a peer may have at once and begin per second. Peers are free to mint, so what begins is also
-//! counted by the address that it comes from. Pure bookkeeping: nothing here waits.
+//! How many exchanges a peer may have open and begin per second. Peer ids are free to create, so new
+//! exchanges are also counted by IP address. Pure bookkeeping; `serve_peers` takes the permits, and nothing
+//! here waits.
 
 use std::{hash::Hash, net::IpAddr, sync::Arc, time::Duration};
 
@@ -10,36 +11,36 @@ use tokio::time::Instant;
 
 use crate::limits;
 
-/// What a permit is for.
+/// Kind of exchange that a permit is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A peer asks for the card.
     Card,
-    /// A peer hands something off.
+    /// A peer hands off work.
     Handoff,
 }
 
-/// Why there is no permit: which limit was met.
+/// The limit that refused a permit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TooMany {
-    /// The peer has too many of these open.
+    /// The peer has too many open exchanges of this kind.
     #[error("too many open exchanges of this peer")]
     Open,
-    /// The peer, or its address, begins them too fast.
+    /// The peer, or its IP address, begins exchanges too fast.
     #[error("too many exchanges per second")]
     Rate,
-    /// All peers together have too many open.
+    /// All peers together have too many open exchanges.
     #[error("too many open exchanges")]
     Total,
 }
 
-/// Gives permits; clones are the same.
+/// Issuer of permits. Clones share the counters.
 #[derive(Debug, Clone, Default)]
 pub struct Permits {
     books: Arc<Mutex<Books>>,
 }
 
-/// The right to one exchange; given back when it is dropped.
+/// The right to one exchange; given back on drop.
 #[derive(Debug)]
 pub struct Permit {
     books: Arc<Mutex<Books>>,
@@ -56,12 +57,13 @@ struct Books {
 }
 
 impl Permits {
-    /// None given yet.
+    /// Creates an issuer without open permits.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A permit for one exchange with this peer, whose connection comes from `address` (unknown behind a relay).
+    /// Takes a permit for one exchange with this peer, whose connection comes from `address` (`None` behind a
+    /// relay).
     pub fn take(
         &self,
         peer: PeerId,
@@ -99,7 +101,7 @@ impl Permits {
         })
     }
 
-    /// How many permits are out.
+    /// Returns the number of open permits.
     pub fn open(&self) -> usize {
         self.books.lock().total
     }
@@ -119,11 +121,12 @@ impl Drop for Permit {
     }
 }
 
-/// One token bucket per key. A full bucket is the same as none, so full ones are forgotten.
+/// One token bucket per key. Full buckets are removed, since a missing bucket counts as full.
 #[derive(Debug)]
 struct Buckets<K> {
     levels: FxHashMap<K, Level>,
-    /// How many there may be before full ones are looked for; doubles with what is left, so that looking costs little.
+    /// Number of buckets at which full ones are removed; twice the number that was left, so that sweeps stay
+    /// rare.
     sweep_at: usize,
 }
 
@@ -140,7 +143,7 @@ impl Level {
     }
 }
 
-/// Few enough to look through at once.
+/// Least number of buckets for a sweep.
 const SWEEP_AT: usize = 256;
 
 impl<K> Default for Buckets<K> {

@@ -1,8 +1,8 @@
-//! Raw streams on named protocols, as a behaviour of the swarm: `Behaviour::open` makes one to a connected peer, and
-//! `Desk::accept` hands out those that peers open.
+//! Raw streams on named protocols, as a behaviour of the swarm: `Behaviour::open` opens a stream to a
+//! connected peer, and `Desk::accept` hands out streams that peers open.
 //!
-//! Nothing is lost on the way in: what the accepting task has not taken yet waits in its connection. Nothing is dialled
-//! here: the swarm's task does that, and asks for a stream when there is a connection.
+//! No inbound stream is lost: streams that the accepting task has not taken yet wait in their connections.
+//! Nothing here dials: the swarm's task connects first and then asks for a stream.
 
 use std::{
     collections::VecDeque,
@@ -41,32 +41,32 @@ use crate::{
 /// A stream that a peer opened.
 #[derive(Debug)]
 pub struct Inbound {
-    /// Who opened it, as the connection proved it.
+    /// Peer id, proved by the connection.
     pub peer: PeerId,
-    /// Where its connection comes from; unknown behind a relay.
+    /// IP address of the peer; `None` behind a relay.
     pub source: Option<IpAddr>,
-    /// The same as far as trust goes.
+    /// Origin of the connection, as far as trust goes.
     pub origin: Origin,
-    /// Which of the accepted protocols it chose.
+    /// Protocol that the peer chose.
     pub protocol: StreamProtocol,
     /// The stream.
     pub stream: Stream,
 }
 
-/// The streams of one protocol that peers open. Whoever holds it takes them and does nothing else.
+/// Inbound streams of one protocol. The holder takes them and does no other work in between.
 #[derive(Debug)]
 pub struct Incoming {
     arrived: mpsc::Receiver<Inbound>,
 }
 
 impl Incoming {
-    /// The next stream; `None` once the node has stopped.
+    /// Waits for the next stream; `None` once the node has stopped.
     pub async fn next(&mut self) -> Option<Inbound> {
         self.arrived.recv().await
     }
 }
 
-/// Somebody accepts this protocol already.
+/// The protocol already has an acceptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the protocol is accepted already")]
 pub struct AlreadyAccepted;
@@ -82,16 +82,16 @@ pub(crate) enum StreamTrouble {
     Lost,
 }
 
-/// The answer to a wish for a stream.
+/// Outcome of a request for a stream.
 pub(crate) type Opened = Result<(Stream, StreamProtocol), StreamTrouble>;
 
-/// What the connections share with the node: who accepts what, and who is kept.
+/// State that the connections share with the node: the acceptors, and the kept peers.
 #[derive(Debug)]
 pub(crate) struct Desk {
     accepted: RwLock<FxHashMap<StreamProtocol, mpsc::Sender<Inbound>>>,
-    /// The peers that are connected, and whether their connections are kept.
+    /// Connected peers, and whether their connections are kept.
     kept: RwLock<FxHashMap<PeerId, bool>>,
-    /// Counts the streams that are in use.
+    /// Counts the open streams.
     in_use: TaskTracker,
 }
 
@@ -104,7 +104,7 @@ impl Desk {
         }
     }
 
-    /// Takes what peers open by this protocol, until the result is dropped.
+    /// Accepts the streams of this protocol until the result is dropped.
     pub(crate) fn accept(&self, protocol: StreamProtocol) -> Result<Incoming, AlreadyAccepted> {
         let mut accepted = self.accepted.write();
         accepted.retain(|_, to| !to.is_closed());
@@ -116,7 +116,7 @@ impl Desk {
         Ok(Incoming { arrived })
     }
 
-    /// Keeps the connections with a peer although nothing uses them, or no longer. That ends with the last connection.
+    /// Keeps the connections with a peer while unused, or no longer. Ends with the last connection.
     pub(crate) fn keep(&self, peer: PeerId, is_kept: bool) {
         if let Some(kept) = self.kept.write().get_mut(&peer) {
             *kept = is_kept;
@@ -131,13 +131,13 @@ impl Desk {
         self.kept.write().remove(&peer);
     }
 
-    /// Takes no more streams, and tells whoever takes them.
+    /// Accepts no more streams, and ends all [`Incoming`].
     pub(crate) fn close(&self) {
         self.accepted.write().clear();
         self.in_use.close();
     }
 
-    /// Ends when [`Desk::close`] was called and no stream is in use any more.
+    /// Resolves after [`Desk::close`] once no stream is open.
     pub(crate) async fn idle(&self) {
         self.in_use.wait().await;
     }
@@ -157,7 +157,7 @@ impl Desk {
     }
 }
 
-/// The behaviour. Its events are none: what happens is told to who asked.
+/// The behaviour. It has no events: outcomes go to the reply of each request.
 pub(crate) struct Behaviour {
     desk: Arc<Desk>,
     connections: FxHashMap<PeerId, Vec<Line>>,
@@ -190,8 +190,8 @@ impl Behaviour {
         }
     }
 
-    /// Opens a stream by the first of the protocols that the peer knows; a connection that leads there directly is taken
-    /// before one by a relay, and the newest of each.
+    /// Opens a stream by the first of the protocols that the peer knows. Direct connections are preferred to
+    /// relayed ones, and newer ones to older.
     pub(crate) fn open(
         &mut self,
         peer: PeerId,
@@ -200,7 +200,7 @@ impl Behaviour {
     ) {
         let lines = self.connections.get(&peer);
         let line = lines.and_then(|lines| lines.iter().rev().min_by_key(|line| line.is_relayed));
-        // Without a connection the reply is dropped, which says so.
+        // Without a connection the reply is dropped, which reports the failure.
         let Some(line) = line else { return };
         self.wishes
             .push_back((peer, line.id, Open { protocols, reply }));

@@ -1,4 +1,4 @@
-//! The waits between attempts at something that may come back: a relay, an agent behind HTTP, a registry.
+//! Delays between attempts at something that may come back: a relay, an agent behind HTTP, a registry.
 
 use std::time::Duration;
 
@@ -6,8 +6,8 @@ use rand::RngExt as _;
 
 use crate::limits;
 
-/// Waits that double, each at least half as long as it may be, so that those who wait for the same thing do not all come
-/// at once when it is back.
+/// Delays that double up to a limit. Each is a random part, at least half, of its bound, so that many waiting
+/// peers do not return at the same moment.
 #[derive(Debug)]
 pub struct Waits {
     attempt: u32,
@@ -19,12 +19,12 @@ impl Waits {
         Self { attempt: 0 }
     }
 
-    /// It worked: the next failure is the first again.
+    /// Resets the delay after a success.
     pub fn start_over(&mut self) {
         self.attempt = 0;
     }
 
-    /// How long to wait now.
+    /// Returns the next delay.
     pub fn next(&mut self) -> Duration {
         let bound = limits::AGAIN
             .saturating_mul(1 << self.attempt.min(16))

@@ -1,4 +1,4 @@
-//! Who is found in the registry: peers, and the agents of the hub that peers reach by a handoff to it.
+//! Search results of the registry: peers, and the hub's agents that peers reach by a handoff to the hub.
 
 use jackfield_core::{agent::Skill, entry::AgentView, principal::Principal};
 use jackfield_peer::wire::registry::{
@@ -9,14 +9,14 @@ use jackfield_peer::wire::registry::{
 use super::{Registered, RegistryDoor, Sought, find::Subject};
 
 impl RegistryDoor {
-    /// The agents of the hub that peers reach and the caller may know of.
+    /// Returns the hub's agents that peers reach and the caller may know.
     pub(super) fn agents(&self, principal: &Principal) -> Vec<AgentView> {
         let mut agents = (self.station.agents)();
         agents.retain(|view| self.hub.find(principal, view.id.as_str()).is_ok());
         agents
     }
 
-    /// The hub itself among the peers, if it can be reached.
+    /// Returns the entry of the hub itself, if it has an address.
     pub(super) fn own_entry(&self, agents: &[AgentView]) -> Option<Entry> {
         let addresses = (self.station.addresses)();
         if addresses.is_empty() {
@@ -41,7 +41,7 @@ impl RegistryDoor {
         })
     }
 
-    /// Agents for what is sought, the best first: peers, and agents of the hub.
+    /// Returns matching agents, the best first: peers, and agents of the hub.
     pub(super) fn found_agents(&self, principal: &Principal, sought: &Sought) -> Vec<FoundAgent> {
         let peers = self.registry.find(sought).into_iter().map(|registered| {
             let score = sought.score(&Subject::from(&registered));
@@ -74,7 +74,7 @@ impl RegistryDoor {
         }
     }
 
-    /// Skills for what is sought, the best first: of peers that showed a card, and of agents of the hub.
+    /// Returns matching skills, the best first: of peers that showed a card, and of agents of the hub.
     pub(super) fn found_tools(&self, principal: &Principal, sought: &Sought) -> Vec<FoundTool> {
         let mut found = Vec::new();
         let mut judge = |subject: Subject<'_>, tool: FoundTool| {

@@ -1,4 +1,4 @@
-//! What the query of a list asks for.
+//! The query string of a list: the search, its shape and its page.
 
 use axum::extract::{FromRequestParts as _, Request};
 use jackfield_kit::api::Params;
@@ -6,12 +6,12 @@ use jackfield_model::Failure;
 
 use super::{Sought, invalid};
 
-/// How many peers or agents are told at once, if not said.
+/// Default number of entries per page.
 const PAGE: usize = 100;
-/// At most: some 500 KB of the usual entries.
+/// Most entries per page: some 500 KB of the usual ones.
 const PAGE_MAX: usize = 1000;
 
-/// What a query asks for.
+/// A parsed query string.
 pub(super) struct Query {
     pub(super) sought: Sought,
     pub(super) is_list: bool,
@@ -20,7 +20,7 @@ pub(super) struct Query {
 }
 
 impl Query {
-    /// Reads it.
+    /// Parses the query string of a request.
     pub(super) async fn of(request: Request) -> Result<Self, Failure> {
         let (mut parts, _) = request.into_parts();
         let query = parts.uri.query().unwrap_or_default();
@@ -59,7 +59,7 @@ impl Query {
         })
     }
 
-    /// The part of a list that is asked for.
+    /// Returns the requested page of a list.
     pub(super) fn page<T>(&self, all: Vec<T>) -> Vec<T> {
         all.into_iter().skip(self.offset).take(self.limit).collect()
     }

@@ -1,7 +1,8 @@
-//! The registry over HTTP, in the shapes of all generations of the original. Errors are `{"error": text}`; who could prove
-//! more by a signature also gets a `challenge`.
+//! The registry over HTTP, in the shapes of all generations of the original. Errors are `{"error": text}`; a
+//! caller that a signature could authorise also gets a `challenge`.
 //!
-//! The hub itself is among the peers, and its agents among those that are found: a peer reaches them by a handoff to it.
+//! The hub itself is listed among the peers, and its agents among the results: a peer reaches them by a
+//! handoff to the hub.
 
 use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
@@ -58,7 +59,7 @@ use super::{
 /// The protocol under which refused requests are counted.
 const PROTOCOL: &str = "p2p";
 
-/// How many agents or tools are found for a goal: a model reads them.
+/// Most agents or tools found for a goal: a model reads them.
 const FOUND_MAX: usize = 20;
 
 /// The hub as a peer.
@@ -82,22 +83,22 @@ impl std::fmt::Debug for Station {
     }
 }
 
-/// What the registry's routes need.
+/// State of the registry's routes.
 #[derive(Debug, Clone)]
 pub struct RegistryDoor {
     /// The registry.
     pub registry: Registry,
-    /// The hub whose callers and limits the routes have.
+    /// The hub, for its callers, limits and metrics.
     pub hub: Hub,
-    /// The peers that may register themselves by their signature alone.
+    /// Peers that may register themselves by their signature alone.
     pub allowed: Allowed,
-    /// Who decides who is calling.
+    /// Authenticates callers.
     pub gatekeeper: Gatekeeper,
     /// The hub as a peer.
     pub station: Station,
 }
 
-/// The registry's routes and their description.
+/// Returns the registry's routes and their description.
 pub fn router(door: RegistryDoor) -> (Router, OpenApi) {
     let (router, api) = OpenApiRouter::new()
         .routes(routes!(register))
@@ -127,9 +128,9 @@ async fn wrong_method(method: Method, uri: Uri) -> Refused {
     }
 }
 
-/// Who says something of a peer.
+/// Authenticated sender of a registration.
 enum Speaker {
-    /// The peer itself, with the token of somebody if it needs one.
+    /// The peer itself, with the owner of a token if it needed one.
     Peer(Option<Principal>),
     Caller(Principal),
 }
@@ -143,7 +144,7 @@ impl Speaker {
         }
     }
 
-    /// Refuses a token that may register no agent of this name.
+    /// Refuses a token that may not register an agent of this name.
     fn check_scope(&self, name: &str, peer: PeerId) -> Result<(), Failure> {
         let (Self::Peer(Some(principal)) | Self::Caller(principal)) = self else {
             return Ok(());
@@ -170,7 +171,8 @@ impl RegistryDoor {
         body::read(body, Size(MAX_CARD), self.hub.limits().write_stuck).await
     }
 
-    /// Who speaks for a peer: itself by a signature, where the operator lets it or shows a token; else whoever asks.
+    /// Authenticates the sender: the peer itself by its signature, if the operator allows it or a token comes
+    /// along; else the caller by its token.
     fn speaker(
         &self,
         caller: Result<Principal, Failure>,
@@ -186,7 +188,7 @@ impl RegistryDoor {
             }
             return Ok(Speaker::Caller(caller));
         };
-        // That it is connected, and from where, a request over HTTP does not show.
+        // A request over HTTP does not show the peer's connection or its origin.
         let is_allowed = self.allowed.includes(&peer.to_string(), Origin::Elsewhere);
         let caller = match is_allowed {
             true => None,
@@ -197,7 +199,7 @@ impl RegistryDoor {
         Ok(Speaker::Peer(caller))
     }
 
-    /// What whoever is known is told. That a peer is blocked is nobody else's business.
+    /// Converts a failure for an authenticated sender. Only such a sender learns that a peer is blocked.
     fn refused(&self, failure: Failure, peer: &PeerId) -> Refused {
         if self.registry.is_refused(peer) {
             return Refused {
@@ -209,7 +211,7 @@ impl RegistryDoor {
         self.unproven(failure, peer)
     }
 
-    /// Who may not do something may be able to prove more.
+    /// Converts a failure, and adds a challenge where a signature could help.
     fn unproven(&self, failure: Failure, peer: &PeerId) -> Refused {
         let challenge =
             (failure.reason == Reason::Unauthorized).then(|| self.registry.challenge(peer));
@@ -220,8 +222,8 @@ impl RegistryDoor {
     }
 }
 
-/// Registers a peer, or renews what was said of it. Without a token the peer's signature is needed; with one, nobody
-/// changes what a peer said of itself or another owner said of it.
+/// Registers a peer, or replaces its registration. Without a token, the peer's signature is required. A token
+/// changes neither registrations that a peer signed nor those of other owners.
 #[utoipa::path(
     post,
     path = "/register",
@@ -262,14 +264,14 @@ async fn register(
         let checked = speaker.check_scope(name, peer);
         checked.map_err(|failure| door.refused(failure, &peer))?;
     }
-    // The connection's own: what a header says of where a request is from, anybody could say.
+    // Taken from the connection, since anybody can forge a header.
     if let Some(sender) = sender {
         address::place(&mut new.addresses, sender.addr.ip());
     }
     let registered = door.registry.register(&new, speaker.claim());
     let registered = registered.map_err(|failure| door.refused(failure, &peer))?;
     tracing::info!(%peer, name = registered.name, "peer registered");
-    // Without a reader there is nobody to tell.
+    // Without a subscriber the event is dropped.
     drop(door.registry.0.registered.send(peer));
     Ok(told(&registered))
 }
@@ -282,7 +284,7 @@ fn told(registered: &Registered) -> Response {
     json(StatusCode::OK, answer.to_json())
 }
 
-/// Gives a challenge for a peer to sign.
+/// Returns a challenge for a peer to sign.
 #[utoipa::path(
     get,
     path = "/register/{peer}",
@@ -301,7 +303,7 @@ async fn challenge(
     headers: HeaderMap,
 ) -> Result<Response, Refused> {
     let peer = peer_id(&peer)?;
-    // Others learn it when they have signed.
+    // Other callers learn it after they have signed.
     if door.registry.is_refused(&peer) && door.gatekeeper.admit(bearer(&headers), &came).is_ok() {
         let failure = Failure::new(Reason::Unauthorized, REFUSED);
         return Err(door.refused(failure, &peer));
@@ -315,12 +317,12 @@ async fn challenge(
         peer_id: peer.to_string(),
         challenge: door.registry.challenge(&peer).to_string(),
     };
-    // Texts cannot fail to be written.
+    // Texts always serialize.
     let body = serde_json::to_string(&body).unwrap_or_default();
     Ok(json(StatusCode::OK, body))
 }
 
-/// Forgets a peer. Without a token, the body is that of a heartbeat with the peer's signature.
+/// Removes the registration of a peer. Without a token, the body is a heartbeat with the peer's signature.
 #[utoipa::path(
     delete,
     path = "/register/{peer}",
@@ -363,7 +365,7 @@ async fn remove(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-/// Lets a registered peer be found for longer.
+/// Extends the registration of a peer.
 #[utoipa::path(
     post,
     path = "/heartbeat",
@@ -395,7 +397,8 @@ async fn heartbeat(
     Ok(told(&renewed))
 }
 
-/// Lists the peers: all, those with a skill, those for some words, or the one with a name, also asked for as `?NAME`.
+/// Lists peers: all, those with a skill, those that match words, or the one with a name, which may also be
+/// asked for as `?NAME`.
 #[utoipa::path(
     get,
     path = "/peers",
@@ -448,7 +451,7 @@ async fn peers(
     Ok(tagged(&headers, body))
 }
 
-/// Lists agents: peers, and the hub's own that peers reach.
+/// Lists agents: peers, and agents of the hub that peers reach.
 #[utoipa::path(
     get,
     path = "/agents",
@@ -531,7 +534,7 @@ async fn find_tools(
     Ok(json(StatusCode::OK, find::write_tools(&found)))
 }
 
-/// The body with a tag by which a client knows it again; nothing if it has it already.
+/// Returns the body with an ETag, or 304 if the client has it already.
 fn tagged(headers: &HeaderMap, body: String) -> Response {
     let mut hasher = DefaultHasher::new();
     body.hash(&mut hasher);

@@ -1,7 +1,8 @@
-//! An agent behind HTTP that the operator named: a handoff becomes one request to it, as in the seed. The request goes to
-//! that origin and nowhere else, and only by a method and a path that the agent's own card declares.
+//! An agent behind HTTP that the operator named. A handoff becomes one request to it, as in the seed, to this
+//! origin only, and only by a method and a path that the agent's own card declares.
 //!
-//! The card is looked at in the background, so that the agent may come, go and change while nothing here waits for it.
+//! The card is fetched in the background, so that the agent may start, stop and change at any time without
+//! delaying requests.
 
 use std::sync::Arc;
 
@@ -23,26 +24,26 @@ use crate::{
     limits,
 };
 
-/// Why an agent behind HTTP shows no card.
+/// Why an agent behind HTTP has no card.
 #[derive(Debug, thiserror::Error)]
 pub enum EndpointError {
-    /// Nobody is there.
+    /// The agent cannot be reached.
     #[error(transparent)]
     Outbound(#[from] OutboundError),
-    /// It has no card.
+    /// The agent answers with an error status.
     #[error("{url} answers {status}, and not with a card")]
     Status {
-        /// Where the card should be.
+        /// URL of the card.
         url: String,
-        /// What is there.
+        /// Status of the answer.
         status: StatusCode,
     },
-    /// What it has there is no card.
+    /// The answer is no card.
     #[error("{url} is no card: {why}")]
     NoCard {
-        /// Where the card should be.
+        /// URL of the card.
         url: String,
-        /// What is wrong with it.
+        /// What is wrong with the answer.
         why: String,
     },
 }
@@ -50,26 +51,26 @@ pub enum EndpointError {
 /// The card of an agent behind HTTP.
 #[derive(Debug)]
 pub struct Shown {
-    /// What it says.
+    /// The parsed card.
     pub card: Card,
-    /// As peers get it from the agent's own node: at most 16 KiB, and the agent's own bytes where they fit.
+    /// The card as peers get it: at most 16 KiB, and the agent's own bytes where they fit.
     pub text: String,
 }
 
-/// What is known of an agent behind HTTP.
+/// State of an agent behind HTTP.
 #[derive(Debug, Clone, Default)]
 pub enum Sight {
-    /// Nobody has looked yet.
+    /// The card was not fetched yet.
     #[default]
     Unseen,
-    /// It is there, and shows this card.
+    /// The agent is reachable and has this card.
     Here(Arc<Shown>),
-    /// It shows no card, for this reason; the last one that it showed.
+    /// The card could not be fetched, for this reason; with the last card, if any.
     Gone(Arc<str>, Option<Arc<Shown>>),
 }
 
 impl Sight {
-    /// The newest card that was seen, whether the agent is there now or not.
+    /// Returns the newest card, whether the agent is reachable now or not.
     pub fn last(&self) -> Option<&Arc<Shown>> {
         match self {
             Self::Here(shown) | Self::Gone(_, Some(shown)) => Some(shown),
@@ -77,7 +78,7 @@ impl Sight {
         }
     }
 
-    /// Whether it is there.
+    /// Returns whether the agent is reachable.
     pub fn is_here(&self) -> bool {
         matches!(self, Self::Here(_))
     }
@@ -89,19 +90,20 @@ pub struct Endpoint(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    /// Its URL, without a slash at the end.
+    /// URL of the agent, without a slash at the end.
     base: String,
     origin: String,
-    /// What it is called here, whatever its card says.
+    /// Name that replaces the one of the card.
     name: Option<String>,
     outbound: Outbound,
     sight: watch::Sender<Sight>,
-    /// When somebody last looked.
+    /// Time of the last fetch.
     looked: Mutex<Option<Instant>>,
 }
 
 impl Endpoint {
-    /// An agent at a URL that the operator typed, with its card at `/card`. Nobody looks there before [`Endpoint::keep`].
+    /// Creates an agent at a URL that the operator configured, with its card at `/card`. The card is fetched
+    /// by [`Endpoint::keep`].
     pub fn new(
         outbound: &Outbound,
         base: &str,
@@ -119,17 +121,17 @@ impl Endpoint {
         })))
     }
 
-    /// What is known of it now.
+    /// Returns the present state.
     pub fn sight(&self) -> Sight {
         self.0.sight.borrow().clone()
     }
 
-    /// What becomes known of it.
+    /// Watches the state.
     pub fn watch(&self) -> watch::Receiver<Sight> {
         self.0.sight.subscribe()
     }
 
-    /// Looks at its card now and then, at once for the first time, and sooner again after a failure. Never ends.
+    /// Fetches the card now and at intervals, sooner after a failure. Never ends.
     pub async fn keep(self) {
         let mut waits = Waits::new();
         loop {
@@ -143,7 +145,7 @@ impl Endpoint {
         }
     }
 
-    /// Looks at its card, unless somebody did a moment ago.
+    /// Fetches the card, unless it was fetched a moment ago.
     pub async fn look(&self) -> Sight {
         let mut looked = self.0.looked.lock().await;
         if looked.is_none_or(|at| at.elapsed() >= limits::CARD_APART) {
@@ -154,7 +156,7 @@ impl Endpoint {
         self.sight()
     }
 
-    /// Looks at its card for somebody who misses something there; a moment later, if somebody just looked.
+    /// Fetches the card for a request that it does not cover; after a moment, if it was just fetched.
     pub(crate) async fn look_anew(&self) -> Sight {
         let looked = *self.0.looked.lock().await;
         if let Some(at) = looked {
@@ -163,7 +165,7 @@ impl Endpoint {
         self.look().await
     }
 
-    /// The card for a peer that waits for it: the agent may have come since the last look, or learnt something.
+    /// Returns the card for a waiting peer: fetches it first, since the agent may have started or changed.
     pub async fn card(&self) -> Result<Arc<Shown>, Trouble> {
         let looked = timeout(limits::CARD_WAIT, self.look()).await;
         match looked.unwrap_or_else(|_| self.sight()) {
@@ -229,8 +231,8 @@ impl Endpoint {
         Ok(Shown { card, text })
     }
 
-    /// What a request for a path, filled in and checked, leads to; refused unless the card declares it. Up to `max`
-    /// bytes of the answer are read.
+    /// Returns the request for a path, which must be filled in and checked. Refused unless the card declares
+    /// it. At most `max` bytes of the answer are read.
     pub fn plan(
         &self,
         method: Method,
@@ -255,7 +257,7 @@ impl Endpoint {
             return Err(Trouble::coded(405, text));
         }
         let url = Url::parse(&format!("{}{rest}", self.0.base)).ok();
-        // A checked path cannot lead elsewhere; this is the place where it would do harm, so it is looked at again.
+        // A checked path cannot leave the origin. A mistake would do harm here, so it is checked again.
         let url = url.filter(|url| origin_of(url) == self.0.origin);
         let url = url.ok_or_else(|| Trouble::coded(400, "field \"path\" leads elsewhere"))?;
         Ok(Fetch::from(Plan {
@@ -268,10 +270,10 @@ impl Endpoint {
     }
 }
 
-/// What a peer is told of an agent that does not answer.
+/// Error for an agent that does not answer.
 pub(super) const NOT_THERE: &str = "the agent cannot be reached; start it beside its peer";
 
-/// The peer is not told where the agent is, or why it is not.
+/// Hides from the peer where the agent is and why it does not answer.
 fn not_there() -> Trouble {
     Trouble::away(NOT_THERE)
 }

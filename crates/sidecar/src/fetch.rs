@@ -1,5 +1,5 @@
-//! One request to an agent behind HTTP and its answer: whole, or as it comes where the agent streams text. Either way a
-//! peer gets the bytes that the agent wrote.
+//! One request to an agent behind HTTP and its answer: in one piece, or as it arrives if the agent streams
+//! text. The peer gets the bytes that the agent wrote.
 
 use std::{fmt, mem, pin::Pin};
 
@@ -20,38 +20,38 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::{endpoint::NOT_THERE, limits};
 
-/// How much of what an agent says of its failure is passed on, in characters.
+/// Most characters of an agent's error text that are passed on.
 const MAX_SAID: usize = 500;
 
-/// How much of it is read to find that.
+/// Most bytes of an error response that are read for its text.
 const MAX_READ: usize = 64 * 1024;
 
-/// A request that is to be made.
+/// A request to make.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) outbound: Outbound,
     pub(super) method: Method,
     pub(super) url: Url,
-    /// The body.
+    /// Request body.
     pub(super) input: Option<Data>,
-    /// How many bytes the answer may have.
+    /// Most bytes of the answer.
     pub(super) max: usize,
 }
 
-/// The request on its way. Dropping it ends the exchange.
+/// A request to an agent behind HTTP. Dropping it ends the exchange.
 #[derive(Debug)]
 pub struct Fetch {
     state: State,
 }
 
-/// What comes of it, bit by bit.
+/// A piece of the answer.
 #[derive(Debug)]
 enum Bit {
-    /// The answer, which was not streamed.
+    /// The whole answer, which was not streamed.
     Whole(Vec<u8>),
-    /// The next words of an answer that is.
+    /// The next text of a streamed answer.
     Text(String),
-    /// That was all of it.
+    /// The end of a streamed answer.
     End,
 }
 
@@ -62,17 +62,17 @@ enum State {
     Over,
 }
 
-/// What has begun once an agent answers.
+/// The answer after its head has arrived.
 enum Begun {
     Whole(Vec<u8>),
     Streaming(Streaming),
 }
 
-/// An answer that is read while it comes.
+/// An answer that is read as it arrives.
 #[derive(Debug)]
 struct Streaming {
     opened: Opened,
-    /// The start of a character whose end has not come.
+    /// Start of an incomplete character.
     cut: Vec<u8>,
     left: usize,
     heard: Instant,
@@ -88,7 +88,7 @@ impl From<Plan> for Fetch {
 }
 
 impl Work for Fetch {
-    /// Streamed or not; whoever waits has a clock.
+    /// Reads streamed answers too; the caller sets the timeout.
     async fn whole(self) -> Result<Vec<u8>, Trouble> {
         let State::New(plan) = self.state else {
             return Err(broken_off());
@@ -108,13 +108,13 @@ impl Work for Fetch {
 }
 
 impl Fetch {
-    /// What comes next. Cancel-safe; nothing comes after [`Bit::Whole`], [`Bit::End`] or trouble.
+    /// Waits for the next piece. Cancel-safe; nothing follows [`Bit::Whole`], [`Bit::End`] or an error.
     async fn next_bit(&mut self) -> Result<Bit, Trouble> {
         loop {
             match &mut self.state {
                 State::New(_) => {
                     if let State::New(plan) = mem::replace(&mut self.state, State::Over) {
-                        // The peer is told meanwhile that the work goes on, and cancels it when it likes.
+                        // The peer gets heartbeats meanwhile, and may cancel at any time.
                         let begun = timeout(limits::STREAM_MOST, plan.begin());
                         let begun = async { begun.await.unwrap_or(Err(late())) };
                         self.state = State::Asking(Box::pin(begun));
@@ -135,14 +135,14 @@ impl Fetch {
 }
 
 impl Plan {
-    /// Makes the request, up to the head of the answer.
+    /// Sends the request and waits for the head of the answer.
     async fn open(self) -> Result<Opened, Trouble> {
         let mut headers = HeaderMap::new();
         let body = match self.input {
             None => Bytes::new(),
             Some(input) => {
                 headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-                // Texts and JSON cannot fail to be written.
+                // Texts and JSON always serialize.
                 Bytes::from(serde_json::to_vec(&input).unwrap_or_default())
             }
         };
@@ -155,7 +155,7 @@ impl Plan {
         if status.is_success() {
             return Ok(opened);
         }
-        // What is no error is a redirect, which is not followed.
+        // A status below 400 is a redirect, which is not followed.
         let code = if status.as_u16() < 400 {
             502
         } else {
@@ -209,7 +209,7 @@ impl Streaming {
     }
 }
 
-/// Takes the words out of bytes; the start of a character whose end is still to come stays there.
+/// Takes the text out of bytes; an incomplete character at the end stays.
 fn take_text(bytes: &mut Vec<u8>) -> Result<String, Trouble> {
     let whole = match std::str::from_utf8(bytes) {
         Ok(_) => bytes.len(),
@@ -221,8 +221,8 @@ fn take_text(bytes: &mut Vec<u8>) -> Result<String, Trouble> {
     String::from_utf8(text).map_err(|_| not_text())
 }
 
-/// Whether an answer comes bit by bit, in words: its length is not known before, and it is of a kind that is read so. A
-/// JSON value is of no use before it is whole.
+/// Returns whether an answer is streamed text: of unknown length, and of a text type. JSON is useless before
+/// it is complete.
 fn is_streamed(headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
@@ -235,7 +235,7 @@ fn is_streamed(headers: &HeaderMap) -> bool {
     !headers.contains_key(CONTENT_LENGTH) && (is_lines || kind.starts_with("text/"))
 }
 
-/// What an agent says of its failure: the words that programs put there, or else the beginning of its body.
+/// Returns an agent's error text: the field that programs use for it, else the beginning of the body.
 async fn said(opened: Opened) -> Option<String> {
     let body = opened.whole(MAX_READ).await.ok()?;
     let text = match serde_json::from_slice::<Value>(&body) {
@@ -251,7 +251,7 @@ async fn said(opened: Opened) -> Option<String> {
     Some(said).filter(|said| !said.is_empty())
 }
 
-/// The words of an error in JSON, by the names that programs give them.
+/// Returns the text of a JSON error, by the field names that programs use.
 fn words_of(value: &Value) -> Option<&str> {
     let mut names = ["error", "message", "detail"].iter();
     names.find_map(|name| match value.get(name)? {
@@ -266,7 +266,7 @@ async fn whole(opened: Opened, max: usize) -> Result<Vec<u8>, Trouble> {
     Ok(body.map_err(|error| broken(&error))?.into())
 }
 
-/// A body in a line must be text.
+/// Converts a body for a frame, which must be text.
 fn text_from(body: Vec<u8>) -> Result<Data, Trouble> {
     let text = String::from_utf8(body).map_err(|_| not_text())?;
     Ok(Data::from_text(text))
@@ -293,12 +293,12 @@ fn broken_off() -> Trouble {
     Failure::new(Reason::Crashed, "the agent's answer broke off").into()
 }
 
-/// As every answer that is too large: the request was not.
+/// Reported like every answer that is too large; the request was not.
 fn too_large() -> Trouble {
     Failure::new(Reason::TooLarge, "the agent's answer is too large").into()
 }
 
-/// The peer is not told where the agent is: that is the operator's own business.
+/// Hides the URL of the agent from the peer.
 fn unreachable(error: &OutboundError) -> Trouble {
     tracing::debug!(%error, "an agent behind HTTP cannot be reached");
     Trouble::away(NOT_THERE)

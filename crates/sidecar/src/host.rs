@@ -1,4 +1,4 @@
-//! What peers get from a sidecar: the agent's card with its own paths, and answers to handoffs for them.
+//! The sidecar's answers to peers: the agent's card with its own paths, and handoffs to these paths.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use crate::{endpoint::Endpoint, fetch::Fetch, limits::CARD_WAIT};
 
-/// The one agent beside which a sidecar stands.
+/// Serves the one agent of a sidecar.
 #[derive(Debug, Clone)]
 pub(super) struct Beside(Arc<Inner>);
 
@@ -24,7 +24,7 @@ pub(super) struct Beside(Arc<Inner>);
 struct Inner {
     endpoint: Endpoint,
     allowed: Allowed,
-    /// How long the agent has for a plain answer.
+    /// Time that the agent has for a plain answer.
     deadline: Duration,
 }
 
@@ -46,7 +46,7 @@ impl Beside {
     }
 
     fn read(&self, peer: &str, origin: Origin, request: &[u8]) -> Result<HandOff, Trouble> {
-        // A stranger learns nothing from what is wrong with its request.
+        // Checked first, so that a stranger learns nothing about its request.
         self.check_allowed(peer, origin)?;
         Ok(HandOff::read(request, &self.limits())?)
     }
@@ -56,14 +56,14 @@ impl Beside {
         let path = path::expand(&hand_off.path, &hand_off.params)?;
         let endpoint = &self.0.endpoint;
         if endpoint.sight().last().is_none() {
-            // It may be there since a moment.
+            // The agent may have started a moment ago.
             endpoint.card().await?;
         }
         let plan = |input| endpoint.plan(hand_off.method, &path, input, MAX_ANSWER);
         if let Ok(fetch) = plan(hand_off.input.clone()) {
             return Ok(fetch);
         }
-        // The agent may have learnt it since its card was last looked at.
+        // The agent may have changed since its card was fetched.
         drop(timeout(CARD_WAIT, endpoint.look_anew()).await);
         plan(hand_off.input)
     }

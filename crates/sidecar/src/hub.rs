@@ -1,5 +1,6 @@
-//! The hub of the sidecar: once the agent was seen, a connection that is kept, by which it is an agent there. Where the hub
-//! is among peers, it says over HTTP; whether it has taken the agent, too.
+//! The hub of the sidecar. Once the agent's card was fetched, the sidecar keeps a connection with the hub,
+//! which makes the agent one of the hub's. The hub says over HTTP where it is among peers, and whether it has
+//! the agent.
 
 use std::{sync::Arc, time::Duration};
 
@@ -25,12 +26,12 @@ use super::{
 };
 use crate::endpoint::Sight;
 
-/// How often it is asked whether the hub has taken the agent, which takes it a card and a moment.
+/// Interval of checks whether the hub has attached the agent, which takes the hub a card and a moment.
 const LOOK: Duration = Duration::from_millis(250);
-/// How many times: after that the hub does not want it.
+/// Number of checks, after which the hub counts as unwilling.
 const LOOKS: usize = 40;
 
-/// Whoever keeps the connection with the hub.
+/// Keeps the connection with the hub.
 #[derive(Debug)]
 pub(super) struct Visitor {
     pub(super) site: Site,
@@ -39,7 +40,7 @@ pub(super) struct Visitor {
     pub(super) tell: Arc<watch::Sender<Standing>>,
 }
 
-/// State of an agent, as the hub's own API tells it.
+/// State of an agent in the hub's own API.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum AgentState {
@@ -48,7 +49,7 @@ enum AgentState {
     Other,
 }
 
-/// Why the hub is not found.
+/// Why the hub's address is unknown.
 #[derive(Debug, thiserror::Error)]
 enum Unfound {
     #[error(transparent)]
@@ -79,7 +80,7 @@ impl Visitor {
                                 waits.start_over();
                             }
                             let mut is_over = false;
-                            // A name that changes makes it another agent there.
+                            // A changed name makes another agent at the hub.
                             while !is_over && name_of(&sight) == name {
                                 tokio::select! {
                                     event = news.recv() => match event {
@@ -104,7 +105,7 @@ impl Visitor {
         }
     }
 
-    /// Who the hub is among peers and where: the one entry of its list that nobody registered.
+    /// Returns the hub's peer id and addresses: the one entry of its list that was not registered.
     async fn find(&self) -> Result<(PeerId, Vec<Multiaddr>), Unfound> {
         let body = self.site.ask(Method::GET, "/peers", String::new()).await?;
         let listed = read_peers(&body).unwrap_or_default();
@@ -112,7 +113,8 @@ impl Visitor {
         own.and_then(way_to).ok_or(Unfound::NoPeer)
     }
 
-    /// Waits until the agent is one of the hub's, or it is clear that it will not be; whether the connection held so long.
+    /// Waits until the hub has attached the agent or counts as unwilling. Returns whether the connection
+    /// lasted.
     async fn be_taken(&self, hub: PeerId, name: &str) -> bool {
         let Some(id) = agent_id(name, self.node.peer_id()) else {
             self.tell(HubStanding::Connected);
@@ -132,7 +134,8 @@ impl Visitor {
         true
     }
 
-    /// Says why there is no connection. A hub that does not want this peer only closes it, and says so over HTTP.
+    /// Reports why there is no connection. A hub that blocks this peer only closes the connection, and gives
+    /// the reason over HTTP.
     async fn tell_unreached(&self, why: &str) {
         let path = format!("/register/{}", self.node.peer_id());
         let told = self.site.ask(Method::GET, &path, String::new()).await;

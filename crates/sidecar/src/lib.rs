@@ -1,14 +1,16 @@
-//! The sidecar: a node beside one agent behind HTTP, as the seed's SDK has it. Peers get the agent's own card and hand off
-//! to what the card declares; the sidecar holds places at relays and says in a registry where the agent is. There is no
-//! hub in it.
+//! The sidecar: a peer beside one agent behind HTTP, as the seed's SDK has it. Peers get the agent's own card
+//! and hand off to the paths that the card declares. The sidecar holds reservations at relays and announces
+//! the agent in a registry. It contains no hub.
 //!
-//! The agent may start later, stop and come back. Nothing is said of it to relays and registries before it was seen once.
+//! The agent may start later, stop and come back. Relays and registries learn of it only after its card was
+//! fetched once.
 //!
-//! - `endpoint.rs` the agent behind HTTP, `fetch.rs` one request to it, `limits.rs` the limits of both; a hub offers such
-//!   agents to peers too (`[[p2p.endpoint]]`)
-//! - `host.rs` what peers get, `relay.rs` a relay and the connection with it
-//! - `listing.rs` the entry in a registry, `hub.rs` the connection with a hub, `site.rs` how both are asked over HTTP
-//! - `standing.rs` how things stand, for whoever started it
+//! - `endpoint.rs` the agent behind HTTP, `fetch.rs` one request to it, `limits.rs` the limits of both; a hub
+//!   offers such agents to peers too (`[[p2p.endpoint]]`)
+//! - `host.rs` the answers to peers, `relay.rs` a relay and the connection with it
+//! - `listing.rs` the entry in a registry, `hub.rs` the connection with a hub, `site.rs` HTTP requests to
+//!   both
+//! - `standing.rs` the status of a sidecar, for the program that started it
 
 mod endpoint;
 mod fetch;
@@ -50,43 +52,43 @@ pub use self::{
 };
 use self::{host::Beside, hub::Visitor, listing::Lister, site::Site};
 
-/// How long taking leave of a registry may take: what it holds ends by itself.
+/// Time to remove the entry from a registry at the end; otherwise the entry expires by itself.
 const LEAVE: Duration = Duration::from_secs(3);
 
-/// What a sidecar is made of.
+/// Configuration of a sidecar.
 #[derive(Debug)]
 pub struct Setting {
-    /// Where its tasks run.
+    /// Set of tasks that the sidecar runs in.
     pub tasks: Tasks,
-    /// The agent's key among peers.
+    /// Key of the peer.
     pub key: Keypair,
-    /// Where the node listens.
+    /// Configuration of the node.
     pub node: NodeConfig,
-    /// The way to the agent and to the registry.
+    /// HTTP client for the agent and the registry.
     pub outbound: Outbound,
-    /// Where the agent is, with its card at `/card` below.
+    /// URL of the agent, whose card is at `/card` below.
     pub agent_url: String,
-    /// What it is called, if not as its card says.
+    /// Name of the agent, if not the one of its card.
     pub name: Option<String>,
-    /// Who may hand off.
+    /// Peers that may hand off.
     pub allowed: Allowed,
-    /// Relays at which it holds a place, as addresses that end in their ids.
+    /// Relays at which to hold a reservation, as addresses that end in their peer ids.
     pub relays: Vec<Multiaddr>,
-    /// How long the agent has for a plain answer.
+    /// Time that the agent has for a plain answer.
     pub deadline: Duration,
-    /// Where others find it.
+    /// Registry to announce the agent in.
     pub registry: Option<RegistryAt>,
-    /// The hub among whose agents it is, by a connection that it keeps.
+    /// Hub to connect to, which makes the agent one of its own.
     pub hub: Option<RegistryAt>,
 }
 
-/// Why a sidecar does not start.
+/// Why a sidecar did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum SidecarError {
-    /// An address of a relay is none.
+    /// An address is no address of a relay.
     #[error("{0} is no address of a relay: it must end in /p2p/ID and lead there directly")]
     Relay(Multiaddr),
-    /// The URL of the agent or of the registry is none.
+    /// The URL of the agent, of the registry or of the hub cannot be used.
     #[error(transparent)]
     Url(#[from] OutboundError),
     /// The node did not start.
@@ -94,19 +96,19 @@ pub enum SidecarError {
     Node(#[from] NodeError),
 }
 
-/// A sidecar that runs.
+/// A running sidecar.
 #[derive(Debug)]
 pub struct Sidecar {
     node: Node,
     tasks: Tasks,
     standing: watch::Receiver<Standing>,
     lister: Option<Arc<Lister>>,
-    /// Ends what it does by itself: holding places, being listed.
+    /// Ends the background work: reservations, the entry in the registry, the connection with the hub.
     over: CancellationToken,
 }
 
 impl Sidecar {
-    /// Starts it: it listens when this returns, whether the agent is there or not.
+    /// Starts a sidecar, which listens when this returns, whether the agent is there or not.
     pub async fn open(setting: Setting) -> Result<Self, SidecarError> {
         let Setting {
             tasks, outbound, ..
@@ -182,25 +184,26 @@ impl Sidecar {
         })
     }
 
-    /// Who it is.
+    /// Returns the peer id.
     pub fn peer_id(&self) -> PeerId {
         self.node.peer_id()
     }
 
-    /// Its node.
+    /// Returns the node.
     pub fn node(&self) -> &Node {
         &self.node
     }
 
-    /// How things stand, as they change: one value at a time, the newest.
+    /// Watches the status; only the newest value is kept.
     pub fn standing(&self) -> watch::Receiver<Standing> {
         self.standing.clone()
     }
 
-    /// Takes leave: of the registry, then of the peers, whose open handoffs have `grace`.
+    /// Stops the sidecar: removes its entry from the registry, then disconnects from peers, whose open
+    /// handoffs have `grace` to finish.
     pub async fn close(self, grace: Duration) {
         if let Some(lister) = &self.lister {
-            // Who cannot be told forgets by itself.
+            // An entry that cannot be removed expires by itself.
             drop(timeout(LEAVE, lister.leave()).await);
         }
         self.over.cancel();

@@ -1,5 +1,6 @@
-//! The entry in a registry: made once the agent was seen, with the peer's signature; renewed, and said anew with every
-//! change of card or addresses; taken away at the end. Registries of the original, which know no signatures, take it too.
+//! The entry in a registry. It is created with the peer's signature once the agent's card was fetched,
+//! renewed, replaced after every change of card or addresses, and removed at the end. Registries of the
+//! original, which know no signatures, accept it too.
 
 use std::{sync::Arc, time::Duration};
 
@@ -28,13 +29,13 @@ use super::{
 };
 use crate::endpoint::{Shown, Sight};
 
-/// How often the entry is renewed: two renewals may be lost.
+/// Interval of renewals: two may be lost.
 const RENEW: Duration = Duration::from_secs(DEFAULT_TTL / 3);
 
-/// How long changes are waited for that come together, as the addresses at several relays do.
+/// Time to collect changes that come together, such as addresses at several relays.
 const SETTLE: Duration = Duration::from_millis(200);
 
-/// Whoever keeps the entry.
+/// Keeps the entry in the registry.
 #[derive(Debug)]
 pub(super) struct Lister {
     pub(super) site: Site,
@@ -43,8 +44,8 @@ pub(super) struct Lister {
     pub(super) relays: Vec<Multiaddr>,
     pub(super) sight: watch::Receiver<Sight>,
     pub(super) tell: Arc<watch::Sender<Standing>>,
-    /// Held by whoever speaks with the registry; true once leave was taken. A registration that is under way and overtaken
-    /// by the leave would stay for good.
+    /// Held during every request to the registry; true once the entry was removed. A registration that
+    /// arrived after the removal would stay.
     pub(super) has_left: Mutex<bool>,
 }
 
@@ -114,7 +115,7 @@ impl Lister {
         }
     }
 
-    /// Takes the entry away, if there is one.
+    /// Removes the entry, if there is one.
     pub(super) async fn leave(&self) {
         let mut has_left = self.has_left.lock().await;
         *has_left = true;
@@ -150,7 +151,7 @@ impl Lister {
             peer_id: self.node.peer_id().to_string(),
             agent_name: Some(shown.card.name.clone()),
             capabilities: skills.map(|skill| skill.id.clone()).collect(),
-            // As small as peers get it: the body has a limit too.
+            // Cut as peers get it, since the body has a limit too.
             card: read_card(shown.text.as_bytes()).ok(),
             ttl: DEFAULT_TTL,
             addresses,
@@ -161,8 +162,8 @@ impl Lister {
         Ok(())
     }
 
-    /// Where it is reached: where it listens, and through its relays. A relay may want to find it registered before it
-    /// gives a place, so that the way through it is told before it leads anywhere.
+    /// Returns the addresses to announce: listen addresses, and addresses through relays. A relay may require
+    /// the entry before it grants a reservation, so its address is announced first.
     fn addresses(&self) -> Vec<String> {
         let peer = self.node.peer_id();
         let mut all = self.node.addresses();
@@ -177,7 +178,7 @@ impl Lister {
         all.take(MAX_ADDRESSES).collect()
     }
 
-    /// What proves that the peer itself says so; nothing where the registry gives no challenge.
+    /// Signs a statement; `None` if the registry gives no challenge.
     async fn proof(&self, statement: &Statement<'_>) -> Result<Option<Proof>, ListError> {
         let path = self.own_path();
         let body = match self.site.ask(Method::GET, &path, String::new()).await {
@@ -204,11 +205,11 @@ impl Lister {
     }
 }
 
-/// Waits until the agent shows another card than this one.
+/// Waits until the agent has another card than this one.
 async fn until_new(sight: &mut watch::Receiver<Sight>, shown: &Shown) {
     let is_new = |sight: &Sight| sight.last().is_some_and(|now| now.text != shown.text);
     if sight.wait_for(is_new).await.is_err() {
-        // Nobody looks any more; the entry is kept as it is.
+        // The card is not fetched any more; the entry stays as it is.
         std::future::pending().await
     }
 }

@@ -1,4 +1,5 @@
-//! How things stand with a sidecar: the agent, the addresses, the relays, the registry. Whoever started it reads this.
+//! The status of a sidecar: agent, addresses, relays, registry, hub. The program that started the sidecar
+//! watches it.
 
 use std::sync::Arc;
 
@@ -7,74 +8,74 @@ use tokio::sync::watch;
 
 use crate::endpoint::Sight;
 
-/// How things stand.
+/// Status of a sidecar.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Standing {
-    /// With the agent.
+    /// Status of the agent.
     pub agent: AgentStanding,
-    /// Where peers reach it.
+    /// Addresses at which peers reach the sidecar.
     pub addresses: Vec<Multiaddr>,
-    /// With the places at relays.
+    /// State of each reservation at a relay.
     pub relays: Vec<(Multiaddr, ReservationState)>,
-    /// With its entry in the registry.
+    /// Status of the entry in the registry.
     pub listing: Listing,
-    /// With its hub.
+    /// Status of the connection with the hub.
     pub hub: HubStanding,
 }
 
-/// How it stands with the agent.
+/// Status of the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum AgentStanding {
-    /// Nobody has looked yet.
+    /// The card was not fetched yet.
     #[default]
     Unseen,
-    /// It shows a card.
+    /// The agent is reachable and has a card.
     Here {
-        /// What it is called.
+        /// Name of the agent.
         name: String,
-        /// The ids of its skills.
+        /// Ids of its skills.
         skills: Vec<String>,
-        /// What is wrong with its card.
+        /// Problems of its card.
         remarks: Vec<String>,
     },
-    /// It shows none, for this reason.
+    /// The agent is unreachable, for this reason.
     Gone(Arc<str>),
 }
 
-/// How it stands with the entry in a registry.
+/// Status of the entry in a registry.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Listing {
-    /// There is none, or none yet.
+    /// No entry, or none yet.
     #[default]
     None,
-    /// Others find it there.
+    /// The entry exists.
     Listed,
-    /// The registry does not want this peer.
+    /// The registry blocks this peer.
     Forbidden(Arc<str>),
-    /// The registry does not answer, or refuses it.
+    /// The registry does not answer, or refuses the entry.
     Failed {
-        /// What it says.
+        /// Reason, for people.
         why: Arc<str>,
-        /// Whether it wants to see a token or a better proof.
+        /// Whether the registry requires a token or a better proof.
         is_refused: bool,
     },
 }
 
-/// How it stands with the hub.
+/// Status of the connection with the hub.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum HubStanding {
-    /// There is none, or nobody has asked yet.
+    /// No hub, or not asked yet.
     #[default]
     None,
-    /// It is an agent there, by this id.
+    /// The agent is one of the hub's, under this id.
     Callable(Arc<str>),
-    /// It is connected, and is no agent there, or is not told whether it is.
+    /// Connected, but the agent is not one of the hub's, or that is unknown.
     Connected,
-    /// The hub does not want this peer.
+    /// The hub blocks this peer.
     Forbidden(Arc<str>),
-    /// The hub does not answer over HTTP, for this reason, so that nobody knows where it is among peers.
+    /// The hub does not answer over HTTP, for this reason, so its address among peers is unknown.
     Unanswered(Arc<str>),
-    /// No connection leads to it, for this reason.
+    /// The hub cannot be reached among peers, for this reason.
     Unreached(Arc<str>),
 }
 
@@ -92,7 +93,7 @@ impl From<&Sight> for AgentStanding {
     }
 }
 
-/// Writes down what is known of the agent and where it is reached, as that changes.
+/// Copies changes of the agent's state and of the addresses into the status.
 pub(super) async fn gather(
     mut sight: watch::Receiver<Sight>,
     mut addresses: watch::Receiver<Vec<Multiaddr>>,
@@ -117,7 +118,7 @@ pub(super) async fn gather(
     }
 }
 
-/// Waits until the agent has shown a card; false if nobody looks any more.
+/// Waits until a card was fetched. Returns false if fetching has ended.
 pub(super) async fn until_seen(sight: &mut watch::Receiver<Sight>) -> bool {
     let seen = sight.wait_for(|sight| sight.last().is_some()).await;
     seen.is_ok()

@@ -1,4 +1,4 @@
-//! `[p2p]`: the door's configuration, and how the door is opened.
+//! The section `[p2p]`: the door's [`Config`], and how the door is opened.
 
 use std::{collections::HashSet, net::IpAddr};
 
@@ -25,32 +25,34 @@ use crate::{
     serve::Terms,
 };
 
-/// The hub as a peer among peers.
+/// Configuration of the hub as a peer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Whether the hub is one.
+    /// Whether the hub is a peer.
     pub enabled: bool,
-    /// What it calls itself among peers.
+    /// Name of the hub among peers.
     pub name: String,
-    /// Where it listens, as multiaddrs; the hub's own address, one port higher, by TCP and QUIC, without any.
+    /// Listen addresses, as multiaddrs. By default the hub's own address, one port higher, by TCP and QUIC.
     pub listen: Vec<String>,
-    /// Under which multiaddrs others reach it, where it cannot know that by itself.
+    /// Multiaddrs under which others reach the hub, where the hub cannot find them out.
     pub external: Vec<String>,
-    /// Whether registered peers that cannot be reached may be called through the hub.
+    /// Whether the hub relays calls to registered peers that cannot be reached directly.
     pub relay: bool,
-    /// The peers that may hand off, by id. Without any, and where callers need no token, programs of this machine may.
+    /// Ids of the peers that may hand off. If empty, and if callers need no token, programs of this machine
+    /// may.
     pub allowed: HashSet<String>,
-    /// Who gets what peers hand to the hub itself.
+    /// Agent that gets handoffs to the hub itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_agent: Option<AgentId>,
-    /// How long an agent has for a plain answer.
+    /// Time that an agent has for a plain answer.
     pub deadline: Span,
-    /// How long a peer that answers in words and does not close its stream may be silent before its answer counts as whole.
+    /// How long a peer that answers in plain text and does not close its stream may be silent before its
+    /// answer counts as complete.
     pub words_silence: Span,
-    /// Peers that the hub keeps a connection with, as multiaddrs that end in `/p2p/ID`.
+    /// Peers to keep a connection with, as multiaddrs that end in `/p2p/ID`.
     pub peers: Vec<String>,
-    /// Agents behind HTTP that peers reach, and only they.
+    /// Agents behind HTTP, for peers only.
     #[serde(rename = "endpoint", skip_serializing_if = "Vec::is_empty")]
     pub endpoints: Vec<EndpointConfig>,
 }
@@ -59,9 +61,9 @@ pub struct Config {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EndpointConfig {
-    /// Its id.
+    /// Id of the agent.
     pub id: AgentId,
-    /// Where it is.
+    /// URL of the agent.
     pub url: String,
 }
 
@@ -84,7 +86,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Checks what serde cannot.
+    /// Checks the rules that serde cannot express.
     pub fn check(&self) -> Result<(), ConfigError> {
         let wrong = |text: String| Err(ConfigError(text));
         if self.relay && !self.enabled {
@@ -116,13 +118,13 @@ impl Config {
         Ok(())
     }
 
-    /// Where the node listens: as configured, else beside the hub.
+    /// Returns the listen addresses: as configured, else beside the hub.
     fn addresses(&self, context: &Context) -> Vec<String> {
         if !self.listen.is_empty() {
             return self.listen.clone();
         }
         let hub = &context.address;
-        // A hub that was given any free port lets its node take any free port, too.
+        // If the hub takes any free port, so does its node.
         let port = match hub.configured.port() {
             0 => 0,
             _ => hub.bound.port().checked_add(1).unwrap_or(0),
@@ -163,7 +165,8 @@ impl Config {
                 words_silence: self.words_silence.0,
             },
             terms: Terms {
-                // Where the programs of this machine need no token, they need no entry here, unless the operator made a list.
+                // Where programs of this machine need no token, they need no entry here, unless the operator
+                // made a list.
                 allowed: if trust != Trust::Nobody && self.allowed.is_empty() {
                     Allowed::ThisMachine
                 } else {
@@ -186,7 +189,7 @@ impl Config {
 }
 
 impl Open for Config {
-    /// The hub as a peer, if it is one.
+    /// The open door; `None` if it is disabled.
     type Handle = Option<P2p>;
 
     async fn open(self, context: &Context) -> Result<Opened<Option<P2p>>, OpenError> {
@@ -203,7 +206,7 @@ impl Open for Config {
     }
 }
 
-/// The multiaddrs of this address and port, by TCP and QUIC.
+/// Returns the multiaddrs of an address and port, by TCP and QUIC.
 fn beside(ip: IpAddr, port: u16) -> [String; 2] {
     let ip = match ip {
         IpAddr::V4(ip) => format!("/ip4/{ip}"),

@@ -1,4 +1,5 @@
-//! The door put together: a node, what it serves, the registry, and the peers that are agents of the hub.
+//! The door put together: the node, its host, the registry, and the peers that are agents of the hub.
+//! [`Config`](crate::Config) opens it.
 
 use std::{collections::HashSet, hash::Hash, sync::Arc};
 
@@ -27,43 +28,43 @@ use crate::{
     serve::{Reception, Terms},
 };
 
-/// What the door is made of.
+/// Parts of the door, ready to open.
 #[derive(Debug)]
 pub(crate) struct Setting {
     /// The hub.
     pub(crate) hub: Hub,
-    /// Where it is written down which peers are kept and which are refused.
+    /// Store of the known peers.
     pub(crate) store: Arc<dyn Store>,
-    /// Who decides who is calling over HTTP.
+    /// Authenticates callers over HTTP.
     pub(crate) gatekeeper: Gatekeeper,
-    /// Where its tasks run, and what tells them that the hub stops.
+    /// Set of tasks that the door runs in, stopped with the hub.
     pub(crate) tasks: Tasks,
-    /// The hub's key among peers.
+    /// Key of the hub among peers.
     pub(crate) key: Keypair,
-    /// How the node is set up.
+    /// Configuration of the node.
     pub(crate) node: NodeConfig,
-    /// On what terms handoffs are taken.
+    /// Terms of handoffs.
     pub(crate) terms: Terms,
-    /// What is registered.
+    /// Rules of the registry.
     pub(crate) rules: RegistryRules,
     /// Agents behind HTTP that peers reach.
     pub(crate) endpoints: Vec<(AgentId, Endpoint)>,
-    /// Peers that the hub keeps a connection with, besides those that it is told of later.
+    /// Peers of the configuration to keep a connection with.
     pub(crate) peers: Vec<Multiaddr>,
 }
 
-/// Why the door cannot be opened.
+/// Why the door could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StartError {
     /// The node did not start.
     #[error(transparent)]
     Node(#[from] NodeError),
-    /// The database cannot be read.
+    /// The store could not be read.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// The door while it is open. Cheap to clone.
+/// The open door. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct P2p {
     node: Node,
@@ -72,7 +73,7 @@ pub struct P2p {
 }
 
 impl P2p {
-    /// Opens the door: it listens when this returns.
+    /// Opens the door, which listens when this returns.
     pub(crate) async fn open(mut setting: Setting) -> Result<Self, StartError> {
         let is_relay = setting.node.relay_server.is_some();
         if let Some(relay) = &mut setting.node.relay_server {
@@ -142,12 +143,12 @@ impl P2p {
         })
     }
 
-    /// The node.
+    /// Returns the node.
     pub fn node(&self) -> &Node {
         &self.node
     }
 
-    /// The routes of the registry and those for the hub's peers, and their description.
+    /// Returns the routes of the registry and of `/v1/peers`, and their description.
     pub fn router(&self) -> (Router, OpenApi) {
         let (registry, mut api) = registry::router(self.registry.clone());
         let (routes, routes_api) = routes::router(self.routes.clone());
@@ -156,7 +157,7 @@ impl P2p {
     }
 }
 
-/// Forgets peers whose time is over, and lets those that are registered hold a place at the hub's relay.
+/// Removes expired entries of the registry, and lets registered peers reserve a place at the hub's relay.
 async fn keep_registry(registry: Registry, relay: Option<Node>, tasks: Tasks) {
     let mut changes = registry.watch();
     let mut ticks = tokio::time::interval(std::time::Duration::from_secs(1));
@@ -179,7 +180,8 @@ async fn keep_registry(registry: Registry, relay: Option<Node>, tasks: Tasks) {
     }
 }
 
-/// Says who came and who went between two states of the registry, by work that grows with their size and not with its square.
+/// Reports the differences between two states of the registry. The work grows with their size and not with
+/// its square.
 fn change_guests<P: Copy + Eq + Hash>(
     guests: &mut HashSet<P>,
     now: HashSet<P>,

@@ -1,6 +1,6 @@
-//! Peers as agents of the hub: a peer that connects, and that may hand off here or is kept, is asked for its card; what the
-//! card says becomes an agent, or several if the peer is another hub, as long as the connection lasts. Identity is the peer
-//! id that the connection proved, never what a card says.
+//! Peers as agents of the hub. A connected peer that may hand off here, or that is kept, is asked for its
+//! card. The card becomes an agent, or several if the peer is another hub, as long as the connection lasts.
+//! Identity is the peer id that the connection proved, never a claim of a card.
 
 mod ask;
 mod gone;
@@ -39,21 +39,21 @@ pub(crate) use self::visit::Shown;
 use self::{guest::Guest, list::Listed, visit::Visit};
 use crate::serve::Reception;
 
-/// How often a peer is asked for its card again: what it can do changes rarely.
+/// Interval of fetches of a peer's card: skills change rarely.
 const REFRESH: Duration = Duration::from_secs(60);
-/// How often a hub is asked again which agents it has, which come and go.
+/// Interval of fetches of another hub's list, whose agents come and go.
 const REFRESH_HUB: Duration = Duration::from_secs(10);
-/// How long whoever adds a peer waits until its agents are here: it has to say what it knows, and to show its card and its
-/// list of agents.
+/// Longest wait of an administrator who adds a peer until its agents are attached: the peer has to report its
+/// protocols, its card and its list of agents.
 const FIRST_LOOK: Duration = Duration::from_secs(25);
-/// When agents that are away are looked at first: those that come back after a restart have done so.
+/// Delay of the first sweep of offline agents: peers that return after a restart have done so by then.
 const FIRST_SWEEP: Duration = Duration::from_secs(5 * 60);
-/// How often they are looked at from then on.
+/// Interval of sweeps of offline agents.
 const SWEEP: Duration = Duration::from_secs(60 * 60);
-/// How many agents another hub may bring.
+/// Most agents of another hub.
 const MAX_GUESTS: usize = 1024;
 
-/// The peers of a hub.
+/// Tracker of the peers that are agents of a hub. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Peers(Arc<Inner>);
 
@@ -65,11 +65,11 @@ struct Inner {
     reception: Reception,
     known: KnownPeers,
     tasks: Tasks,
-    /// Whether peers are reached through this hub.
+    /// Whether this hub relays calls to peers.
     is_relay: bool,
-    /// Those that are here.
+    /// Tracked peers, all of them connected.
     here: Mutex<HashMap<PeerId, Arc<Visit>>>,
-    /// That somebody came, was looked at, or went.
+    /// Signals that a tracked peer was added, looked at, or removed.
     changes: watch::Sender<()>,
 }
 
@@ -96,11 +96,11 @@ impl Peers {
         }))
     }
 
-    /// Receives peers until the node stops, or the tasks are told to.
+    /// Tracks peers until the node or the hub stops.
     pub(crate) async fn run(self) {
         let mut news = self.0.node.watch();
         let mut registered = self.0.registry.watch_registered();
-        // Some may be here already.
+        // Some peers may be connected already.
         self.look_around();
         let mut sweeps = interval_at(Instant::now() + FIRST_SWEEP, SWEEP);
         loop {
@@ -117,7 +117,7 @@ impl Peers {
                 },
                 registered = registered.recv() => match registered {
                     Ok(peer) => self.look_again(peer),
-                    // Those are looked at in their turn.
+                    // Missed peers are looked at in their turn.
                     Err(RecvError::Lagged(_)) => {}
                     Err(RecvError::Closed) => return,
                 },
@@ -127,13 +127,13 @@ impl Peers {
         }
     }
 
-    /// What a peer that is here has shown so far.
+    /// Returns what a tracked peer has shown so far.
     pub(crate) fn shown(&self, peer: PeerId) -> Option<Shown> {
         let here = self.0.here.lock();
         here.get(&peer).map(|visit| visit.shown.lock().clone())
     }
 
-    /// Waits until a peer that was dialled is an agent, or it is clear that it is none.
+    /// Waits until a dialled peer is an agent, or is known not to be one.
     pub(crate) async fn looked_at(&self, peer: PeerId) {
         let mut changes = self.0.changes.subscribe();
         let looking = async {
@@ -143,7 +143,7 @@ impl Peers {
                 }
             }
         };
-        // Whoever waits learns how it stands then.
+        // After the timeout the caller gets the present state.
         timeout(FIRST_LOOK, looking).await.ok();
     }
 
@@ -151,12 +151,12 @@ impl Peers {
         if let Some(shown) = self.shown(peer) {
             return shown.is_looked_at;
         }
-        // One that is gone, or that has said what it knows and is no agent.
+        // The peer is gone, or has reported its protocols and is no agent.
         let connected = self.0.node.peer(peer);
         connected.is_none_or(|it| it.agent.is_some() && !self.is_agent(peer))
     }
 
-    /// Some of the news was missed.
+    /// Reads all connections again after missed events.
     fn look_around(&self) {
         let connected: Vec<_> = self.0.node.connected();
         let gone: Vec<_> = {
@@ -172,7 +172,7 @@ impl Peers {
         }
     }
 
-    /// Whether a connected peer can be an agent.
+    /// Returns whether a connected peer speaks the protocols of an agent.
     fn is_agent(&self, peer: PeerId) -> bool {
         self.0.node.peer(peer).is_some_and(|it| {
             let speaks = |protocol| it.protocols.contains(&protocol);
@@ -180,7 +180,7 @@ impl Peers {
         })
     }
 
-    /// Whether a peer may hand off, whichever of its connections it does so by.
+    /// Returns whether a peer may hand off, by any of its connections.
     pub(crate) fn may_hand_off(&self, peer: PeerId) -> bool {
         let connected = self.0.node.peer(peer);
         let origin = connected.map_or(Origin::Elsewhere, |it| it.origin);
@@ -188,8 +188,8 @@ impl Peers {
         terms.allowed.includes(&peer.to_string(), origin)
     }
 
-    /// Begins the visit of a peer that is connected, if it can be an agent and is wanted as one: by whoever let it hand off,
-    /// or told the hub to keep it.
+    /// Begins to track a connected peer, if it can be an agent and is wanted: because it may hand off here,
+    /// or because the operator keeps it.
     pub(crate) fn meet(&self, peer: PeerId) {
         let is_wanted = self.may_hand_off(peer) || self.0.known.is_kept(peer);
         if !is_wanted || !self.is_agent(peer) {
@@ -211,7 +211,7 @@ impl Peers {
             .spawn(async move { over.run_until_cancelled(visiting).await });
     }
 
-    /// Ends the visit of a peer: its agents are gone, for this reason.
+    /// Ends the tracking of a peer: its agents are detached, for this reason.
     pub(crate) fn part(&self, peer: PeerId, why: &str) {
         let visit = self.0.here.lock().remove(&peer);
         if let Some(visit) = visit {
@@ -223,14 +223,14 @@ impl Peers {
         }
     }
 
-    /// Looks at a peer again that is here and says something new of itself elsewhere.
+    /// Looks at a tracked peer again, because it has registered something new.
     fn look_again(&self, peer: PeerId) {
         if let Some(visit) = self.0.here.lock().get(&peer) {
             visit.again.notify_one();
         }
     }
 
-    /// Looks at a peer's card now and then, as long as it is here. Its agents are attached meanwhile.
+    /// Fetches a peer's card at intervals while tracked, and keeps its agents attached.
     async fn visit(self, peer: PeerId, visit: Arc<Visit>) {
         let mut guests: HashMap<AgentId, Guest> = HashMap::new();
         loop {
@@ -290,7 +290,7 @@ impl Peers {
         let seated = Guest::seat(&self.0.hub, owner, &self.0.node, peer, listed, visit);
         match seated {
             Ok((guest, serving)) => {
-                // A peer that can be called is not let go because nobody calls it.
+                // A peer that can be called stays connected although unused.
                 self.0.node.keep(peer);
                 self.0.tasks.spawn(serving);
                 tracing::info!(agent = %id, %peer, "peer attached");
@@ -300,7 +300,7 @@ impl Peers {
         }
     }
 
-    /// What a peer is as agents: those of another hub, or itself.
+    /// Returns the agents of a peer: those of another hub, or the peer itself.
     async fn agents_of(&self, peer: PeerId, visit: &Visit) -> Result<Vec<Listed>, String> {
         let card = fetch_card(&self.0.node, peer, &[]).await;
         let card = card.map_err(|failure| failure.to_string())?;
@@ -324,7 +324,7 @@ impl Peers {
         connected.is_some_and(|it| it.is_hub() == Some(true))
     }
 
-    /// A peer that is connected and showed its card can be found.
+    /// Lists a connected peer that showed its card in the registry.
     fn note(&self, peer: PeerId, card: &Card) {
         let mut addresses = Vec::new();
         if let Some(seen) = self.0.node.peer(peer) {
@@ -333,7 +333,7 @@ impl Peers {
             addresses.extend(listens.map(|it| from.map_or(it.clone(), |from| placed(it, from))));
         }
         if self.0.is_relay {
-            // It can take a place here, and is reached by it then.
+            // The peer can reserve a place here, and is reached through it then.
             addresses.extend(places_for(peer, self.0.node.addresses()));
         }
         let registration = Registration {
@@ -351,14 +351,14 @@ impl Peers {
     }
 }
 
-/// The addresses of a peer that has a place at a relay with these. Where the relay itself is reached by another relay, it
-/// gives no places: nobody dials through two.
+/// Returns the addresses of a peer with a reservation at a relay with these addresses. A relay that is itself
+/// behind a relay grants none, since nobody dials through two.
 fn places_for(peer: PeerId, relay: Vec<Multiaddr>) -> impl Iterator<Item = Multiaddr> {
     let direct = relay.into_iter().filter(|it| !is_relayed(it));
     direct.map(move |it| it.with(Protocol::P2pCircuit).with(Protocol::P2p(peer)))
 }
 
-/// What a card says of an agent.
+/// Converts the description of a card to a profile.
 fn profile(peer: PeerId, name: &str, description: &str, skills: Vec<Skill>) -> Profile {
     Profile {
         name: name.to_owned(),

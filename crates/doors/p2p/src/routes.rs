@@ -1,6 +1,6 @@
-//! `/v1/peers`: the routes by which administrators look at peers, keep connections with them, and refuse them. Errors are
-//! those of the hub's own API, below whose paths these stand. A peer may be anything that the hub's machine can reach, and
-//! its agents are agents of this hub: so nobody else may.
+//! `/v1/peers`: administrators list peers, keep connections with them, and block them. Errors are those of
+//! the hub's own API. Only administrators may, because a peer may be anything that the hub's machine can
+//! reach, and its agents become agents of this hub.
 
 mod view;
 
@@ -28,10 +28,10 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use self::view::{PeerView, PeersView};
 use crate::{DOOR, peers::Peers, serve::Reception};
 
-/// The largest body: an address has some hundred characters.
+/// Largest body: an address has some hundred characters.
 const MAX_BODY: Size = Size::kib(64);
 
-/// What these routes need.
+/// State of these routes.
 #[derive(Debug, Clone)]
 pub(crate) struct PeerRoutes {
     pub(crate) node: Node,
@@ -61,7 +61,7 @@ impl Api for PeerRoutes {
     }
 }
 
-/// The routes for the peers of a hub, and their description.
+/// Returns the routes for the hub's peers, and their description.
 pub(crate) fn router(door: PeerRoutes) -> (Router, OpenApi) {
     let (router, api) = OpenApiRouter::new()
         .routes(routes!(list, add))
@@ -79,19 +79,20 @@ pub(crate) fn router(door: PeerRoutes) -> (Router, OpenApi) {
     (router, api)
 }
 
-/// A peer that the hub shall keep a connection with.
+/// A peer to keep a connection with.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct NewPeer {
-    /// Its multiaddr: a host, TCP or QUIC, perhaps a relay, and `/p2p/` with its id at the end.
+    /// Multiaddr of the peer: a host, TCP or QUIC, optionally a relay, and `/p2p/` with the peer id at the
+    /// end.
     #[schema(max_length = 1024, pattern = "^/.+/p2p/[1-9A-HJ-NP-Za-km-z]+$")]
     address: String,
-    /// Keeps it even if it cannot be reached now; it is dialled again and again.
+    /// Keeps the peer even if it cannot be reached now; the hub dials it again and again.
     #[serde(default)]
     keep: bool,
 }
 
-/// Whoever asks is an administrator.
+/// Requires an administrator.
 struct Admin;
 
 impl FromRequestParts<PeerRoutes> for Admin {
@@ -166,7 +167,7 @@ impl IntoResponses for NotAdded {
     }
 }
 
-/// Lists the peers that are connected, kept or blocked. Only admins may.
+/// Lists the peers that are connected, kept or blocked. For administrators only.
 #[utoipa::path(
     get,
     path = "/v1/peers",
@@ -177,8 +178,9 @@ async fn list(State(door): State<PeerRoutes>, _: Admin) -> Json<PeersView> {
     Json(PeersView::of(&door))
 }
 
-/// Keeps a connection with a peer: its agents are agents of this hub as long as it is there. Answers when it was tried
-/// once, and has shown its agents. That it is called does not mean that it may call. Only admins may.
+/// Keeps a connection with a peer, whose agents are agents of this hub while it is connected. Answers after
+/// one attempt to connect and after the peer has shown its agents. A kept peer can be called, but may not
+/// call by that. For administrators only.
 #[utoipa::path(
     post,
     path = "/v1/peers",
@@ -213,7 +215,7 @@ async fn add(
     Ok((status, Json(PeerView::known(&door, peer))))
 }
 
-/// Shows a peer that is connected, kept or blocked. Only admins may.
+/// Shows a peer that is connected, kept or blocked. For administrators only.
 #[utoipa::path(
     get,
     path = "/v1/peers/{peer}",
@@ -232,7 +234,8 @@ async fn show(
     Ok(Json(view))
 }
 
-/// Keeps the connection with a peer no longer, and ends it: its agents are offline. Only admins may.
+/// Stops keeping the connection with a peer and closes it, so that its agents are offline. For administrators
+/// only.
 #[utoipa::path(
     delete,
     path = "/v1/peers/{peer}",
@@ -241,7 +244,7 @@ async fn show(
     responses((status = 204, description = "It is forgotten"), Refused, NotThere, InTheFile),
 )]
 async fn remove(State(door): State<PeerRoutes>, Named(peer): Named) -> Result<StatusCode, Problem> {
-    // Of a peer that is gone, what the registry has is forgotten too.
+    // The registry forgets a peer that is not connected.
     let was_listed = door.node.peer(peer).is_none() && door.registry.forget(&peer);
     match door.known.forget(peer).await {
         Err(failure) if was_listed && failure.reason == Reason::NotFound => {}
@@ -251,8 +254,8 @@ async fn remove(State(door): State<PeerRoutes>, Named(peer): Named) -> Result<St
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Refuses a peer from now on, and ends its connections. One that is kept is dialled no more until it is unblocked. Only
-/// admins may.
+/// Blocks a peer and closes its connections. A kept peer is not dialled until it is unblocked. For
+/// administrators only.
 #[utoipa::path(
     post,
     path = "/v1/peers/{peer}/block",
@@ -269,7 +272,7 @@ async fn block(
     Ok(Json(PeerView::known(&door, peer)))
 }
 
-/// Lets a peer in again. Only admins may.
+/// Unblocks a peer. For administrators only.
 #[utoipa::path(
     post,
     path = "/v1/peers/{peer}/unblock",

@@ -1,7 +1,7 @@
-//! The hub's side of a handoff: a request becomes a call, or an answer from what the hub knows itself, or a request to an
-//! agent behind HTTP. Bytes in, bytes out; `jackfield-peer` reads and writes the streams.
+//! The hub's side of a handoff: a request becomes a call, a request to an agent behind HTTP, or an answer
+//! from the hub itself. Bytes in, bytes out; `jackfield-peer` reads and writes the streams.
 //!
-//! - `job.rs` what a handoff has become, `listen.rs` the caller's end of a call
+//! - `job.rs` the work that a handoff becomes, `listen.rs` the caller's end of a call
 
 mod job;
 mod listen;
@@ -34,18 +34,18 @@ use crate::{
     translate::message_from,
 };
 
-/// On what terms the hub takes handoffs.
+/// Terms on which the hub accepts handoffs.
 #[derive(Debug, Clone)]
 pub(crate) struct Terms {
-    /// What the hub calls itself.
+    /// Name of the hub among peers.
     pub(crate) name: String,
-    /// On whose behalf peers call: they reach this owner's agents, and shared ones.
+    /// Owner on whose behalf peers call: they reach this owner's agents, and shared ones.
     pub(crate) owner: Owner,
-    /// Who may.
+    /// Peers that may hand off.
     pub(crate) allowed: Allowed,
-    /// Who gets what is handed to the hub itself, `/{goal}`.
+    /// Agent that gets handoffs to the hub itself, `/{goal}`.
     pub(crate) default_agent: Option<AgentId>,
-    /// How long an agent has for a plain answer; a streamed one has the hub's own clocks.
+    /// Time that an agent has for a plain answer; a streamed one has the hub's own timeouts.
     pub(crate) deadline: Duration,
 }
 
@@ -61,7 +61,7 @@ impl Default for Terms {
     }
 }
 
-/// Where handoffs are taken. Cheap to clone.
+/// The [`Host`] of a hub. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Reception(Arc<Inner>);
 
@@ -92,8 +92,8 @@ impl Host for Reception {
 }
 
 impl Reception {
-    /// A reception of a hub, with the agents behind HTTP that the operator named. Those are not agents of the hub; where one
-    /// has the id of such an agent, it is the one that peers reach.
+    /// Creates the host of a hub, with the configured agents behind HTTP. These are no agents of the hub; for
+    /// peers they replace agents of the same id.
     pub(crate) fn new(
         hub: Hub,
         terms: Terms,
@@ -106,17 +106,17 @@ impl Reception {
         }))
     }
 
-    /// The hub.
+    /// Returns the hub.
     pub(crate) fn hub(&self) -> &Hub {
         &self.0.hub
     }
 
-    /// The terms.
+    /// Returns the terms.
     pub(crate) fn terms(&self) -> &Terms {
         &self.0.terms
     }
 
-    /// Who a peer is to the hub, as its connection proved it.
+    /// Returns the [`Principal`] of a peer, proved by its connection.
     pub(crate) fn principal(&self, peer: &str, origin: Origin) -> Result<Principal, Failure> {
         if !self.0.terms.allowed.includes(peer, origin) {
             let text = "this hub takes handoffs from allowed peers only; ask its operator";
@@ -129,12 +129,12 @@ impl Reception {
         })
     }
 
-    /// The agents that an allowed peer reaches.
+    /// Returns the agents that an allowed peer reaches.
     pub(crate) fn reached(&self) -> Vec<AgentView> {
         self.agents(&Principal::person(self.0.terms.owner.clone()))
     }
 
-    /// What a peer gets on a card stream: at most 16 KiB.
+    /// Writes the card for a card stream: at most 16 KiB.
     pub(crate) fn card(&self, peer: &str, origin: Origin) -> String {
         match self.principal(peer, origin) {
             Ok(principal) => self.hub_card(&principal),
@@ -142,7 +142,7 @@ impl Reception {
         }
     }
 
-    /// Takes a handoff. Dropping the future, or the frames that come of it, cancels the work.
+    /// Answers a handoff. Dropping the future, or the frames of the answer, cancels the work.
     pub(crate) async fn answer(
         &self,
         peer: &str,
@@ -171,7 +171,7 @@ impl Reception {
         origin: Origin,
         request: &[u8],
     ) -> Result<(Principal, HandOff), Trouble> {
-        // A stranger learns nothing from what is wrong with its request.
+        // Checked first, so that a stranger learns nothing about its request.
         let principal = self.principal(peer, origin)?;
         Ok((principal, HandOff::read(request, &self.limits())?))
     }
@@ -190,7 +190,7 @@ impl Reception {
                 Ok(Job::Known(list))
             }
             Route::AgentCard(id) => {
-                // Whether the agent is there comes first, as everywhere.
+                // An unknown agent is reported first, as everywhere.
                 let card = self.agent_card(&principal, &id)?;
                 check_method(hand_off.method, Method::Get)?;
                 Ok(Job::Known(card))
@@ -219,7 +219,7 @@ impl Reception {
         }
     }
 
-    /// Work for an agent of the hub.
+    /// Begins work at an agent of the hub.
     fn ask(
         &self,
         principal: Principal,
@@ -277,7 +277,7 @@ impl Reception {
         serve::check_hops(hand_off, self.0.hub.limits().hops)
     }
 
-    /// An agent that the principal may call and that peers may know of. All others look like unknown ones.
+    /// Returns an agent that the principal may call and peers may know. All others look unknown.
     fn find(&self, principal: &Principal, id: &str) -> Result<AgentView, Failure> {
         self.find_shown(principal, id).map_err(|failure| {
             if failure.reason != Reason::NotFound || !id.contains('@') {
@@ -300,8 +300,8 @@ impl Reception {
         }
     }
 
-    /// The agents that the principal may call and that peers may know of. Agents behind HTTP take the place of those
-    /// that have their ids.
+    /// Returns the agents that the principal may call and peers may know, without those that agents behind
+    /// HTTP replace.
     fn agents(&self, principal: &Principal) -> Vec<AgentView> {
         let mut agents = self.0.hub.discover(principal, &Wanted::default());
         agents.retain(|view| {
@@ -311,7 +311,7 @@ impl Reception {
         agents
     }
 
-    /// What is known of the agents behind HTTP.
+    /// Returns the state of each agent behind HTTP.
     fn seen(&self) -> Vec<(&str, Sight)> {
         let endpoints = self.0.endpoints.iter();
         let seen = endpoints.map(|(id, endpoint)| (id.as_str(), endpoint.sight()));
@@ -341,7 +341,7 @@ impl Reception {
     }
 }
 
-/// Those of the agents behind HTTP that ever showed a card.
+/// Returns the agents behind HTTP that ever had a card.
 fn behind<'a>(seen: &'a [(&'a str, Sight)]) -> impl Iterator<Item = Behind<'a>> {
     seen.iter().filter_map(|(id, sight)| {
         Some(Behind {
@@ -352,7 +352,7 @@ fn behind<'a>(seen: &'a [(&'a str, Sight)]) -> impl Iterator<Item = Behind<'a>> 
     })
 }
 
-/// The header that carries a trace, which is where the check of one is.
+/// Header of a trace, for the check that HTTP requests share.
 const TRACEPARENT: http::HeaderName = http::HeaderName::from_static("traceparent");
 
 fn check_method(given: Method, wanted: Method) -> Result<(), Trouble> {

@@ -1,5 +1,5 @@
-//! A request on its way out. It is written while the answer is read already, so that a peer that refuses a large one early
-//! is heard.
+//! A request that is written while the answer is already read, so that an early refusal of a large request is
+//! received.
 
 use std::{
     io,
@@ -9,7 +9,7 @@ use std::{
 
 use libp2p::futures::AsyncWrite;
 
-/// A request on its way out.
+/// A request while it is written.
 #[derive(Debug)]
 pub(crate) struct Outgoing<B> {
     request: B,
@@ -19,7 +19,7 @@ pub(crate) struct Outgoing<B> {
     broken: Option<io::Error>,
 }
 
-/// What is still to be done for our side of the stream.
+/// Next step for our side of the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Write,
@@ -29,7 +29,7 @@ enum Step {
 }
 
 impl<B: AsRef<[u8]>> Outgoing<B> {
-    /// A request of which nothing is written yet; whether our side is closed behind it.
+    /// Creates a request of which nothing is written yet. `closes` says whether our side is closed after it.
     pub(crate) fn new(request: B, closes: bool) -> Self {
         Self {
             request,
@@ -40,22 +40,22 @@ impl<B: AsRef<[u8]>> Outgoing<B> {
         }
     }
 
-    /// Whether there is nothing more to do, or nothing that could be done.
+    /// Returns whether nothing is left to write, or writing failed.
     pub(crate) fn is_over(&self) -> bool {
         self.step == Step::Nothing
     }
 
-    /// Whether it did not get out.
+    /// Returns whether writing failed.
     pub(crate) fn is_broken(&self) -> bool {
         self.broken.is_some()
     }
 
-    /// Why it did not get out. The peer may have answered before it stopped to listen.
+    /// Takes the reason why writing failed. The peer may have answered before it stopped reading.
     pub(crate) fn take_trouble(&mut self) -> Option<io::Error> {
         self.broken.take()
     }
 
-    /// Does what can be done now; whether anything was.
+    /// Writes as much as possible now. Returns whether anything was written.
     pub(crate) fn poll<S>(&mut self, mut stream: Pin<&mut S>, cx: &mut Context<'_>) -> bool
     where
         S: AsyncWrite + ?Sized,

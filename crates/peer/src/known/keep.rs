@@ -1,4 +1,4 @@
-//! How a connection with a peer is kept: dialled until it is there, and again when it is gone.
+//! Keeps connections with known peers: dials until connected, and dials again after a connection ends.
 
 use libp2p::{Multiaddr, PeerId};
 use tokio::{sync::broadcast::error::RecvError, time::sleep};
@@ -7,11 +7,11 @@ use super::{Entry, KnownPeers, PastError};
 use crate::{node::OpenError, waits::Waits};
 
 impl KnownPeers {
-    /// Keeps the connection from now on, by the addresses that are known now.
+    /// Keeps a connection with the peer from now on, by the entry's present addresses.
     pub(super) fn start(&self, peer: PeerId, entry: &mut Entry) {
         let over = self.0.tasks.stop_token().child_token();
         let staying = self.clone().stay_connected(peer, entry.addresses());
-        // What kept it before ends with this.
+        // The task that kept the connection before ends here.
         entry.keeping = Some(over.clone().drop_guard());
         let task = async move { over.run_until_cancelled(staying).await };
         self.0.tasks.spawn(task);
@@ -31,7 +31,7 @@ impl KnownPeers {
                 waits.start_over();
             }
             while node.peer(peer).is_some() {
-                // It may have gone and come by itself since.
+                // The peer may have disconnected and reconnected since.
                 node.keep(peer);
                 if let Err(RecvError::Closed) = news.recv().await {
                     return;
@@ -41,7 +41,7 @@ impl KnownPeers {
         }
     }
 
-    /// Dials one address after the other.
+    /// Dials the addresses one after the other.
     async fn connect(&self, addresses: &[Multiaddr]) -> Result<(), OpenError> {
         let mut tried = Err(OpenError::NoAddress);
         for address in addresses {

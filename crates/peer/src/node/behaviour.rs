@@ -1,4 +1,4 @@
-//! What the swarm is made of: transports, their limits, and the small protocols around ours.
+//! The parts of the swarm: transports, their limits, and the small protocols around ours.
 
 use std::{num::NonZeroU32, sync::Arc, time::Duration};
 
@@ -18,7 +18,7 @@ use crate::{
     streams::{self, Desk},
 };
 
-/// How others see what program this is.
+/// Returns the program name that peers see.
 fn agent(role: Role) -> &'static str {
     match role {
         // `ConnectedPeer::is_hub` reads it.
@@ -27,7 +27,7 @@ fn agent(role: Role) -> &'static str {
     }
 }
 
-/// The family of protocols that a node of agents belongs to.
+/// Protocol family of agent nodes, as identify reports it.
 const FAMILY: &str = "/ai-agent/1.0.0";
 
 /// All behaviours of the node.
@@ -36,7 +36,8 @@ pub(super) struct Behaviour {
     limits: connection_limits::Behaviour,
     pub(super) blocked: allow_block_list::Behaviour<allow_block_list::BlockedPeers>,
     identify: identify::Behaviour,
-    /// Before `ping`, which offers to answer too: the first that offers a protocol gets the stream.
+    /// Stands before `ping`, which offers to answer too: the first behaviour that offers a protocol gets the
+    /// stream.
     pong: pong::Behaviour,
     ping: ping::Behaviour,
     relay_client: relay::client::Behaviour,
@@ -71,7 +72,7 @@ pub(super) fn build(
                 identify: identify::Behaviour::new(
                     identify::Config::new(FAMILY.to_owned(), key.public())
                         .with_agent_version(agent(config.role).to_owned())
-                        // Where a peer says it listens is not where we dial: only addresses that we were given are.
+                        // We dial only addresses that we were given, not those that a peer reports.
                         .with_cache_size(0),
                 ),
                 pong: pong::Behaviour::default(),
@@ -114,18 +115,18 @@ fn relay_config(limits: &RelayLimits, guests: Arc<Guests>) -> relay::Config {
         move |peer: PeerId, _: &libp2p::Multiaddr, _: std::time::Instant| guests.includes(peer);
     let config = relay::Config {
         max_reservations: limits.reservations,
-        // The relay lets one more through than it is told, here and below.
+        // The relay admits one more than its limit, here and below.
         max_reservations_per_peer: limits.reservations_per_peer.saturating_sub(1),
         max_circuits: limits.circuits,
         max_circuits_per_peer: limits.circuits_per_peer.saturating_sub(1),
         max_circuit_duration: Duration::from_secs(limits.circuit_seconds.into()),
         max_circuit_bytes: limits.circuit_bytes,
-        // Before the others, so that strangers use up nothing.
+        // Stands first, so that strangers use up no quota.
         reservation_rate_limiters: vec![Box::new(is_guest)],
         circuit_src_rate_limiters: Vec::new(),
         ..relay::Config::default()
     };
-    // A guest that reconnects asks again each time; a caller may need a circuit for every call.
+    // A reconnecting peer reserves again each time; a caller may need a circuit for every call.
     config
         .reservation_rate_per_peer(RESERVATIONS, Duration::from_secs(60))
         .reservation_rate_per_ip(RESERVATIONS_PER_ADDRESS, Duration::from_secs(10))

@@ -1,4 +1,5 @@
-//! The board: what the swarm's task knows about addresses and peers, for everybody to read at once.
+//! Connected peers and own addresses, as the swarm's task knows them. The task writes, every handle of the
+//! node reads.
 
 use libp2p::{Multiaddr, PeerId, StreamProtocol, core::ConnectedPoint, swarm::ConnectionId};
 use parking_lot::RwLock;
@@ -14,59 +15,59 @@ use crate::{
     origin::Origin,
 };
 
-/// A peer that is connected.
+/// A connected peer.
 #[derive(Debug, Clone)]
 pub struct ConnectedPeer {
-    /// Who it is, as the connection proved it.
+    /// Peer id, proved by the connection.
     pub peer: PeerId,
-    /// The other end of the best connection with it.
+    /// Remote address of the best connection.
     pub address: Multiaddr,
-    /// Whether all connections with it go by a relay.
+    /// Whether all connections go through a relay.
     pub is_relayed: bool,
-    /// Where it comes from: by the connection that is trusted least.
+    /// Origin of the least trusted connection.
     pub origin: Origin,
-    /// What program it says to be; unknown until it said so.
+    /// Program name that the peer reports; `None` until it has.
     pub agent: Option<String>,
-    /// The protocols that it says to know.
+    /// Protocols that the peer reports.
     pub protocols: Vec<StreamProtocol>,
-    /// Where it says to listen, with its id at the end. Nobody has tried.
+    /// Addresses at which the peer says to listen, with its id at the end. Untested.
     pub listens: Vec<Multiaddr>,
-    /// When it last gave a sign of life.
+    /// Time of the last sign of life.
     pub seen: Instant,
 }
 
 impl ConnectedPeer {
-    /// Returns whether the peer says to be a hub of this kind; `None` until it has said what it is.
+    /// Returns whether the peer reports to be a hub of this kind; `None` until it has reported what it is.
     pub fn is_hub(&self) -> Option<bool> {
         let program = self.agent.as_deref()?;
         Some(program.starts_with("jackfield/"))
     }
 }
 
-/// What happens to peers.
+/// A change of a peer's connections.
 #[derive(Debug, Clone)]
 pub enum PeerEvent {
-    /// A peer that was not connected is now.
+    /// A peer connected that was not connected.
     Connected {
-        /// Who.
+        /// The peer.
         peer: PeerId,
-        /// The other end of the connection.
+        /// Remote address of the connection.
         address: Multiaddr,
-        /// Whether it goes by a relay.
+        /// Whether the connection goes through a relay.
         is_relayed: bool,
     },
-    /// A connected peer said which protocols it knows.
+    /// A connected peer reported its protocols.
     Identified {
-        /// Who.
+        /// The peer.
         peer: PeerId,
-        /// Which.
+        /// The protocols.
         protocols: Vec<StreamProtocol>,
     },
     /// The last connection with a peer ended.
     Disconnected {
-        /// Who.
+        /// The peer.
         peer: PeerId,
-        /// Why, as far as that is known; it was closed here if nothing is.
+        /// Cause, as far as known; `None` if the connection was closed here.
         why: Option<String>,
     },
 }
@@ -86,7 +87,7 @@ struct State {
 
 #[derive(Debug)]
 struct Known {
-    /// Direct ones first, and the newest first among equals.
+    /// Direct connections first, the newest first among equals.
     lines: Vec<Line>,
     agent: Option<String>,
     protocols: Vec<StreamProtocol>,
@@ -102,9 +103,9 @@ struct Line {
     origin: Origin,
 }
 
-/// No program has a longer name; it is shown to people.
+/// Longest stored program name in bytes. People see it.
 const MAX_AGENT: usize = 128;
-/// A machine has a few addresses, each by some transports.
+/// Most stored listen addresses: a machine has a few, each by some transports.
 const MAX_LISTENS: usize = 16;
 
 impl Board {
@@ -228,7 +229,7 @@ impl Board {
     }
 
     fn tell(&self, event: PeerEvent) {
-        // Without a reader there is nobody to tell.
+        // Without a subscriber the event is dropped.
         drop(self.news.send(event));
     }
 }

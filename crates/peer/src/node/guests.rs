@@ -1,4 +1,5 @@
-//! Who may hold a place at our relay: whoever the operator lets in, known or not, and whoever is registered.
+//! Which peers may reserve a place at our relay: those that the operator allows, known or not, and those in
+//! the registry.
 
 use std::sync::Arc;
 
@@ -26,7 +27,7 @@ impl Guests {
     }
 
     pub(super) fn includes(&self, peer: PeerId) -> bool {
-        // Which connection asks is not told.
+        // The relay does not say which connection asks.
         let connected = self.board.peer(peer);
         let origin = connected.map_or(Origin::Elsewhere, |it| it.origin);
         self.allowed.includes(&peer.to_string(), origin) || self.registered.read().contains(&peer)

@@ -1,4 +1,4 @@
-//! The task that owns the swarm. It waits for the swarm and for commands, and for nothing else.
+//! The task that owns the swarm. It waits for swarm events and commands only.
 
 use std::{io, sync::Arc};
 
@@ -42,20 +42,20 @@ pub(super) struct SwarmTask {
     desk: Arc<Desk>,
     board: Arc<Board>,
     guests: Arc<Guests>,
-    /// Those connected peers of which the log says that they got no place at our relay.
+    /// Connected peers for which the log already has a refused relay reservation.
     refused: FxHashSet<PeerId>,
     dials: FxHashMap<ConnectionId, Dial>,
-    /// Connections that are being closed because their peers gave no sign of life, and how that showed.
+    /// Connections that are being closed for lack of a sign of life, with the reason.
     given_up: FxHashMap<ConnectionId, String>,
-    /// Those of the configuration.
+    /// Listeners of the configuration.
     listeners: Vec<ListenerId>,
-    /// Those at relays.
+    /// Listeners at relays.
     places: FxHashMap<ListenerId, HeldPlace>,
-    /// A relay tells its guests where it is reached: where it listens, if nothing else was said.
+    /// Whether the relay announces its listen addresses, because the configuration names no external ones.
     is_relay_by_listening: bool,
 }
 
-/// A connection that is being made.
+/// A connection attempt.
 struct Dial {
     peer: PeerId,
     addresses: Vec<Multiaddr>,
@@ -64,7 +64,7 @@ struct Dial {
     replies: Vec<oneshot::Sender<Result<(), OpenError>>>,
 }
 
-/// A place at a relay.
+/// A reservation at a relay.
 struct HeldPlace {
     relay: PeerId,
     place: watch::Sender<Place>,
@@ -93,7 +93,7 @@ impl SwarmTask {
         }
     }
 
-    /// Listens on all addresses of the configuration; when this returns, it does.
+    /// Listens on all addresses of the configuration; returns when the listeners are ready.
     pub(super) async fn listen(&mut self, config: NodeConfig) -> Result<(), NodeError> {
         self.is_relay_by_listening = config.relay_server.is_some() && config.external.is_empty();
         for address in config.external {
@@ -157,11 +157,11 @@ impl SwarmTask {
         self.stop().await;
     }
 
-    /// Takes no more, waits until nothing is under way, and closes all connections in good order. Whoever runs this task
-    /// says how long that may take.
+    /// Stops accepting, waits until all streams are closed, and closes all connections. The caller limits the
+    /// time.
     async fn stop(mut self) {
         self.desk.close();
-        // Commands that wait are answered by being dropped.
+        // Queued commands are answered by dropping them.
         self.queue.close();
         while self.queue.try_recv().is_ok() {}
         self.dials.clear();
@@ -180,7 +180,7 @@ impl SwarmTask {
         }
         let connected: Vec<PeerId> = self.swarm.connected_peers().copied().collect();
         for peer in connected {
-            // It may have gone meanwhile.
+            // The peer may have disconnected meanwhile.
             self.swarm.disconnect_peer_id(peer).ok();
         }
         let closed = timeout(limits::GOODBYE, async {
@@ -211,7 +211,7 @@ impl SwarmTask {
                 streams.open(peer, protocols, reply);
             }
             Command::Disconnect(peer) => {
-                // Who is not connected need not be disconnected.
+                // A peer that is not connected needs no disconnect.
                 self.swarm.disconnect_peer_id(peer).ok();
             }
             Command::Block(peer, true) => {
@@ -309,12 +309,12 @@ impl SwarmTask {
                 for (_, dial) in self.dials.extract_if(is_over) {
                     was_trial |= dial.is_trial;
                     for reply in dial.replies {
-                        // Who asked may have gone.
+                        // The caller may have gone.
                         drop(reply.send(Ok(())));
                     }
                 }
                 if was_trial && num_established.get() > 1 {
-                    // The peer was connected, and goes on to be.
+                    // The peer was connected before and stays so.
                     self.swarm.close_connection(connection_id);
                 }
             }
@@ -398,7 +398,7 @@ impl SwarmTask {
                 result,
             }) => match result {
                 Ok(_) => self.board.peer_alive(peer),
-                // It lives, and does not play this game.
+                // Alive, but does not support ping.
                 Err(ping::Failure::Unsupported) => {}
                 Err(error) => {
                     tracing::debug!(%peer, %error, "a peer gives no sign of life");
@@ -407,7 +407,7 @@ impl SwarmTask {
                     self.swarm.close_connection(connection);
                 }
             },
-            // Whoever pings us lives.
+            // A peer that pings us is alive.
             BehaviourEvent::Pong(Pinged(peer)) => self.board.peer_alive(peer),
             BehaviourEvent::Identify(identify::Event::Received { peer_id, info, .. }) => {
                 self.board.peer_identified(
@@ -435,14 +435,15 @@ impl SwarmTask {
         }
     }
 
-    /// The peer itself is told nothing but that the relay has no room: the library knows no other word.
+    /// Logs why a reservation was refused. The peer only learns that the relay has no room, because the
+    /// library has no other answer.
     fn place_refused(&mut self, peer: PeerId) {
         let why = if self.guests.includes(peer) {
             "there are too many places or requests"
         } else {
             "it is neither allowed here nor registered"
         };
-        // A peer that asks again and again is no news.
+        // Repeated requests of one peer are logged once.
         if self.refused.insert(peer) {
             tracing::info!(%peer, why, "no place at the relay was given");
         }
@@ -476,7 +477,7 @@ impl SwarmTask {
     }
 }
 
-/// Why a connection ended that nobody here closed.
+/// Describes why a connection ended that was not closed here.
 fn told(error: &ConnectionError) -> String {
     match error {
         ConnectionError::KeepAliveTimeout => "nothing used the connection".to_owned(),
@@ -486,8 +487,9 @@ fn told(error: &ConnectionError) -> String {
     }
 }
 
-/// Two programs of one user may listen on the same TCP port by the way that the swarm opens it, and would then share the
-/// connections at random; so it is asked for once as others do, who get an error.
+/// Refuses a TCP port that is in use. The swarm opens ports in a way that lets two programs of one user share
+/// a port, and connections would reach either at random. Binding once without that option fails if the port
+/// is taken.
 fn refuse_taken(address: &Multiaddr) -> io::Result<()> {
     let mut parts = address.iter();
     match (ip_of(address), parts.nth(1)) {

@@ -1,5 +1,5 @@
-//! A handoff as a stream of lines: `accepted`, what the agent says as it comes, and how it ended. A line is written at
-//! least every ten seconds, so that a peer knows that the work goes on.
+//! The answer to a handoff as a stream of lines: `accepted`, the agent's text as it arrives, and the end. A
+//! line is written at least every ten seconds, so that the peer knows that the work continues.
 
 use std::{mem, time::Duration};
 
@@ -10,15 +10,15 @@ use crate::wire::{Data, frame::FrameWriter};
 use super::{Progress, Work};
 use crate::failure::Trouble;
 
-/// How long nothing is said before a heartbeat.
+/// Silence before a heartbeat.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
-/// What is to be written next.
+/// The next output of a streamed answer.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Piece {
-    /// One line or several.
+    /// One or more lines.
     Lines(String),
-    /// Nothing: somebody cancelled the work, and the stream is reset.
+    /// No output: the work was cancelled, and the stream is reset.
     Reset,
 }
 
@@ -27,7 +27,7 @@ pub enum Piece {
 pub struct Frames<W> {
     state: State<W>,
     writer: FrameWriter,
-    /// How many bytes of the answer were streamed.
+    /// Bytes of the answer that were streamed.
     streamed: usize,
 }
 
@@ -47,7 +47,7 @@ impl<W: Work> Frames<W> {
         }
     }
 
-    /// What is to be written next; nothing after the last line. Cancel-safe.
+    /// Waits for the next output; `None` after the last line. Cancel-safe.
     pub async fn next(&mut self) -> Option<Piece> {
         let progress = match &mut self.state {
             State::New(_) => return Some(self.open()),
@@ -72,7 +72,7 @@ impl<W: Work> Frames<W> {
             State::New(Err(trouble)) => self.close(Err(trouble)),
             State::New(Ok(work)) => {
                 let mut lines = String::new();
-                // A live call is no task: nobody could ask for it later.
+                // A live call is no task, so there is no id to ask for later.
                 self.writer.accepted(None, &mut lines);
                 self.state = State::Working(work);
                 Piece::Lines(lines)
@@ -85,11 +85,11 @@ impl<W: Work> Frames<W> {
         self.state = State::Over;
         let mut lines = String::new();
         match outcome {
-            // What was streamed is the answer already.
+            // The streamed text is the whole answer.
             Ok(Some(Data::Text(text))) if self.streamed > 0 && text.len() == self.streamed => {
                 self.writer.result(None, &mut lines);
             }
-            // Nothing was: that is an answer too.
+            // An empty answer is an answer too.
             Ok(None) if self.streamed == 0 => {
                 let nothing = Data::Text(String::new());
                 self.writer.result(Some(&nothing), &mut lines);

@@ -1,5 +1,5 @@
-//! Handoffs and cards on streams: what a peer sends goes to the [`Host`], and what comes of it back. One task per
-//! stream owns it; the loops that take streams do nothing but give permits.
+//! Cards and handoffs on streams: requests go to the [`Host`], and its answers back. One task owns each
+//! stream; the accepting loops only take permits.
 
 use std::{
     future::poll_fn,
@@ -24,10 +24,11 @@ use crate::{
     streams::{Inbound, Incoming},
 };
 
-/// How often it is looked whether a peer that closed its side is still there: nobody waits longer for a cancel.
+/// Interval of checks whether a peer that closed its side is still there: the longest delay of a cancel.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Serves cards and handoffs to the peers of a node, until it stops. Who accepts these protocols already goes on.
+/// Serves cards and handoffs to the peers of a node until the node stops. Protocols that are already accepted
+/// are left alone.
 pub fn serve_peers<H: Host>(node: &Node, host: &H, tasks: &Tasks) {
     let permits = Permits::new();
     for (protocol, way) in [(HANDOFF, Way::Plain), (HANDOFF_STREAM, Way::Framed)] {
@@ -42,7 +43,7 @@ pub fn serve_peers<H: Host>(node: &Node, host: &H, tasks: &Tasks) {
     }
 }
 
-/// Gives the host's card to peers that open a stream for it.
+/// Sends the host's card on every card stream.
 async fn serve_cards<H: Host>(mut incoming: Incoming, host: H, permits: Permits, tasks: Tasks) {
     while let Some(Inbound {
         peer,
@@ -57,7 +58,7 @@ async fn serve_cards<H: Host>(mut incoming: Incoming, host: H, permits: Permits,
         tasks.spawn(async move {
             let outcome = match permit {
                 Err(why) => refuse(&mut stream, why, Way::Plain).await,
-                // What a peer writes here, and some do, is nothing to wait for.
+                // Some peers write on this stream; their bytes are not waited for.
                 Ok(_permit) => {
                     let card = host.card(&peer.to_string(), origin).await;
                     exchange::answer(&mut stream, card.as_bytes()).await
@@ -68,7 +69,7 @@ async fn serve_cards<H: Host>(mut incoming: Incoming, host: H, permits: Permits,
     }
 }
 
-/// Takes the handoffs of peers.
+/// Accepts the handoffs of peers.
 async fn serve_handoffs<H: Host>(
     mut incoming: Incoming,
     way: Way,
@@ -99,7 +100,7 @@ async fn serve_handoffs<H: Host>(
     }
 }
 
-/// Takes one handoff. A stream that is reset cancels the work; dropping the stream is how we reset one.
+/// Serves one handoff. A reset by the peer cancels the work; dropping the stream is our reset.
 pub async fn hand_off<S, H>(
     stream: &mut S,
     host: &H,
@@ -156,18 +157,18 @@ where
     }
 }
 
-/// Waits until a peer begins to ask: a busy one may not look at its stream before, and would miss the end of an answer
-/// that is there already.
+/// Waits until the peer begins to write. A busy peer may not look at its stream before, and would miss the
+/// end of an answer that is already there.
 async fn begun<S>(stream: &mut S)
 where
     S: AsyncRead + Unpin,
 {
     let mut piece = [0; 1024];
-    // However that ends, the peer is told.
+    // The peer gets its answer in any case.
     drop(timeout(limits::FIRST_BYTE, stream.read(&mut piece)).await);
 }
 
-/// Too much at once: said, not dropped.
+/// Refuses an exchange above the limits, with an error instead of a reset.
 async fn refuse<S>(stream: &mut S, why: TooMany, way: Way) -> Result<(), WriteTrouble>
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -176,7 +177,7 @@ where
     tell(stream, &error, way).await
 }
 
-/// An error before there is a job, in the shape of all others.
+/// Sends an error that occurred before any work, in the shape of the protocol.
 async fn tell<S>(stream: &mut S, error: &ErrorBody, way: Way) -> Result<(), WriteTrouble>
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -195,7 +196,7 @@ fn note(outcome: Result<(), WriteTrouble>) {
     }
 }
 
-/// What is still heard of a peer whose request is complete.
+/// Watches the peer's side of a stream after the request is complete.
 #[derive(Debug)]
 struct Listening {
     left: usize,
@@ -212,9 +213,9 @@ impl Default for Listening {
 }
 
 impl Listening {
-    /// Ends when the peer resets the stream. That it closes its side is no reset: it waits for the answer. Both look the
-    /// same to who reads; who writes is told, so then it is looked at from that side, at once and every second.
-    /// Cancel-safe.
+    /// Resolves when the peer resets the stream. A closed side is no reset: the peer waits for the answer.
+    /// Reading cannot tell the two apart, but writing can, so after an end the write side is checked at once
+    /// and every second. Cancel-safe.
     async fn until_reset<S>(&mut self, stream: &mut S)
     where
         S: AsyncRead + AsyncWrite + Unpin,
@@ -241,7 +242,7 @@ impl Listening {
     }
 }
 
-/// Whether nothing can be written any more. Writing nothing tells it, and is nothing to the peer.
+/// Returns whether writing is impossible. An empty write tests that and sends no bytes.
 async fn is_reset<S>(stream: &mut S) -> bool
 where
     S: AsyncWrite + Unpin,

@@ -1,4 +1,4 @@
-//! The part of one connection: agrees on protocols and hands streams over, each to who asked for it or accepts it.
+//! The part of one connection: negotiates protocols and passes each stream to its requester or acceptor.
 
 use std::{
     collections::VecDeque,
@@ -26,14 +26,14 @@ use tokio::sync::{mpsc, oneshot};
 use super::{Desk, Inbound, Opened, Stream, StreamTrouble};
 use crate::{limits, origin::Origin};
 
-/// A wish for a stream.
+/// A request for a stream.
 #[derive(Debug)]
 pub(crate) struct Open {
     pub(super) protocols: Vec<StreamProtocol>,
     pub(super) reply: oneshot::Sender<Opened>,
 }
 
-/// Waits for room at the task that accepts a protocol; `None` if it has gone.
+/// Waits for room in the acceptor's queue; `None` if the acceptor has gone.
 type Room = BoxFuture<'static, Option<mpsc::OwnedPermit<Inbound>>>;
 
 pub(crate) struct Handler {
@@ -42,7 +42,7 @@ pub(crate) struct Handler {
     source: Option<IpAddr>,
     origin: Origin,
     wishes: VecDeque<Open>,
-    /// Streams of the peer that are not taken yet, with the wait for room that each of them has.
+    /// Inbound streams that are not taken yet, each with its wait for room.
     arrived: Vec<(Inbound, Room)>,
     waker: Option<Waker>,
 }
@@ -75,7 +75,7 @@ impl Handler {
     }
 
     fn stream_arrived(&mut self, stream: libp2p::Stream, protocol: StreamProtocol) {
-        // Whoever accepted the protocol may have gone while it was being agreed on.
+        // The acceptor may have gone during the negotiation.
         let Some(taker) = self.desk.taker(&protocol) else {
             return;
         };
@@ -134,7 +134,7 @@ impl ConnectionHandler for Handler {
     ) -> Poll<ConnectionHandlerEvent<Choice, Self::OutboundOpenInfo, Infallible>> {
         self.hand_over(cx);
         while let Some(Open { protocols, reply }) = self.wishes.pop_front() {
-            // Who asked may have gone.
+            // The requester may have gone.
             if !reply.is_closed() {
                 let protocol =
                     SubstreamProtocol::new(Choice(protocols), reply).with_timeout(limits::OPEN);
@@ -164,7 +164,7 @@ impl ConnectionHandler for Handler {
                 info: reply,
             }) => {
                 let stream = Stream::new(stream, self.desk.in_use.token());
-                // Who asked may have gone: then the stream is dropped.
+                // If the requester has gone, the stream is dropped.
                 drop(reply.send(Ok((stream, protocol))));
             }
             ConnectionEvent::DialUpgradeError(DialUpgradeError { info: reply, error }) => {
@@ -181,7 +181,7 @@ impl ConnectionHandler for Handler {
     }
 }
 
-/// Agrees on one of several protocols and leaves the stream as it is.
+/// Negotiates one of several protocols and leaves the stream unchanged.
 #[derive(Debug)]
 pub(crate) struct Choice(Vec<StreamProtocol>);
 

@@ -1,4 +1,4 @@
-//! One agent of a peer while the peer is here: its place on the hub, and the inbox of its calls.
+//! One attached agent of a tracked peer: its attachment to the hub, and the inbox of its calls.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::DOOR;
 
-/// One agent of a peer. Dropping it means that the agent is gone.
+/// An attached agent of a peer. Dropping it detaches the agent.
 #[derive(Debug)]
 pub(super) struct Guest {
     attached: Attached,
@@ -29,7 +29,7 @@ pub(super) struct Guest {
 }
 
 impl Guest {
-    /// Attaches an agent. The future serves its calls until it is over.
+    /// Attaches an agent. The returned future serves its calls until the agent is detached.
     pub(super) fn seat(
         hub: &Hub,
         owner: &Owner,
@@ -41,7 +41,7 @@ impl Guest {
         let principal = Principal::admin(owner.clone());
         let Listed { id, profile, way } = listed;
         let (entry, _) = hub.reserve(&principal, &id, &profile, DOOR)?;
-        // An open exchange is a sign of life, which whoever works on a call notes.
+        // An open exchange is a sign of life, which the task of the call reports.
         let (inbox, mut calls) = Inbox::new(DOOR, hub.limits(), false);
         let over = visit.over.child_token();
         let again = visit.again.clone();
@@ -74,9 +74,9 @@ impl Guest {
         Ok((guest, serving))
     }
 
-    /// Takes what the peer says of the agent now.
+    /// Updates the agent to what the peer reports now.
     pub(super) fn refresh(&mut self, hub: &Hub, listed: Listed) {
-        // Nobody waits for it: the next look says the same again.
+        // Not waited for: the next look saves the same again.
         drop(hub.refresh(&self.attached, listed.profile));
         *self.way.write() = listed.way;
     }

@@ -1,4 +1,4 @@
-//! What a peer is as agents of the hub: by its card, or by the list of another hub.
+//! The agents of a peer: from its card, or from the list of another hub.
 
 use jackfield_core::agent;
 use jackfield_model::AgentId;
@@ -13,18 +13,18 @@ use serde::Deserialize;
 
 use super::profile;
 
-/// One agent that a peer brings.
+/// One agent of a peer.
 #[derive(Debug, Clone)]
 pub(super) struct Listed {
-    /// Its id here: what it is called there, and whose it is.
+    /// Id at this hub: its name there, and the end of the peer id.
     pub(super) id: AgentId,
-    /// What it says of itself.
+    /// Profile of the agent.
     pub(super) profile: agent::Profile,
-    /// How it is asked.
+    /// How the agent is called.
     pub(super) way: Way,
 }
 
-/// How an agent of a peer is asked.
+/// How an agent of a peer is called.
 #[derive(Debug, Clone)]
 pub(super) enum Way {
     /// By one of the skills of its card.
@@ -54,7 +54,7 @@ struct List {
 }
 
 impl Listed {
-    /// A peer that is an agent itself. Nothing if no id can be made of its name, or it can do nothing.
+    /// Returns a peer that is an agent itself; `None` if its name makes no id, or it has no skills.
     pub(super) fn of_card(peer: PeerId, card: Card) -> Option<Self> {
         if card.skills.is_empty() {
             return None;
@@ -72,7 +72,7 @@ impl Listed {
     }
 
     fn of_entry(peer: PeerId, entry: Entry) -> Option<Self> {
-        // An agent that its hub got from elsewhere is that one's to show.
+        // An agent that the hub got from another peer is shown by that peer.
         if !entry.online || entry.id.contains('@') {
             return None;
         }
@@ -88,7 +88,7 @@ impl Listed {
     }
 }
 
-/// The agents of another hub, as far as we may know them.
+/// Fetches the agents of another hub that this hub may know.
 pub(super) async fn fetch(node: &Node, peer: PeerId) -> Result<Vec<Listed>, String> {
     let answer = inquire::fetch(node, peer, &[], "/agents").await;
     let answer = answer.map_err(|failure| failure.to_string())?;

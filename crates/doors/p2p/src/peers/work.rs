@@ -1,5 +1,5 @@
-//! One call carried to a peer as a handoff; what comes back is the reply. A call that ends here resets the stream, which
-//! ends it there.
+//! One call carried to a peer as a handoff, and the peer's answer as its reply. A call that ends here resets
+//! the stream, which cancels the work at the peer.
 
 use std::sync::Arc;
 
@@ -21,16 +21,16 @@ use tokio::{
 use super::{ask, list::Way};
 use crate::translate::{Several, several_from_data};
 
-/// The id of what a peer's result has besides words.
+/// Id of the artifact for the part of a result that is not text.
 const RESULT: &str = "result";
 
-/// How often an open exchange is noted as a sign of life; a peer of the seed says nothing before it is done.
+/// Interval of signs of life during an open exchange; a peer of the seed sends nothing before its end.
 const SIGN: Duration = Duration::from_secs(5);
 
-/// How long after its streams it shows that a peer is gone.
+/// How long after its streams the connection of a gone peer ends.
 const GONE: Duration = Duration::from_millis(500);
 
-/// Carries a call out, to its end. `look_again` has what the peer says of itself read anew.
+/// Carries a call to its end. `look_again` makes the tracker fetch the peer's card again.
 pub(super) async fn carry_out(
     node: Node,
     peer: PeerId,
@@ -52,7 +52,8 @@ pub(super) async fn carry_out(
         Some(Ok(done)) => serving.finish(End::Done(Box::new(done))),
         Some(Err(error)) => {
             match error {
-                // Where all of the peer is gone, its agents leave the hub, which ends the call with that.
+                // If the whole peer is gone, its agents are detached meanwhile, which ends the call with that
+                // reason.
                 DelegationError::BrokenOff | DelegationError::CutJson => sleep(GONE).await,
                 DelegationError::Failed(_) => {}
             }
@@ -66,7 +67,7 @@ pub(super) async fn carry_out(
     }
 }
 
-/// Resolves when the call has ended, whoever ended it.
+/// Resolves when the call has ended, for any reason.
 async fn until_over(serving: &Serving, bell: &Bell) {
     loop {
         bell.wait(&mut Vec::new()).await;
@@ -87,7 +88,7 @@ async fn work(
     let call = serving.call();
     let asked = ask::hand_off(way, &call.message, call.files());
     let mut hand_off = match (asked, way) {
-        // The peer may have learnt it since it was last looked at.
+        // The peer may have changed since its card was fetched.
         (Err(failure), Way::Skills(_)) if failure.reason == Reason::Unsupported => {
             let card = fetch_card(node, peer, &[]).await.map_err(|_| failure)?;
             look_again.notify_one();
@@ -104,7 +105,7 @@ async fn work(
     serving.gated(gate.clone());
     let mut has_words = false;
     loop {
-        // What a slow caller has not read waits at the peer.
+        // Text that a slow caller has not read waits at the peer.
         gate.free().await;
         let Ok(heard) = timeout(SIGN, delegation.hear()).await else {
             serving.pulse();
@@ -135,8 +136,8 @@ async fn work(
     }
 }
 
-/// The end of a call whose result is JSON. A hub's answer of several kinds is taken apart. Other JSON is told as words, or, if
-/// there were words already, as data beside them.
+/// Ends a call whose result is JSON. Mixed parts of a hub are taken apart. Other JSON becomes text, or data
+/// if there was text before.
 fn ended_with(
     raw: &RawValue,
     is_hub: bool,

@@ -1,4 +1,4 @@
-//! What an administrator is told of a peer.
+//! A peer as administrators see it.
 
 use jackfield_model::AgentId;
 use jackfield_peer::{PeerId, known::PastError, node::ConnectedPeer};
@@ -12,7 +12,7 @@ use super::PeerRoutes;
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = KnownPeers)]
 pub(super) struct PeersView {
-    /// By id.
+    /// The peers, sorted by id.
     pub(super) peers: Vec<PeerView>,
 }
 
@@ -20,38 +20,38 @@ pub(super) struct PeersView {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = KnownPeer)]
 pub(super) struct PeerView {
-    /// Its peer id.
+    /// Peer id.
     id: String,
-    /// What its card calls it.
+    /// Name on the peer's card.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     name: Option<String>,
-    /// Whether it is connected.
+    /// Whether the peer is connected.
     state: State,
-    /// The other end of the best connection with it.
+    /// Remote address of the best connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     address: Option<String>,
-    /// The addresses by which the connection is kept, then where the peer says to listen.
+    /// Addresses by which the connection is kept, then those at which the peer says to listen.
     addresses: Vec<String>,
-    /// Whether all connections with it go by a relay.
+    /// Whether all connections go through a relay.
     relayed: bool,
-    /// What program it says to be.
+    /// Program that the peer reports to be.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     program: Option<String>,
-    /// The agents that it brought and that are here now.
+    /// Attached agents of the peer.
     #[schema(value_type = Vec<String>)]
     agents: Vec<AgentId>,
-    /// Whether the hub keeps a connection with it.
+    /// Whether the hub keeps a connection with the peer.
     kept: bool,
-    /// Whether that stands in the hub's configuration file.
+    /// Whether the hub's configuration file names the peer.
     configured: bool,
-    /// Whether it may hand off to agents of this hub.
+    /// Whether the peer may hand off to agents of this hub.
     allowed: bool,
-    /// Whether it is refused.
+    /// Whether the peer is blocked.
     blocked: bool,
-    /// Why it cannot be reached, or brought no agents.
+    /// Why the peer cannot be reached, or has no agents.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     error: Option<ErrorThen>,
@@ -62,19 +62,19 @@ pub(super) struct PeerView {
 #[serde(rename_all = "snake_case")]
 #[schema(as = KnownPeerState)]
 enum State {
-    /// It is.
+    /// Connected.
     Online,
-    /// It is not; one that is kept is dialled again and again.
+    /// Not connected; a kept peer is dialled again and again.
     Offline,
 }
 
-/// Something that went wrong.
+/// An error and its time.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = KnownPeerError)]
 struct ErrorThen {
-    /// What.
+    /// What went wrong.
     message: String,
-    /// When.
+    /// When it went wrong.
     #[schema(value_type = String, format = DateTime)]
     at: Timestamp,
 }
@@ -103,14 +103,14 @@ impl PeersView {
 }
 
 impl PeerView {
-    /// What is known of a peer, if it is connected, kept or blocked.
+    /// Returns the view of a peer, if it is connected, kept or blocked.
     pub(super) fn of(door: &PeerRoutes, peer: PeerId) -> Option<Self> {
         let view = Self::known(door, peer);
         let is_there = matches!(view.state, State::Online) || view.kept || view.blocked;
         is_there.then_some(view)
     }
 
-    /// What is known of a peer, be it nothing.
+    /// Returns the view of any peer, even an unknown one.
     pub(super) fn known(door: &PeerRoutes, peer: PeerId) -> Self {
         let id = peer.to_string();
         let connected = door.node.peer(peer);
@@ -123,7 +123,7 @@ impl PeerView {
                 addresses.push(address.clone());
             }
         }
-        // What went wrong with the connection is no news once it is there.
+        // Errors of the connection are outdated once it exists.
         let error = match &connected {
             Some(_) => shown.setback,
             None => known.error,

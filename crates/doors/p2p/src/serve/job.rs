@@ -1,4 +1,4 @@
-//! What a handoff has become at the hub: a call, a request to an agent behind HTTP, or an answer that is known already.
+//! The work that a handoff becomes at the hub: a call, a request to an agent behind HTTP, or a known answer.
 
 use std::{mem, sync::Arc};
 
@@ -16,11 +16,11 @@ use crate::translate::data_from_parts;
 /// Work on a handoff. Dropping it cancels the work.
 #[derive(Debug)]
 pub(crate) enum Job {
-    /// A call that an agent works on, and where its files are.
+    /// A call to an agent, and the store of its files.
     Call(Listening, Arc<Files>),
     /// A request to an agent behind HTTP.
     Fetch(Fetch),
-    /// Something that is known already.
+    /// A known answer.
     Known(String),
 }
 

@@ -1,4 +1,4 @@
-//! The caller's end of a call while the agent works: what is heard of it, and how it came out.
+//! The caller's end of a call while the agent works: its progress, and its outcome.
 
 use jackfield_core::{
     call::{Asking, Replies, Reply},
@@ -8,18 +8,18 @@ use jackfield_model::{
     AskKind, ChunkKind, DoneState, End, Event, Failure, Part, Reason, Transcript,
 };
 
-/// What is heard of a call.
+/// Progress of a call.
 #[derive(Debug)]
 pub(super) enum Heard {
     /// A piece of the answer.
     Text(String),
     /// What the agent is doing.
     Status(String),
-    /// It is over, with an answer or without.
+    /// The outcome: an answer, or a failure.
     Over(Result<Vec<Part>, Failure>),
 }
 
-/// Listens to one call. Dropping it cancels the call.
+/// The caller's end of one call. Dropping it cancels the call.
 #[derive(Debug)]
 pub(crate) struct Listening {
     replies: Replies,
@@ -27,7 +27,7 @@ pub(crate) struct Listening {
 }
 
 impl Listening {
-    /// Listens to a call whose answer may have so many bytes.
+    /// Listens to a call whose answer may have `limit` bytes.
     pub(super) fn new(asking: Asking, limit: Size) -> Self {
         Self {
             replies: asking.replies(),
@@ -35,7 +35,7 @@ impl Listening {
         }
     }
 
-    /// What comes next; nothing after it is over. Cancel-safe.
+    /// Waits for the next progress; nothing follows [`Heard::Over`]. Cancel-safe.
     pub(super) async fn next(&mut self) -> Heard {
         loop {
             let heard = match self.replies.next().await {
@@ -66,7 +66,7 @@ impl Listening {
                     Ok(Some(Heard::Text(chunk.text)))
                 }
                 ChunkKind::Status => Ok(Some(Heard::Status(chunk.text))),
-                // The protocol has no place for them.
+                // The protocol has no field for them.
                 ChunkKind::Thinking
                 | ChunkKind::ToolStart
                 | ChunkKind::ToolInput
@@ -78,7 +78,7 @@ impl Listening {
             }
             Event::Ask(ask) => match ask.kind {
                 AskKind::Input => Err(cannot_answer(&ask.text)),
-                // The agent's owner may approve as well as the caller, who cannot: it is waited for.
+                // The caller cannot approve, but the agent's owner can: the call waits.
                 AskKind::Approval => Ok(Some(Heard::Status(ask.text))),
             },
         }
@@ -107,7 +107,7 @@ fn failed(failure: Failure) -> Option<Heard> {
     Some(Heard::Over(Err(failure)))
 }
 
-/// A handoff is one request and one answer: there is no way to answer a question.
+/// Creates the failure of a question: a handoff is one request and one answer, so the caller cannot reply.
 fn cannot_answer(question: &str) -> Failure {
     let text = format!(
         "the agent asked a question, which a handoff cannot answer; hand off again and tell it: {question}"
