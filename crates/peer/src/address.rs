@@ -17,7 +17,7 @@ const EXAMPLE: &str = "/ip4/192.0.2.7/tcp/7412/p2p/12D3KooW…";
 
 /// Why a peer cannot be dialled by an address. Each text continues a sentence that names the wrong field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoWay {
+pub enum AddressError {
     /// The address is too long.
     #[error("is longer than {LONGEST} characters")]
     TooLong,
@@ -44,15 +44,15 @@ pub enum NoWay {
 
 /// Parses an address by which a peer can be dialled: a host, TCP or QUIC, optionally a relay, and the peer id
 /// at the end.
-pub fn way_to_peer(text: &str) -> Result<(PeerId, Multiaddr), NoWay> {
+pub fn way_to_peer(text: &str) -> Result<(PeerId, Multiaddr), AddressError> {
     if text.len() > LONGEST {
-        return Err(NoWay::TooLong);
+        return Err(AddressError::TooLong);
     }
     if text.contains("://") {
-        return Err(NoWay::Url);
+        return Err(AddressError::Url);
     }
-    let address = parse(text).map_err(|error| NoWay::NoMultiaddr(error.to_string()))?;
-    let peer = peer_of(&address).ok_or(NoWay::NoPeer)?;
+    let address = parse(text).map_err(|error| AddressError::NoMultiaddr(error.to_string()))?;
+    let peer = peer_of(&address).ok_or(AddressError::NoPeer)?;
     let parts: Vec<_> = address.iter().collect();
     let named = match parts.as_slice() {
         [Protocol::Dnsaddr(_), named @ ..] => named,
@@ -62,20 +62,20 @@ pub fn way_to_peer(text: &str) -> Result<(PeerId, Multiaddr), NoWay> {
                 Protocol::Ip4(ip) => !ip.is_unspecified(),
                 Protocol::Ip6(ip) => !ip.is_unspecified(),
                 Protocol::Dns(_) | Protocol::Dns4(_) | Protocol::Dns6(_) => true,
-                _ => return Err(NoWay::NotDialled),
+                _ => return Err(AddressError::NotDialled),
             };
             if !is_somewhere || *port == 0 {
-                return Err(NoWay::Nowhere);
+                return Err(AddressError::Nowhere);
             }
             named
         }
-        _ => return Err(NoWay::NotDialled),
+        _ => return Err(AddressError::NotDialled),
     };
     match named {
         [Protocol::P2p(_)] | [Protocol::P2p(_), Protocol::P2pCircuit, Protocol::P2p(_)] => {
             Ok((peer, address))
         }
-        _ => Err(NoWay::NotDialled),
+        _ => Err(AddressError::NotDialled),
     }
 }
 
@@ -195,32 +195,38 @@ mod tests {
             assert_eq!((peer.to_string(), address.to_string()), (PEER.into(), way));
         }
         for (way, why) in [
-            (format!("/ip4/0.0.0.0/tcp/1/p2p/{PEER}"), NoWay::Nowhere),
-            (format!("/ip6/::/tcp/1/p2p/{PEER}"), NoWay::Nowhere),
-            (format!("/ip4/192.0.2.1/tcp/0/p2p/{PEER}"), NoWay::Nowhere),
-            ("/ip4/192.0.2.1/tcp/1".into(), NoWay::NoPeer),
+            (
+                format!("/ip4/0.0.0.0/tcp/1/p2p/{PEER}"),
+                AddressError::Nowhere,
+            ),
+            (format!("/ip6/::/tcp/1/p2p/{PEER}"), AddressError::Nowhere),
+            (
+                format!("/ip4/192.0.2.1/tcp/0/p2p/{PEER}"),
+                AddressError::Nowhere,
+            ),
+            ("/ip4/192.0.2.1/tcp/1".into(), AddressError::NoPeer),
             (
                 format!("/ip4/192.0.2.1/tcp/1/p2p/{RELAY}/p2p-circuit"),
-                NoWay::NoPeer,
+                AddressError::NoPeer,
             ),
-            (format!("/p2p/{PEER}"), NoWay::NotDialled),
+            (format!("/p2p/{PEER}"), AddressError::NotDialled),
             (
                 format!("/p2p/{RELAY}/p2p-circuit/p2p/{PEER}"),
-                NoWay::NotDialled,
+                AddressError::NotDialled,
             ),
             (
                 format!("/ip4/192.0.2.1/tcp/1/ws/p2p/{PEER}"),
-                NoWay::NotDialled,
+                AddressError::NotDialled,
             ),
             (
                 format!("/ip4/192.0.2.1/udp/1/p2p/{PEER}"),
-                NoWay::NotDialled,
+                AddressError::NotDialled,
             ),
-            (format!("/unix/a/p2p/{PEER}"), NoWay::NotDialled),
-            (format!("http://a.example/p2p/{PEER}"), NoWay::Url),
+            (format!("/unix/a/p2p/{PEER}"), AddressError::NotDialled),
+            (format!("http://a.example/p2p/{PEER}"), AddressError::Url),
             (
                 format!("/dns/{}/tcp/1/p2p/{PEER}", "a".repeat(1024)),
-                NoWay::TooLong,
+                AddressError::TooLong,
             ),
         ] {
             assert_eq!(way_to_peer(&way), Err(why), "{way}");
@@ -228,7 +234,7 @@ mod tests {
         for way in ["", "hello", "/ip4/1/tcp/1", "/ip4/192.0.2.1/tcp/1/p2p/me"] {
             let refused = way_to_peer(way).unwrap_err();
             assert!(
-                matches!(refused, NoWay::NoMultiaddr(_) | NoWay::NoPeer),
+                matches!(refused, AddressError::NoMultiaddr(_) | AddressError::NoPeer),
                 "{way}: {refused}"
             );
         }

@@ -21,14 +21,14 @@ use tokio::time::{Instant, timeout_at};
 pub use self::skill::{choose, to_skill};
 use crate::wire::{
     Answer, Data, Fault, HandOff, code,
-    frame::{Frame, FrameReader, Verdict},
+    frame::{Frame, FrameReader, FrameStreamEnd},
     read_answer,
 };
 use crate::{
-    exchange::{self, Body, Kind, Outgoing, PIECE, TooLarge},
-    failure::Trouble,
+    exchange::{self, BodyKind, BodyTooLarge, OutgoingRequest, PIECE, ReplyBody},
+    failure::HandoffError,
     limits::{self, MAX_ANSWER, MAX_FRAME},
-    node::{Node, OpenError},
+    node::{Node, StreamOpenError},
     protocol::{HANDOFF, HANDOFF_STREAM},
     streams::Stream,
 };
@@ -67,7 +67,7 @@ impl From<DelegationError> for Failure {
 
 /// Progress of a handoff.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
+pub enum HandoffEvent {
     /// The whole request was written.
     Sent,
     /// Sign of life: the work continues.
@@ -86,12 +86,12 @@ pub enum Heard {
 pub struct Delegation<S = Stream> {
     stream: S,
     is_framed: bool,
-    outgoing: Outgoing<Vec<u8>>,
+    outgoing: OutgoingRequest<Vec<u8>>,
     is_sent: bool,
-    reading: Reading,
+    reading: ReplyReader,
     /// Buffer for the last read.
     piece: Vec<u8>,
-    /// Received frames that [`Delegation::hear`] has not returned yet.
+    /// Received frames that [`Delegation::next_event`] has not returned yet.
     unheard: VecDeque<Frame>,
     /// Text of all chunks so far.
     said: StreamedText,
@@ -103,13 +103,13 @@ pub struct Delegation<S = Stream> {
 
 /// Parser of the answer, by the agreed protocol.
 #[derive(Debug)]
-enum Reading {
+enum ReplyReader {
     Frames(FrameReader),
-    Body(Body),
+    Body(ReplyBody),
 }
 
 /// What happened on the stream.
-enum News {
+enum StreamNews {
     Sent,
     Read(usize),
     Ended,
@@ -123,7 +123,7 @@ impl Delegation {
         peer: PeerId,
         addresses: &[Multiaddr],
         is_streamed: bool,
-    ) -> Result<Self, OpenError> {
+    ) -> Result<Self, StreamOpenError> {
         let protocols = [HANDOFF_STREAM, HANDOFF];
         let protocols = &protocols[usize::from(!is_streamed)..];
         let (stream, protocol) = node.open(peer, addresses, protocols).await?;
@@ -137,11 +137,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
         Self {
             stream,
             is_framed,
-            outgoing: Outgoing::new(Vec::new(), false),
+            outgoing: OutgoingRequest::new(Vec::new(), false),
             is_sent: true,
             reading: match is_framed {
-                true => Reading::Frames(FrameReader::new(MAX_FRAME)),
-                false => Reading::Body(Body::new(MAX_ANSWER, words_silence)),
+                true => ReplyReader::Frames(FrameReader::new(MAX_FRAME)),
+                false => ReplyReader::Body(ReplyBody::new(MAX_ANSWER, words_silence)),
             },
             piece: vec![0; PIECE],
             unheard: VecDeque::new(),
@@ -156,7 +156,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
         self.is_framed
     }
 
-    /// Queues the request, once. [`Delegation::hear`] writes it.
+    /// Queues the request, once. [`Delegation::next_event`] writes it.
     pub fn send(&mut self, hand_off: &HandOff) {
         // A peer of the newer protocol finds the end of the request by itself. Closing our side would make a
         // later reset, and so a cancel, invisible to the peer. Some peers of the older protocol answer only
@@ -166,13 +166,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
             true => hand_off.to_framed_json(),
             false => hand_off.to_json(),
         };
-        self.outgoing = Outgoing::new(request.into_bytes(), closes);
+        self.outgoing = OutgoingRequest::new(request.into_bytes(), closes);
         self.is_sent = false;
         self.moved = Instant::now();
     }
 
-    /// Waits for the next event; nothing follows [`Heard::Done`] or an error. Cancel-safe.
-    pub async fn hear(&mut self) -> Result<Heard, DelegationError> {
+    /// Waits for the next event; nothing follows [`HandoffEvent::Done`] or an error. Cancel-safe.
+    pub async fn next_event(&mut self) -> Result<HandoffEvent, DelegationError> {
         loop {
             if let Some(frame) = self.unheard.pop_front() {
                 match self.take(frame)? {
@@ -181,15 +181,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
                 }
             }
             match self.next().await? {
-                News::Sent => return Ok(Heard::Sent),
-                News::Read(read) => {
+                StreamNews::Sent => return Ok(HandoffEvent::Sent),
+                StreamNews::Read(read) => {
                     self.read(read)?;
                     if let Some(words) = self.fresh_words() {
                         return Ok(words);
                     }
                 }
-                News::Ended => return self.ended(),
-                News::Silence => return self.silent(),
+                StreamNews::Ended => return self.ended(),
+                StreamNews::Silence => return self.silent(),
             }
         }
     }
@@ -203,7 +203,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
         }
     }
 
-    async fn next(&mut self) -> Result<News, Failure> {
+    async fn next(&mut self) -> Result<StreamNews, Failure> {
         loop {
             let patience = self.patience();
             let Self {
@@ -223,13 +223,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
                 if outgoing.is_over() && !*is_sent {
                     *is_sent = true;
                     if !outgoing.is_broken() {
-                        return Poll::Ready(News::Sent);
+                        return Poll::Ready(StreamNews::Sent);
                     }
                 }
                 // Some peers reset a stream after the complete answer.
                 stream.poll_read(cx, piece).map(|read| match read {
-                    Ok(0) | Err(_) => News::Ended,
-                    Ok(read) => News::Read(read),
+                    Ok(0) | Err(_) => StreamNews::Ended,
+                    Ok(read) => StreamNews::Read(read),
                 })
             });
             let news = match until {
@@ -241,10 +241,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
                     Err(_) if !self.outgoing.is_over() => {
                         return Err(unsent("it does not read"));
                     }
-                    Err(_) => News::Silence,
+                    Err(_) => StreamNews::Silence,
                 },
             };
-            if let News::Read(_) = news {
+            if let StreamNews::Read(_) = news {
                 self.moved = Instant::now();
             }
             return Ok(news);
@@ -257,15 +257,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
             return Some(limits::WRITE_STUCK);
         }
         match &self.reading {
-            Reading::Body(body) => body.patience(),
-            Reading::Frames(_) => None,
+            ReplyReader::Body(body) => body.patience(),
+            ReplyReader::Frames(_) => None,
         }
     }
 
     /// Takes the text of a body that arrived since the last call. The first text waits a moment for the end
     /// of the stream: a peer that closes the stream by then has sent its whole answer in one piece.
-    fn fresh_words(&mut self) -> Option<Heard> {
-        let Reading::Body(body) = &mut self.reading else {
+    fn fresh_words(&mut self) -> Option<HandoffEvent> {
+        let ReplyReader::Body(body) = &mut self.reading else {
             return None;
         };
         let is_due = body.is_taken() || self.begun.elapsed() >= limits::AFTER_JSON;
@@ -275,15 +275,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
 
     /// Handles silence of the peer that is long enough to matter: the body so far is the answer, or at least
     /// its next piece.
-    fn silent(&mut self) -> Result<Heard, DelegationError> {
-        let Reading::Body(body) = &mut self.reading else {
+    fn silent(&mut self) -> Result<HandoffEvent, DelegationError> {
+        let ReplyReader::Body(body) = &mut self.reading else {
             return Err(DelegationError::BrokenOff);
         };
         match body.kind() {
-            Kind::Json => self.whole(),
+            BodyKind::Json => self.whole(),
             // The rest may arrive at any time.
-            Kind::CutJson => Ok(body.take_all().map_or(Heard::Sign, words)),
-            Kind::Words => match body.take_words() {
+            BodyKind::CutJson => Ok(body.take_all().map_or(HandoffEvent::Sign, words)),
+            BodyKind::Words => match body.take_words() {
                 Some(said) => Ok(words(said)),
                 None => Ok(self.all_said()),
             },
@@ -291,44 +291,44 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
     }
 
     /// Handles a complete body.
-    fn whole(&mut self) -> Result<Heard, DelegationError> {
-        let Reading::Body(body) = &mut self.reading else {
+    fn whole(&mut self) -> Result<HandoffEvent, DelegationError> {
+        let ReplyReader::Body(body) = &mut self.reading else {
             return Err(DelegationError::BrokenOff);
         };
         if let Answer::Error(error) = read_answer(body.bytes()) {
-            return Err(Trouble::heard(&error).into());
+            return Err(HandoffError::received(&error).into());
         }
         Ok(self.all_said())
     }
 
-    /// Ends a body: returns the whole of it, or the last text and then [`Heard::Done`].
-    fn all_said(&mut self) -> Heard {
-        let Reading::Body(body) = &mut self.reading else {
-            return Heard::Done(None);
+    /// Ends a body: returns the whole of it, or the last text and then [`HandoffEvent::Done`].
+    fn all_said(&mut self) -> HandoffEvent {
+        let ReplyReader::Body(body) = &mut self.reading else {
+            return HandoffEvent::Done(None);
         };
         let is_whole = !body.is_taken();
         match body.take_all() {
-            Some(whole) if is_whole => Heard::Done(Some(Data::Text(whole))),
+            Some(whole) if is_whole => HandoffEvent::Done(Some(Data::Text(whole))),
             Some(last) => {
                 self.unheard.push_back(Frame::Result { data: None });
                 words(last)
             }
-            None => Heard::Done(None),
+            None => HandoffEvent::Done(None),
         }
     }
 
     /// Parses the first `read` bytes of the buffer.
     fn read(&mut self, read: usize) -> Result<(), Failure> {
         let bytes = &self.piece[..read];
-        if matches!(&self.reading, Reading::Body(body) if body.is_empty()) {
+        if matches!(&self.reading, ReplyReader::Body(body) if body.is_empty()) {
             self.begun = Instant::now();
         }
         match &mut self.reading {
-            Reading::Frames(reader) => {
+            ReplyReader::Frames(reader) => {
                 let frames = reader.feed(bytes).map_err(|fault| unreadable(&fault))?;
                 self.unheard.extend(frames);
             }
-            Reading::Body(body) => body.push(bytes).map_err(|TooLarge(cap)| {
+            ReplyReader::Body(body) => body.push(bytes).map_err(|BodyTooLarge(cap)| {
                 let text = format!("the peer's answer is larger than {cap} bytes");
                 Failure::new(Reason::TooLarge, text)
             })?,
@@ -336,33 +336,33 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
         Ok(())
     }
 
-    fn take(&mut self, frame: Frame) -> Result<Option<Heard>, Failure> {
+    fn take(&mut self, frame: Frame) -> Result<Option<HandoffEvent>, Failure> {
         Ok(Some(match frame {
-            Frame::Accepted { .. } | Frame::Heartbeat => Heard::Sign,
+            Frame::Accepted { .. } | Frame::Heartbeat => HandoffEvent::Sign,
             Frame::Unknown => return Ok(None),
             Frame::Chunk { data, .. } => {
                 self.said.push(data.as_str());
-                Heard::Chunk(data)
+                HandoffEvent::Chunk(data)
             }
-            Frame::Status { text, .. } => Heard::Status(text),
+            Frame::Status { text, .. } => HandoffEvent::Status(text),
             Frame::Result {
                 data: Some(Data::Text(whole)),
             } if !self.said.is_empty() => self.repeated(whole),
-            Frame::Result { data } => Heard::Done(data),
-            Frame::Error(error) => return Err(Trouble::heard(&error)),
+            Frame::Result { data } => HandoffEvent::Done(data),
+            Frame::Error(error) => return Err(HandoffError::received(&error)),
         }))
     }
 
     /// Handles the text of a result that follows chunks. Text beyond the chunks is one more chunk; text that
     /// does not begin with the chunks is returned unchanged.
-    fn repeated(&mut self, whole: String) -> Heard {
+    fn repeated(&mut self, whole: String) -> HandoffEvent {
         match self.said.continued_by(&whole) {
-            Some("") => Heard::Done(None),
+            Some("") => HandoffEvent::Done(None),
             Some(rest) => {
                 self.unheard.push_front(Frame::Result { data: None });
-                Heard::Chunk(Data::Text(rest.to_owned()))
+                HandoffEvent::Chunk(Data::Text(rest.to_owned()))
             }
-            None => Heard::Done(Some(Data::Text(whole))),
+            None => HandoffEvent::Done(Some(Data::Text(whole))),
         }
     }
 
@@ -372,22 +372,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
     }
 
     /// Handles the end of the stream.
-    fn ended(&mut self) -> Result<Heard, DelegationError> {
-        if let Reading::Body(body) = &mut self.reading {
+    fn ended(&mut self) -> Result<HandoffEvent, DelegationError> {
+        if let ReplyReader::Body(body) = &mut self.reading {
             if body.is_empty() {
                 return Err(self.nothing());
             }
             return match body.kind() {
-                Kind::Json => self.whole(),
-                Kind::CutJson => Err(DelegationError::CutJson),
-                Kind::Words => Ok(self.all_said()),
+                BodyKind::Json => self.whole(),
+                BodyKind::CutJson => Err(DelegationError::CutJson),
+                BodyKind::Words => Ok(self.all_said()),
             };
         }
         let reading = std::mem::replace(
             &mut self.reading,
-            Reading::Body(Body::new(0, Duration::ZERO)),
+            ReplyReader::Body(ReplyBody::new(0, Duration::ZERO)),
         );
-        let Reading::Frames(reader) = reading else {
+        let ReplyReader::Frames(reader) = reading else {
             return Err(DelegationError::BrokenOff);
         };
         let (last, verdict) = reader.finish();
@@ -397,16 +397,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
             return Ok(heard);
         }
         match verdict {
-            Verdict::Plain(body) => self.no_frames(&body),
-            Verdict::Complete | Verdict::Cut => Err(DelegationError::BrokenOff),
+            FrameStreamEnd::Plain(body) => self.no_frames(&body),
+            FrameStreamEnd::Complete | FrameStreamEnd::Cut => Err(DelegationError::BrokenOff),
         }
     }
 
     /// Handles a stream without frames although frames were agreed on: its body can only be an error of a
     /// peer that never got as far as the request.
-    fn no_frames(&mut self, body: &[u8]) -> Result<Heard, DelegationError> {
+    fn no_frames(&mut self, body: &[u8]) -> Result<HandoffEvent, DelegationError> {
         match read_answer(body) {
-            Answer::Error(error) => Err(Trouble::heard(&error).into()),
+            Answer::Error(error) => Err(HandoffError::received(&error).into()),
             Answer::Body([]) => Err(self.nothing()),
             Answer::Body(body) => {
                 let text = "the peer's answer cannot be read: it is no stream of frames, which are lines of JSON";
@@ -428,21 +428,21 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
 }
 
 /// Wraps text of a body as a chunk.
-fn words(text: String) -> Heard {
-    Heard::Chunk(Data::Text(text))
+fn words(text: String) -> HandoffEvent {
+    HandoffEvent::Chunk(Data::Text(text))
 }
 
 /// Converts the failure to open a stream.
-pub fn unreachable(error: &OpenError) -> Failure {
+pub fn unreachable(error: &StreamOpenError) -> Failure {
     let reason = match error {
-        OpenError::TooMany => Reason::Busy,
-        OpenError::TooSlow => Reason::Timeout,
-        OpenError::Unsupported => Reason::Unsupported,
-        OpenError::NoAddress
-        | OpenError::Unreachable(_)
-        | OpenError::TurnedAway(_)
-        | OpenError::Lost
-        | OpenError::Stopped => Reason::Offline,
+        StreamOpenError::TooMany => Reason::Busy,
+        StreamOpenError::TooSlow => Reason::Timeout,
+        StreamOpenError::Unsupported => Reason::Unsupported,
+        StreamOpenError::NoAddress
+        | StreamOpenError::Unreachable(_)
+        | StreamOpenError::TurnedAway(_)
+        | StreamOpenError::Lost
+        | StreamOpenError::Stopped => Reason::Offline,
     };
     Failure::new(reason, error.to_string())
 }

@@ -11,8 +11,8 @@ use libp2p::futures::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as
 use tokio::time::{Instant, timeout, timeout_at};
 
 pub(crate) use self::{
-    body::{Body, Kind, TooLarge},
-    outgoing::Outgoing,
+    body::{BodyKind, BodyTooLarge, ReplyBody},
+    outgoing::OutgoingRequest,
 };
 use crate::limits;
 use crate::wire::{Fault, JsonEnd, Limits};
@@ -22,7 +22,7 @@ pub(crate) const PIECE: usize = 16 * 1024;
 
 /// Why a request could not be read.
 #[derive(Debug, thiserror::Error)]
-pub enum ReadTrouble {
+pub enum StreamReadError {
     /// The request is too large, too deep or not JSON. The peer gets an error.
     #[error("{0}")]
     Refused(Fault),
@@ -36,7 +36,7 @@ pub enum ReadTrouble {
 
 /// Why an answer did not reach the peer.
 #[derive(Debug, thiserror::Error)]
-pub enum WriteTrouble {
+pub enum StreamWriteError {
     /// The peer does not read.
     #[error("the peer does not read")]
     TooSlow,
@@ -47,7 +47,7 @@ pub enum WriteTrouble {
 
 /// Why a peer gave no answer.
 #[derive(Debug, thiserror::Error)]
-pub enum AskTrouble {
+pub enum AskError {
     /// The answer is larger than this many bytes.
     #[error("the answer is larger than {0} bytes")]
     TooLarge(usize),
@@ -61,7 +61,7 @@ pub enum AskTrouble {
 
 /// Reads one request: until the peer closes its side, or until one JSON value is complete, because some peers
 /// never close.
-pub async fn read_json<S>(stream: &mut S, limits: Limits) -> Result<Vec<u8>, ReadTrouble>
+pub async fn read_json<S>(stream: &mut S, limits: Limits) -> Result<Vec<u8>, StreamReadError>
 where
     S: AsyncRead + Unpin,
 {
@@ -77,14 +77,14 @@ where
         };
         let read = timeout_at(begun + wait, stream.read(&mut piece))
             .await
-            .map_err(|_| ReadTrouble::TooSlow)?
-            .map_err(ReadTrouble::Broken)?;
+            .map_err(|_| StreamReadError::TooSlow)?
+            .map_err(StreamReadError::Broken)?;
         if read == 0 {
-            end.finish().map_err(ReadTrouble::Refused)?;
+            end.finish().map_err(StreamReadError::Refused)?;
             return Ok(request);
         }
         let came = &piece[..read];
-        let is_complete = end.feed(came).map_err(ReadTrouble::Refused)?;
+        let is_complete = end.feed(came).map_err(StreamReadError::Refused)?;
         request.extend_from_slice(came);
         if is_complete {
             return Ok(request);
@@ -94,7 +94,7 @@ where
 
 /// Writes an answer and ends the stream in a way that every peer understands: all bytes, a moment for the
 /// peer to look, our end, then the peer's end. No part of the answer is lost to a reset.
-pub async fn answer<S>(stream: &mut S, bytes: &[u8]) -> Result<(), WriteTrouble>
+pub async fn answer<S>(stream: &mut S, bytes: &[u8]) -> Result<(), StreamWriteError>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
@@ -103,7 +103,7 @@ where
 }
 
 /// Writes and flushes; the stream stays open. An answer in pieces is one call per piece and then [`finish`].
-pub async fn write<S>(stream: &mut S, bytes: &[u8]) -> Result<(), WriteTrouble>
+pub async fn write<S>(stream: &mut S, bytes: &[u8]) -> Result<(), StreamWriteError>
 where
     S: AsyncWrite + Unpin,
 {
@@ -112,7 +112,7 @@ where
         while !rest.is_empty() {
             let written = in_time(stream.write(rest)).await?;
             if written == 0 {
-                return Err(WriteTrouble::Broken(io::ErrorKind::WriteZero.into()));
+                return Err(StreamWriteError::Broken(io::ErrorKind::WriteZero.into()));
             }
             rest = &rest[written..];
         }
@@ -122,24 +122,24 @@ where
     let most = limits::WRITE_STUCK + limits::SLOWEST * (bytes.len() / PIECE) as u32;
     timeout(most, all)
         .await
-        .unwrap_or(Err(WriteTrouble::TooSlow))
+        .unwrap_or(Err(StreamWriteError::TooSlow))
 }
 
 /// Ends a stream after the last byte, as [`answer`] does. A peer that keeps sending is not waited for; the
 /// caller resets the stream by dropping it.
-pub async fn finish<S>(stream: &mut S) -> Result<(), WriteTrouble>
+pub async fn finish<S>(stream: &mut S) -> Result<(), StreamWriteError>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let mut left = limits::LINGER_BYTES;
     let rest = discard(stream, &mut left, limits::LINGER, limits::BEFORE_FIN).await;
-    if rest == Rest::Endless {
+    if rest == Drained::Endless {
         // Our side stays open, so dropping the stream resets it. Nothing else stops a peer that ignores the
         // answer.
         return Ok(());
     }
     in_time(stream.close()).await?;
-    if rest != Rest::Ended {
+    if rest != Drained::Ended {
         let rest = discard(stream, &mut left, limits::LINGER, limits::LINGER).await;
         tracing::debug!(?rest, "an answered stream is over");
     }
@@ -153,13 +153,13 @@ pub async fn ask<S>(
     request: &[u8],
     cap: usize,
     wait: Duration,
-) -> Result<Vec<u8>, AskTrouble>
+) -> Result<Vec<u8>, AskError>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let until = Instant::now() + wait;
-    let mut outgoing = Outgoing::new(request, true);
-    let mut answer = Body::new(cap, limits::WORDS_SILENCE);
+    let mut outgoing = OutgoingRequest::new(request, true);
+    let mut answer = ReplyBody::new(cap, limits::WORDS_SILENCE);
     let mut piece = vec![0; PIECE];
     loop {
         let silence = answer
@@ -176,18 +176,18 @@ where
                 let trouble = outgoing.take_trouble();
                 let trouble = trouble.filter(|_| answer.bytes().is_empty());
                 return match trouble {
-                    Some(error) => Err(AskTrouble::Broken(error)),
+                    Some(error) => Err(AskError::Broken(error)),
                     None => Ok(answer.into_bytes()),
                 };
             }
             Ok(Ok(read)) => {
                 let pushed = answer.push(&piece[..read]);
-                pushed.map_err(|TooLarge(cap)| AskTrouble::TooLarge(cap))?;
+                pushed.map_err(|BodyTooLarge(cap)| AskError::TooLarge(cap))?;
             }
             // Some peers reset the stream, or leave it open, after the complete answer.
             Ok(Err(_)) | Err(_) if answer.is_closed() => return Ok(answer.into_bytes()),
-            Ok(Err(error)) => return Err(AskTrouble::Broken(error)),
-            Err(_) if Instant::now() >= until => return Err(AskTrouble::TooSlow),
+            Ok(Err(error)) => return Err(AskError::Broken(error)),
+            Err(_) if Instant::now() >= until => return Err(AskError::TooSlow),
             Err(_) => {}
         }
     }
@@ -195,7 +195,7 @@ where
 
 /// How reading the peer's remaining bytes ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Rest {
+enum Drained {
     /// The peer closed its side.
     Ended,
     /// The peer is silent, or sends little.
@@ -206,7 +206,7 @@ enum Rest {
 
 /// Reads and discards until the peer closes its side or is silent for `silence`, or until `wait` or the bytes
 /// are used up.
-async fn discard<S>(stream: &mut S, left: &mut usize, wait: Duration, silence: Duration) -> Rest
+async fn discard<S>(stream: &mut S, left: &mut usize, wait: Duration, silence: Duration) -> Drained
 where
     S: AsyncRead + Unpin,
 {
@@ -216,19 +216,19 @@ where
         let most = piece.len().min(*left);
         let patience = until.min(Instant::now() + silence);
         match timeout_at(patience, stream.read(&mut piece[..most])).await {
-            Ok(Ok(0) | Err(_)) => return Rest::Ended,
+            Ok(Ok(0) | Err(_)) => return Drained::Ended,
             Ok(Ok(read)) => *left -= read,
-            Err(_) => return Rest::Quiet,
+            Err(_) => return Drained::Quiet,
         }
     }
-    Rest::Endless
+    Drained::Endless
 }
 
-async fn in_time<T>(io: impl Future<Output = io::Result<T>>) -> Result<T, WriteTrouble> {
+async fn in_time<T>(io: impl Future<Output = io::Result<T>>) -> Result<T, StreamWriteError> {
     timeout(limits::WRITE_STUCK, io)
         .await
-        .map_err(|_| WriteTrouble::TooSlow)?
-        .map_err(WriteTrouble::Broken)
+        .map_err(|_| StreamWriteError::TooSlow)?
+        .map_err(StreamWriteError::Broken)
 }
 
 #[cfg(test)]

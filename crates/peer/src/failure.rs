@@ -20,23 +20,23 @@ const AWAY: u16 = 504;
 
 /// Why a handoff has no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Trouble {
+pub enum HandoffError {
     /// The peer gets this error.
-    Told(ErrorBody),
+    Reported(ErrorBody),
     /// The call was cancelled: the stream is reset.
     Cancelled,
 }
 
-impl Trouble {
+impl HandoffError {
     /// Creates an error that no [`Reason`] describes, such as a wrong method.
-    pub fn coded(code: u16, text: impl Into<String>) -> Self {
-        Self::Told(ErrorBody::new(text, code))
+    pub fn with_code(code: u16, text: impl Into<String>) -> Self {
+        Self::Reported(ErrorBody::new(text, code))
     }
 
     /// Creates the error of an agent that is not there, with the code of the original. The original has the
     /// same code for a late agent.
     pub fn away(text: impl Into<String>) -> Self {
-        Self::Told(ErrorBody {
+        Self::Reported(ErrorBody {
             reason: Some(Reason::Offline.name().to_owned()),
             ..ErrorBody::new(text, AWAY)
         })
@@ -44,7 +44,7 @@ impl Trouble {
 
     /// Returns the failure that an error of a peer means here: by its name if that fits the code, else by the
     /// code.
-    pub fn heard(error: &ErrorBody) -> Failure {
+    pub fn received(error: &ErrorBody) -> Failure {
         let named = error.reason.as_deref().filter(|name| is_name(name));
         let named = named.map(Reason::from_name);
         let named = named.filter(|reason| {
@@ -98,10 +98,10 @@ fn code(reason: &Reason) -> Option<u16> {
     })
 }
 
-impl From<Failure> for Trouble {
+impl From<Failure> for HandoffError {
     fn from(failure: Failure) -> Self {
         match code(&failure.reason) {
-            Some(code) => Self::Told(ErrorBody {
+            Some(code) => Self::Reported(ErrorBody {
                 // Where the code says it all, the error has only the members that all peers know.
                 reason: (failure.reason != reason_by_code(code))
                     .then(|| failure.reason.name().to_owned()),
@@ -112,9 +112,9 @@ impl From<Failure> for Trouble {
     }
 }
 
-impl From<Fault> for Trouble {
+impl From<Fault> for HandoffError {
     fn from(fault: Fault) -> Self {
-        Self::Told(fault.to_body())
+        Self::Reported(fault.to_body())
     }
 }
 
@@ -159,7 +159,7 @@ mod tests {
 
     fn heard(json: &str) -> Failure {
         match read_answer(json.as_bytes()) {
-            Answer::Error(error) => Trouble::heard(&error),
+            Answer::Error(error) => HandoffError::received(&error),
             Answer::Body(_) => panic!("{json} is an error"),
         }
     }
@@ -186,7 +186,7 @@ mod tests {
             "internal",
         ] {
             let failure = Failure::new(Reason::from_name(name), "the peer says: so it is");
-            let Trouble::Told(error) = Trouble::from(failure.clone()) else {
+            let HandoffError::Reported(error) = HandoffError::from(failure.clone()) else {
                 panic!("{name} is told");
             };
             assert_eq!(heard(&framed(&error)), failure);
@@ -230,7 +230,8 @@ mod tests {
                 r#","reason":"crashed""#,
             ),
         ] {
-            let Trouble::Told(error) = Trouble::from(Failure::new(reason, "x")) else {
+            let HandoffError::Reported(error) = HandoffError::from(Failure::new(reason, "x"))
+            else {
                 panic!("it is told");
             };
             assert_eq!(error.to_json(), body);

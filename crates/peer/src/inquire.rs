@@ -9,8 +9,8 @@ use libp2p::{Multiaddr, PeerId, StreamProtocol};
 use crate::wire::{Answer, Card, HandOff, MAX_CARD, Method, NoCard, read_answer, read_card};
 use crate::{
     delegate::unreachable,
-    exchange::{self, AskTrouble},
-    failure::Trouble,
+    exchange::{self, AskError},
+    failure::HandoffError,
     limits::MAX_ANSWER,
     node::Node,
     protocol::{CARD, HANDOFF},
@@ -27,7 +27,7 @@ pub async fn fetch_card(
 ) -> Result<Card, Failure> {
     let answer = ask(node, peer, addresses, CARD, b"", MAX_CARD).await?;
     read_card(&answer).map_err(|no_card| match no_card {
-        NoCard::Error(error) => Trouble::heard(&error),
+        NoCard::Error(error) => HandoffError::received(&error),
         NoCard::Fault(fault) => {
             let text = format!("the peer's card cannot be read: {fault}");
             Failure::new(Reason::Crashed, text)
@@ -53,7 +53,7 @@ pub async fn fetch(
     );
     let answer = answer.await?;
     match read_answer(&answer) {
-        Answer::Error(error) => Err(Trouble::heard(&error)),
+        Answer::Error(error) => Err(HandoffError::received(&error)),
         Answer::Body(_) => Ok(answer),
     }
 }
@@ -71,9 +71,9 @@ async fn ask(
     let answer = exchange::ask(&mut stream, request, cap, ANSWER).await;
     answer.map_err(|trouble| {
         let reason = match trouble {
-            AskTrouble::TooLarge(_) => Reason::TooLarge,
-            AskTrouble::TooSlow => Reason::Timeout,
-            AskTrouble::Broken(_) => Reason::Offline,
+            AskError::TooLarge(_) => Reason::TooLarge,
+            AskError::TooSlow => Reason::Timeout,
+            AskError::Broken(_) => Reason::Offline,
         };
         Failure::new(reason, trouble.to_string())
     })

@@ -68,12 +68,12 @@ struct Inner {
     node: Node,
     store: Arc<dyn PeerStore>,
     tasks: Tasks,
-    peers: Mutex<BTreeMap<PeerId, Entry>>,
+    peers: Mutex<BTreeMap<PeerId, PeerEntry>>,
 }
 
 /// A known peer.
 #[derive(Debug, Default)]
-struct Entry {
+struct PeerEntry {
     /// Address that an administrator gave.
     told: Option<Multiaddr>,
     /// Addresses from the configuration.
@@ -119,7 +119,7 @@ impl PastError {
     }
 }
 
-impl Entry {
+impl PeerEntry {
     fn is_kept(&self) -> bool {
         self.told.is_some() || !self.configured.is_empty()
     }
@@ -158,13 +158,13 @@ impl KnownPeers {
         saved: Vec<SavedPeer>,
         configured: Vec<Multiaddr>,
     ) -> Self {
-        let mut peers: BTreeMap<PeerId, Entry> = BTreeMap::new();
+        let mut peers: BTreeMap<PeerId, PeerEntry> = BTreeMap::new();
         for saved in saved {
-            let entry = Entry {
+            let entry = PeerEntry {
                 told: saved.address,
                 is_blocked: saved.is_blocked,
                 seen_at: saved.seen_at,
-                ..Entry::default()
+                ..PeerEntry::default()
             };
             peers.insert(saved.peer, entry);
         }
@@ -219,7 +219,11 @@ impl KnownPeers {
     /// Returns whether a connection with this peer is kept. A kept peer can be called, whether it may hand
     /// off or not.
     pub fn is_kept(&self, peer: PeerId) -> bool {
-        self.0.peers.lock().get(&peer).is_some_and(Entry::is_kept)
+        self.0
+            .peers
+            .lock()
+            .get(&peer)
+            .is_some_and(PeerEntry::is_kept)
     }
 
     /// Keeps a connection with a peer from now on, by this address. Tries the address once before returning;
@@ -274,7 +278,7 @@ impl KnownPeers {
             return Err(Failure::new(Reason::Conflict, text));
         }
         let kept = peers.values().filter(|entry| entry.is_kept()).count();
-        if entry.is_some_and(Entry::is_kept) || kept < MAX_KEPT {
+        if entry.is_some_and(PeerEntry::is_kept) || kept < MAX_KEPT {
             return Ok(());
         }
         let text =
@@ -382,7 +386,7 @@ impl KnownPeers {
     }
 
     /// Changes an entry and saves it.
-    fn change(&self, peer: PeerId, change: impl FnOnce(&mut Entry)) -> Saving {
+    fn change(&self, peer: PeerId, change: impl FnOnce(&mut PeerEntry)) -> Saving {
         let mut peers = self.0.peers.lock();
         let entry = peers.entry(peer).or_default();
         change(entry);
@@ -394,7 +398,7 @@ impl KnownPeers {
     }
 
     /// Saves an entry. Called under the lock, so that the store gets changes in their order.
-    fn write(&self, peer: PeerId, entry: &Entry) -> Saving {
+    fn write(&self, peer: PeerId, entry: &PeerEntry) -> Saving {
         match entry.saved(peer) {
             Some(saved) => self.0.store.save(saved),
             None => self.0.store.remove(peer),

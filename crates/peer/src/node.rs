@@ -16,26 +16,28 @@ use tokio::{
 };
 
 mod behaviour;
-mod board;
 mod command;
-mod guests;
+mod connections;
 mod pong;
+mod relay_access;
 mod reservation;
 mod swarm;
 #[cfg(test)]
 mod tests;
 mod unreached;
 
-use self::{board::Board, command::Command, guests::Guests, swarm::SwarmTask};
+use self::{
+    command::Command, connections::Connections, relay_access::RelayAccess, swarm::SwarmTask,
+};
 pub use self::{
-    board::{ConnectedPeer, PeerEvent},
+    connections::{ConnectedPeer, PeerEvent},
     reservation::{Reservation, ReservationState},
 };
 use crate::{
     address::{ip_of, is_relayed, peer_of, sort},
     allowed::Allowed,
     limits,
-    streams::{AlreadyAccepted, Desk, Incoming, Opened, Stream, StreamTrouble},
+    streams::{AlreadyAccepted, Incoming, OpenedStream, SharedStreams, Stream, StreamError},
 };
 
 /// Configuration of a node.
@@ -48,7 +50,7 @@ pub struct NodeConfig {
     /// Limits of the node as a relay for unreachable peers; `None` if it is no relay.
     pub relay_server: Option<RelayLimits>,
     /// Role that the node reports to peers.
-    pub role: Role,
+    pub role: NodeRole,
     /// How long a peer that answers in plain text and does not close its stream may be silent before its
     /// answer counts as complete; see [`limits::WORDS_SILENCE`].
     pub words_silence: Duration,
@@ -60,7 +62,7 @@ impl Default for NodeConfig {
             listen: Vec::new(),
             external: Vec::new(),
             relay_server: None,
-            role: Role::default(),
+            role: NodeRole::default(),
             words_silence: limits::WORDS_SILENCE,
         }
     }
@@ -68,7 +70,7 @@ impl Default for NodeConfig {
 
 /// Role that a node reports to peers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Role {
+pub enum NodeRole {
     /// A hub, which other hubs ask for its agents.
     #[default]
     Hub,
@@ -134,7 +136,7 @@ pub enum NodeError {
 
 /// Why no stream to a peer was opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum OpenError {
+pub enum StreamOpenError {
     /// The peer is not connected and no address of it is known, or an address names no peer.
     #[error("there is no address of this peer")]
     NoAddress,
@@ -169,9 +171,9 @@ pub struct Node(Arc<Inner>);
 struct Inner {
     peer_id: PeerId,
     commands: mpsc::Sender<Command>,
-    desk: Arc<Desk>,
-    board: Arc<Board>,
-    guests: Arc<Guests>,
+    shared: Arc<SharedStreams>,
+    connections: Arc<Connections>,
+    relay_access: Arc<RelayAccess>,
     places: Mutex<FxHashMap<PeerId, Arc<Semaphore>>>,
     tasks: Tasks,
     words_silence: Duration,
@@ -187,30 +189,30 @@ impl Node {
     /// Starts a node, which listens when this returns. Its task is one of `tasks`: told to stop, the node
     /// takes no more streams, waits for open ones, and closes its connections.
     pub async fn start(config: NodeConfig, key: Keypair, tasks: &Tasks) -> Result<Self, NodeError> {
-        let desk = Arc::new(Desk::new());
+        let shared = Arc::new(SharedStreams::new());
         let words_silence = config.words_silence;
         let relay = config.relay_server.as_ref();
         let allowed = relay.map_or_else(Allowed::nobody, |relay| relay.allowed.clone());
         let peer_id = key.public().to_peer_id();
-        let board = Arc::new(Board::new(peer_id));
-        let guests = Arc::new(Guests::new(allowed, Arc::clone(&board)));
-        let swarm = behaviour::build(key, &config, Arc::clone(&desk), Arc::clone(&guests))?;
+        let connections = Arc::new(Connections::new(peer_id));
+        let relay_access = Arc::new(RelayAccess::new(allowed, Arc::clone(&connections)));
+        let swarm = behaviour::build(key, &config, Arc::clone(&shared), Arc::clone(&relay_access))?;
         let (commands, queue) = mpsc::channel(limits::COMMANDS);
         let mut task = SwarmTask::new(
             swarm,
             queue,
-            Arc::clone(&desk),
-            Arc::clone(&board),
-            Arc::clone(&guests),
+            Arc::clone(&shared),
+            Arc::clone(&connections),
+            Arc::clone(&relay_access),
         );
         task.listen(config).await?;
         tasks.spawn(task.run(tasks.stop_token().clone()));
         Ok(Self(Arc::new(Inner {
             peer_id,
             commands,
-            desk,
-            board,
-            guests,
+            shared,
+            connections,
+            relay_access,
             places: Mutex::default(),
             tasks: tasks.clone(),
             words_silence,
@@ -230,27 +232,27 @@ impl Node {
     /// Returns the addresses under which others reach the node: each with `/p2p/ID` at its end, TCP before
     /// QUIC, relayed ones last.
     pub fn addresses(&self) -> Vec<Multiaddr> {
-        self.0.board.addresses()
+        self.0.connections.addresses()
     }
 
     /// Watches the node's addresses.
     pub fn watch_addresses(&self) -> watch::Receiver<Vec<Multiaddr>> {
-        self.0.board.watch_addresses()
+        self.0.connections.watch_addresses()
     }
 
     /// Returns the connected peers.
     pub fn connected(&self) -> Vec<ConnectedPeer> {
-        self.0.board.connected()
+        self.0.connections.connected()
     }
 
     /// Returns one peer, if connected.
     pub fn peer(&self, peer: PeerId) -> Option<ConnectedPeer> {
-        self.0.board.peer(peer)
+        self.0.connections.peer(peer)
     }
 
     /// Watches peers connect and disconnect from now on. A reader that lags reads [`Node::connected`] again.
     pub fn watch(&self) -> broadcast::Receiver<PeerEvent> {
-        self.0.board.watch()
+        self.0.connections.watch()
     }
 
     /// Opens a stream by the first of the protocols that the peer knows; connects first if necessary. A
@@ -260,16 +262,16 @@ impl Node {
         peer: PeerId,
         addresses: &[Multiaddr],
         protocols: &[StreamProtocol],
-    ) -> Result<(Stream, StreamProtocol), OpenError> {
+    ) -> Result<(Stream, StreamProtocol), StreamOpenError> {
         let place = self
             .places(peer)
             .try_acquire_owned()
-            .map_err(|_| OpenError::TooMany)?;
+            .map_err(|_| StreamOpenError::TooMany)?;
         let mut is_second = false;
         loop {
             self.reach(peer, addresses).await?;
             match self.open_here(peer, protocols).await {
-                Err(OpenError::Lost) if !is_second => is_second = true,
+                Err(StreamOpenError::Lost) if !is_second => is_second = true,
                 opened => {
                     return opened.map(|(stream, protocol)| (stream.in_place(place), protocol));
                 }
@@ -278,8 +280,8 @@ impl Node {
     }
 
     /// Connects to the peer at the end of this address, and keeps the connection even while unused.
-    pub async fn connect(&self, address: Multiaddr) -> Result<PeerId, OpenError> {
-        let peer = peer_of(&address).ok_or(OpenError::NoAddress)?;
+    pub async fn connect(&self, address: Multiaddr) -> Result<PeerId, StreamOpenError> {
+        let peer = peer_of(&address).ok_or(StreamOpenError::NoAddress)?;
         self.connect_any(peer, &[address]).await?;
         Ok(peer)
     }
@@ -289,29 +291,29 @@ impl Node {
         &self,
         peer: PeerId,
         addresses: &[Multiaddr],
-    ) -> Result<(), OpenError> {
+    ) -> Result<(), StreamOpenError> {
         self.reach(peer, addresses).await?;
         self.keep(peer);
         Ok(())
     }
 
     /// Connects by exactly this address, even to a connected peer, and keeps the connection.
-    pub async fn connect_by(&self, address: Multiaddr) -> Result<PeerId, OpenError> {
-        let peer = peer_of(&address).ok_or(OpenError::NoAddress)?;
+    pub async fn connect_by(&self, address: Multiaddr) -> Result<PeerId, StreamOpenError> {
+        let peer = peer_of(&address).ok_or(StreamOpenError::NoAddress)?;
         let tried = timeout(limits::CONNECT, self.dial_way(peer, vec![address], true)).await;
-        tried.map_err(|_| OpenError::TooSlow)??;
+        tried.map_err(|_| StreamOpenError::TooSlow)??;
         self.keep(peer);
         Ok(peer)
     }
 
     /// Keeps all connections with a peer although unused, until the last of them ends.
     pub fn keep(&self, peer: PeerId) {
-        self.0.desk.keep(peer, true);
+        self.0.shared.keep(peer, true);
     }
 
     /// Closes the connections with a peer, and no longer keeps new ones.
     pub fn disconnect(&self, peer: PeerId) {
-        self.0.desk.keep(peer, false);
+        self.0.shared.keep(peer, false);
         self.tell(Command::Disconnect(peer));
     }
 
@@ -328,32 +330,32 @@ impl Node {
     /// Allows a peer to reserve a place at our relay, or no longer. A reservation that the peer holds ends
     /// when it is due for renewal.
     pub fn allow_relay(&self, peer: PeerId, is_allowed: bool) {
-        self.0.guests.register(peer, is_allowed);
+        self.0.relay_access.register(peer, is_allowed);
     }
 
     /// Accepts streams that peers open by this protocol.
     pub fn accept(&self, protocol: StreamProtocol) -> Result<Incoming, AlreadyAccepted> {
-        self.0.desk.accept(protocol)
+        self.0.shared.accept(protocol)
     }
 
     /// Holds a reservation at a relay as long as the result lives, and asks again when the reservation is
     /// lost. `relay` is an address that ends in the relay's `/p2p/ID`.
-    pub fn reserve(&self, relay: Multiaddr) -> Result<Reservation, OpenError> {
-        let peer = peer_of(&relay).ok_or(OpenError::NoAddress)?;
+    pub fn reserve(&self, relay: Multiaddr) -> Result<Reservation, StreamOpenError> {
+        let peer = peer_of(&relay).ok_or(StreamOpenError::NoAddress)?;
         if is_relayed(&relay) {
-            return Err(OpenError::NoAddress);
+            return Err(StreamOpenError::NoAddress);
         }
         Ok(reservation::hold(self.clone(), peer, relay))
     }
 
-    async fn reach(&self, peer: PeerId, addresses: &[Multiaddr]) -> Result<(), OpenError> {
+    async fn reach(&self, peer: PeerId, addresses: &[Multiaddr]) -> Result<(), StreamOpenError> {
         timeout(limits::CONNECT, self.dial(peer, addresses))
             .await
-            .map_err(|_| OpenError::TooSlow)?
+            .map_err(|_| StreamOpenError::TooSlow)?
     }
 
     /// Dials the best addresses first; the others join when these fail or take long.
-    async fn dial(&self, peer: PeerId, addresses: &[Multiaddr]) -> Result<(), OpenError> {
+    async fn dial(&self, peer: PeerId, addresses: &[Multiaddr]) -> Result<(), StreamOpenError> {
         let mut ways = ways_to(addresses).into_iter();
         // Without an address, the swarm still knows whether the peer is connected.
         let first = ways.next().unwrap_or_default();
@@ -368,7 +370,7 @@ impl Node {
                         None if dials.is_empty() => return Err(error),
                         None => {}
                     },
-                    None => return Err(OpenError::NoAddress),
+                    None => return Err(StreamOpenError::NoAddress),
                 },
                 () = sleep(limits::HEAD_START), if ways.len() > 0 => {
                     dials.extend(ways.next().map(|way| self.dial_patiently(peer, way)));
@@ -383,9 +385,9 @@ impl Node {
         &self,
         peer: PeerId,
         addresses: Vec<Multiaddr>,
-    ) -> Result<(), OpenError> {
+    ) -> Result<(), StreamOpenError> {
         match self.dial_way(peer, addresses.clone(), false).await {
-            Err(OpenError::TurnedAway(_)) => {
+            Err(StreamOpenError::TurnedAway(_)) => {
                 sleep(limits::TURNED_AWAY).await;
                 self.dial_way(peer, addresses, false).await
             }
@@ -398,7 +400,7 @@ impl Node {
         peer: PeerId,
         addresses: Vec<Multiaddr>,
         is_trial: bool,
-    ) -> Result<(), OpenError> {
+    ) -> Result<(), StreamOpenError> {
         let (reply, dialled) = oneshot::channel();
         self.send(Command::Dial {
             peer,
@@ -407,15 +409,15 @@ impl Node {
             reply,
         })
         .await?;
-        dialled.await.map_err(|_| OpenError::Stopped)?
+        dialled.await.map_err(|_| StreamOpenError::Stopped)?
     }
 
     async fn open_here(
         &self,
         peer: PeerId,
         protocols: &[StreamProtocol],
-    ) -> Result<(Stream, StreamProtocol), OpenError> {
-        let (reply, opened) = oneshot::channel::<Opened>();
+    ) -> Result<(Stream, StreamProtocol), StreamOpenError> {
+        let (reply, opened) = oneshot::channel::<OpenedStream>();
         self.send(Command::Open {
             peer,
             protocols: protocols.to_vec(),
@@ -424,10 +426,10 @@ impl Node {
         .await?;
         match timeout(limits::OPEN, opened).await {
             Ok(Ok(Ok(opened))) => Ok(opened),
-            Ok(Ok(Err(StreamTrouble::Unsupported))) => Err(OpenError::Unsupported),
-            Ok(Ok(Err(StreamTrouble::Slow))) | Err(_) => Err(OpenError::TooSlow),
+            Ok(Ok(Err(StreamError::Unsupported))) => Err(StreamOpenError::Unsupported),
+            Ok(Ok(Err(StreamError::Slow))) | Err(_) => Err(StreamOpenError::TooSlow),
             // A dropped reply means that the connection ended.
-            Ok(Ok(Err(StreamTrouble::Lost)) | Err(_)) => Err(OpenError::Lost),
+            Ok(Ok(Err(StreamError::Lost)) | Err(_)) => Err(StreamOpenError::Lost),
         }
     }
 
@@ -439,9 +441,9 @@ impl Node {
         Arc::clone(places.entry(peer).or_insert_with(fresh))
     }
 
-    async fn send(&self, command: Command) -> Result<(), OpenError> {
+    async fn send(&self, command: Command) -> Result<(), StreamOpenError> {
         let sent = self.0.commands.send(command).await;
-        sent.map_err(|_| OpenError::Stopped)
+        sent.map_err(|_| StreamOpenError::Stopped)
     }
 
     /// Sends a command without waiting for its outcome.

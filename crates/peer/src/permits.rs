@@ -13,7 +13,7 @@ use crate::limits;
 
 /// Kind of exchange that a permit is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum ExchangeKind {
     /// A peer asks for the card.
     Card,
     /// A peer hands off work.
@@ -22,7 +22,7 @@ pub enum Kind {
 
 /// The limit that refused a permit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum TooMany {
+pub enum LimitReached {
     /// The peer has too many open exchanges of this kind.
     #[error("too many open exchanges of this peer")]
     Open,
@@ -37,20 +37,20 @@ pub enum TooMany {
 /// Issuer of permits. Clones share the counters.
 #[derive(Debug, Clone, Default)]
 pub struct Permits {
-    books: Arc<Mutex<Books>>,
+    usage: Arc<Mutex<Usage>>,
 }
 
 /// The right to one exchange; given back on drop.
 #[derive(Debug)]
 pub struct Permit {
-    books: Arc<Mutex<Books>>,
+    usage: Arc<Mutex<Usage>>,
     peer: PeerId,
-    kind: Kind,
+    kind: ExchangeKind,
 }
 
 #[derive(Debug, Default)]
-struct Books {
-    open: FxHashMap<(PeerId, Kind), usize>,
+struct Usage {
+    open: FxHashMap<(PeerId, ExchangeKind), usize>,
     total: usize,
     by_peer: Buckets<PeerId>,
     by_address: Buckets<IpAddr>,
@@ -68,34 +68,34 @@ impl Permits {
         &self,
         peer: PeerId,
         address: Option<IpAddr>,
-        kind: Kind,
-    ) -> Result<Permit, TooMany> {
+        kind: ExchangeKind,
+    ) -> Result<Permit, LimitReached> {
         let now = Instant::now();
-        let mut books = self.books.lock();
+        let mut usage = self.usage.lock();
         let rate = (limits::BURST_PER_PEER, limits::RATE_PER_PEER);
-        if !books.by_peer.take(peer, rate, now) {
-            return Err(TooMany::Rate);
+        if !usage.by_peer.take(peer, rate, now) {
+            return Err(LimitReached::Rate);
         }
         let rate = (limits::BURST_PER_ADDRESS, limits::RATE_PER_ADDRESS);
-        if address.is_some_and(|address| !books.by_address.take(address, rate, now)) {
-            return Err(TooMany::Rate);
+        if address.is_some_and(|address| !usage.by_address.take(address, rate, now)) {
+            return Err(LimitReached::Rate);
         }
-        if books.total >= limits::EXCHANGES {
-            return Err(TooMany::Total);
+        if usage.total >= limits::EXCHANGES {
+            return Err(LimitReached::Total);
         }
         let most = match kind {
-            Kind::Card => limits::CARDS_PER_PEER,
-            Kind::Handoff => limits::HANDOFFS_PER_PEER,
+            ExchangeKind::Card => limits::CARDS_PER_PEER,
+            ExchangeKind::Handoff => limits::HANDOFFS_PER_PEER,
         };
-        let open = books.open.entry((peer, kind)).or_default();
+        let open = usage.open.entry((peer, kind)).or_default();
         if *open >= most {
-            return Err(TooMany::Open);
+            return Err(LimitReached::Open);
         }
         *open += 1;
-        books.total += 1;
-        drop(books);
+        usage.total += 1;
+        drop(usage);
         Ok(Permit {
-            books: Arc::clone(&self.books),
+            usage: Arc::clone(&self.usage),
             peer,
             kind,
         })
@@ -103,19 +103,19 @@ impl Permits {
 
     /// Returns the number of open permits.
     pub fn open(&self) -> usize {
-        self.books.lock().total
+        self.usage.lock().total
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        let mut books = self.books.lock();
-        books.total -= 1;
+        let mut usage = self.usage.lock();
+        usage.total -= 1;
         let key = (self.peer, self.kind);
-        if let Some(open) = books.open.get_mut(&key) {
+        if let Some(open) = usage.open.get_mut(&key) {
             *open -= 1;
             if *open == 0 {
-                books.open.remove(&key);
+                usage.open.remove(&key);
             }
         }
     }
@@ -124,19 +124,19 @@ impl Drop for Permit {
 /// One token bucket per key. Full buckets are removed, since a missing bucket counts as full.
 #[derive(Debug)]
 struct Buckets<K> {
-    levels: FxHashMap<K, Level>,
+    levels: FxHashMap<K, TokenBucket>,
     /// Number of buckets at which full ones are removed; twice the number that was left, so that sweeps stay
     /// rare.
     sweep_at: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Level {
+struct TokenBucket {
     tokens: f64,
     at: Instant,
 }
 
-impl Level {
+impl TokenBucket {
     fn refilled(self, (burst, rate): (u32, u32), now: Instant) -> f64 {
         let passed: Duration = now.saturating_duration_since(self.at);
         (self.tokens + passed.as_secs_f64() * f64::from(rate)).min(f64::from(burst))
@@ -163,13 +163,13 @@ impl<K: Hash + Eq> Buckets<K> {
                 .retain(|_, level| level.refilled(limit, now) < burst);
             self.sweep_at = (self.levels.len() * 2).max(SWEEP_AT);
         }
-        let level = self.levels.entry(key).or_insert(Level {
+        let level = self.levels.entry(key).or_insert(TokenBucket {
             tokens: burst,
             at: now,
         });
         let tokens = level.refilled(limit, now);
         let is_enough = tokens >= 1.0;
-        *level = Level {
+        *level = TokenBucket {
             tokens: if is_enough { tokens - 1.0 } else { tokens },
             at: now,
         };
@@ -183,7 +183,7 @@ mod tests {
 
     use super::*;
 
-    fn take(permits: &Permits, peer: PeerId, kind: Kind) -> Result<Permit, TooMany> {
+    fn take(permits: &Permits, peer: PeerId, kind: ExchangeKind) -> Result<Permit, LimitReached> {
         permits.take(peer, None, kind)
     }
 
@@ -192,23 +192,26 @@ mod tests {
         let permits = Permits::new();
         let peer = PeerId::random();
         let mut held: Vec<_> = (0..limits::HANDOFFS_PER_PEER)
-            .map(|_| take(&permits, peer, Kind::Handoff).unwrap())
+            .map(|_| take(&permits, peer, ExchangeKind::Handoff).unwrap())
             .collect();
         assert_eq!(
-            take(&permits, peer, Kind::Handoff).unwrap_err(),
-            TooMany::Open
+            take(&permits, peer, ExchangeKind::Handoff).unwrap_err(),
+            LimitReached::Open
         );
         let cards: Vec<_> = (0..limits::CARDS_PER_PEER)
-            .map(|_| take(&permits, peer, Kind::Card).unwrap())
+            .map(|_| take(&permits, peer, ExchangeKind::Card).unwrap())
             .collect();
-        assert_eq!(take(&permits, peer, Kind::Card).unwrap_err(), TooMany::Open);
+        assert_eq!(
+            take(&permits, peer, ExchangeKind::Card).unwrap_err(),
+            LimitReached::Open
+        );
         // Another peer is not concerned.
-        drop(take(&permits, PeerId::random(), Kind::Handoff).unwrap());
+        drop(take(&permits, PeerId::random(), ExchangeKind::Handoff).unwrap());
         held.pop();
-        held.push(take(&permits, peer, Kind::Handoff).unwrap());
+        held.push(take(&permits, peer, ExchangeKind::Handoff).unwrap());
         drop((held, cards));
         assert_eq!(permits.open(), 0);
-        assert!(permits.books.lock().open.is_empty());
+        assert!(permits.usage.lock().open.is_empty());
     }
 
     #[tokio::test(start_paused = true)]
@@ -216,14 +219,20 @@ mod tests {
         let permits = Permits::new();
         let peer = PeerId::random();
         for _ in 0..limits::BURST_PER_PEER {
-            drop(take(&permits, peer, Kind::Card).unwrap());
+            drop(take(&permits, peer, ExchangeKind::Card).unwrap());
         }
-        assert_eq!(take(&permits, peer, Kind::Card).unwrap_err(), TooMany::Rate);
+        assert_eq!(
+            take(&permits, peer, ExchangeKind::Card).unwrap_err(),
+            LimitReached::Rate
+        );
         advance(Duration::from_secs(1)).await;
         for _ in 0..limits::RATE_PER_PEER {
-            drop(take(&permits, peer, Kind::Card).unwrap());
+            drop(take(&permits, peer, ExchangeKind::Card).unwrap());
         }
-        assert_eq!(take(&permits, peer, Kind::Card).unwrap_err(), TooMany::Rate);
+        assert_eq!(
+            take(&permits, peer, ExchangeKind::Card).unwrap_err(),
+            LimitReached::Rate
+        );
     }
 
     #[tokio::test(start_paused = true)]
@@ -231,14 +240,18 @@ mod tests {
         let permits = Permits::new();
         let address = Some("192.0.2.1".parse().unwrap());
         for _ in 0..limits::BURST_PER_ADDRESS {
-            drop(permits.take(PeerId::random(), address, Kind::Card).unwrap());
+            drop(
+                permits
+                    .take(PeerId::random(), address, ExchangeKind::Card)
+                    .unwrap(),
+            );
         }
-        let next = permits.take(PeerId::random(), address, Kind::Card);
-        assert_eq!(next.unwrap_err(), TooMany::Rate);
+        let next = permits.take(PeerId::random(), address, ExchangeKind::Card);
+        assert_eq!(next.unwrap_err(), LimitReached::Rate);
         let elsewhere = Some("192.0.2.2".parse().unwrap());
         assert!(
             permits
-                .take(PeerId::random(), elsewhere, Kind::Card)
+                .take(PeerId::random(), elsewhere, ExchangeKind::Card)
                 .is_ok()
         );
     }
@@ -247,10 +260,10 @@ mod tests {
     async fn all_peers_together_have_a_limit() {
         let permits = Permits::new();
         let held: Vec<_> = (0..limits::EXCHANGES)
-            .map(|_| take(&permits, PeerId::random(), Kind::Handoff).unwrap())
+            .map(|_| take(&permits, PeerId::random(), ExchangeKind::Handoff).unwrap())
             .collect();
-        let next = take(&permits, PeerId::random(), Kind::Handoff);
-        assert_eq!(next.unwrap_err(), TooMany::Total);
+        let next = take(&permits, PeerId::random(), ExchangeKind::Handoff);
+        assert_eq!(next.unwrap_err(), LimitReached::Total);
         assert_eq!(held.len(), permits.open());
     }
 
@@ -259,10 +272,10 @@ mod tests {
         let permits = Permits::new();
         for _ in 0..20 {
             for _ in 0..SWEEP_AT {
-                drop(take(&permits, PeerId::random(), Kind::Card).unwrap());
+                drop(take(&permits, PeerId::random(), ExchangeKind::Card).unwrap());
             }
             advance(Duration::from_secs(60)).await;
         }
-        assert!(permits.books.lock().by_peer.levels.len() <= 2 * SWEEP_AT);
+        assert!(permits.usage.lock().by_peer.levels.len() <= 2 * SWEEP_AT);
     }
 }

@@ -14,8 +14,8 @@ use std::time::Duration;
 use jackfield_model::{Failure, Reason};
 
 pub use self::{
-    frames::{Frames, Piece},
-    host::{Answer, Host, Way},
+    frames::{FrameOutput, Frames},
+    host::{HandoffProtocol, HandoffReply, Host},
     stream::{hand_off, serve_peers},
     work::{Progress, Work, answer},
 };

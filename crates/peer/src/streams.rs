@@ -1,5 +1,5 @@
 //! Raw streams on named protocols, as a behaviour of the swarm: `Behaviour::open` opens a stream to a
-//! connected peer, and `Desk::accept` hands out streams that peers open.
+//! connected peer, and `SharedStreams::accept` hands out streams that peers open.
 //!
 //! No inbound stream is lost: streams that the accepting task has not taken yet wait in their connections.
 //! Nothing here dials: the swarm's task connects first and then asks for a stream.
@@ -30,7 +30,7 @@ use tokio_util::task::TaskTracker;
 mod handler;
 mod stream;
 
-use self::handler::{Handler, Open};
+use self::handler::{Handler, OpenRequest};
 pub use self::stream::Stream;
 use crate::{
     address::{ip_of, is_relayed},
@@ -73,7 +73,7 @@ pub struct AlreadyAccepted;
 
 /// Why a stream could not be opened.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum StreamTrouble {
+pub(crate) enum StreamError {
     #[error("the peer knows none of the protocols")]
     Unsupported,
     #[error("the peer did not agree on a protocol in time")]
@@ -83,11 +83,11 @@ pub(crate) enum StreamTrouble {
 }
 
 /// Outcome of a request for a stream.
-pub(crate) type Opened = Result<(Stream, StreamProtocol), StreamTrouble>;
+pub(crate) type OpenedStream = Result<(Stream, StreamProtocol), StreamError>;
 
 /// State that the connections share with the node: the acceptors, and the kept peers.
 #[derive(Debug)]
-pub(crate) struct Desk {
+pub(crate) struct SharedStreams {
     accepted: RwLock<FxHashMap<StreamProtocol, mpsc::Sender<Inbound>>>,
     /// Connected peers, and whether their connections are kept.
     kept: RwLock<FxHashMap<PeerId, bool>>,
@@ -95,7 +95,7 @@ pub(crate) struct Desk {
     in_use: TaskTracker,
 }
 
-impl Desk {
+impl SharedStreams {
     pub(crate) fn new() -> Self {
         Self {
             accepted: RwLock::default(),
@@ -137,7 +137,7 @@ impl Desk {
         self.in_use.close();
     }
 
-    /// Resolves after [`Desk::close`] once no stream is open.
+    /// Resolves after [`SharedStreams::close`] once no stream is open.
     pub(crate) async fn idle(&self) {
         self.in_use.wait().await;
     }
@@ -159,15 +159,15 @@ impl Desk {
 
 /// The behaviour. It has no events: outcomes go to the reply of each request.
 pub(crate) struct Behaviour {
-    desk: Arc<Desk>,
-    connections: FxHashMap<PeerId, Vec<Line>>,
-    wishes: VecDeque<(PeerId, ConnectionId, Open)>,
+    shared: Arc<SharedStreams>,
+    connections: FxHashMap<PeerId, Vec<LiveConnection>>,
+    requests: VecDeque<(PeerId, ConnectionId, OpenRequest)>,
     waker: Option<Waker>,
 }
 
 /// One connection with a peer.
 #[derive(Debug, Clone, Copy)]
-struct Line {
+struct LiveConnection {
     id: ConnectionId,
     is_relayed: bool,
 }
@@ -181,11 +181,11 @@ impl fmt::Debug for Behaviour {
 }
 
 impl Behaviour {
-    pub(crate) fn new(desk: Arc<Desk>) -> Self {
+    pub(crate) fn new(shared: Arc<SharedStreams>) -> Self {
         Self {
-            desk,
+            shared,
             connections: FxHashMap::default(),
-            wishes: VecDeque::new(),
+            requests: VecDeque::new(),
             waker: None,
         }
     }
@@ -196,14 +196,19 @@ impl Behaviour {
         &mut self,
         peer: PeerId,
         protocols: Vec<StreamProtocol>,
-        reply: oneshot::Sender<Opened>,
+        reply: oneshot::Sender<OpenedStream>,
     ) {
-        let lines = self.connections.get(&peer);
-        let line = lines.and_then(|lines| lines.iter().rev().min_by_key(|line| line.is_relayed));
+        let connections = self.connections.get(&peer);
+        let connection = connections.and_then(|connections| {
+            connections
+                .iter()
+                .rev()
+                .min_by_key(|connection| connection.is_relayed)
+        });
         // Without a connection the reply is dropped, which reports the failure.
-        let Some(line) = line else { return };
-        self.wishes
-            .push_back((peer, line.id, Open { protocols, reply }));
+        let Some(connection) = connection else { return };
+        self.requests
+            .push_back((peer, connection.id, OpenRequest { protocols, reply }));
         if let Some(waker) = self.waker.take() {
             waker.wake();
         }
@@ -211,7 +216,7 @@ impl Behaviour {
 
     fn handler(&self, peer: PeerId, ends: &ConnectedPoint) -> Handler {
         let source = ip_of(ends.get_remote_address());
-        Handler::new(Arc::clone(&self.desk), peer, source, Origin::of(ends))
+        Handler::new(Arc::clone(&self.shared), peer, source, Origin::of(ends))
     }
 }
 
@@ -257,22 +262,26 @@ impl NetworkBehaviour for Behaviour {
                 endpoint,
                 ..
             }) => {
-                self.connections.entry(peer_id).or_default().push(Line {
-                    id: connection_id,
-                    is_relayed: endpoint.is_relayed() || is_relayed(endpoint.get_remote_address()),
-                });
-                self.desk.connected(peer_id);
+                self.connections
+                    .entry(peer_id)
+                    .or_default()
+                    .push(LiveConnection {
+                        id: connection_id,
+                        is_relayed: endpoint.is_relayed()
+                            || is_relayed(endpoint.get_remote_address()),
+                    });
+                self.shared.connected(peer_id);
             }
             FromSwarm::ConnectionClosed(ConnectionClosed {
                 peer_id,
                 connection_id,
                 ..
             }) => {
-                if let Some(lines) = self.connections.get_mut(&peer_id) {
-                    lines.retain(|line| line.id != connection_id);
-                    if lines.is_empty() {
+                if let Some(connections) = self.connections.get_mut(&peer_id) {
+                    connections.retain(|connection| connection.id != connection_id);
+                    if connections.is_empty() {
                         self.connections.remove(&peer_id);
-                        self.desk.disconnected(peer_id);
+                        self.shared.disconnected(peer_id);
                     }
                 }
             }
@@ -293,7 +302,7 @@ impl NetworkBehaviour for Behaviour {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<ToSwarm<Self::ToSwarm, THandlerInEvent<Self>>> {
-        match self.wishes.pop_front() {
+        match self.requests.pop_front() {
             Some((peer_id, connection, event)) => Poll::Ready(ToSwarm::NotifyHandler {
                 peer_id,
                 handler: NotifyHandler::One(connection),
@@ -342,49 +351,49 @@ mod tests {
 
     #[test]
     fn only_the_connections_of_peers_that_are_kept_live_without_use() {
-        let mut behaviour = Behaviour::new(Arc::new(Desk::new()));
+        let mut behaviour = Behaviour::new(Arc::new(SharedStreams::new()));
         let (kept, other) = (PeerId::random(), PeerId::random());
         let ends = ends();
         for peer in [kept, other] {
             behaviour.on_swarm_event(came(peer, 1, &ends));
         }
         let handlers = [kept, other].map(|peer| behaviour.handler(peer, &ends));
-        behaviour.desk.keep(kept, true);
+        behaviour.shared.keep(kept, true);
         assert_eq!(
             handlers.each_ref().map(Handler::connection_keep_alive),
             [true, false]
         );
-        behaviour.desk.keep(kept, false);
+        behaviour.shared.keep(kept, false);
         assert!(!handlers[0].connection_keep_alive());
     }
 
     #[test]
     fn a_peer_is_kept_until_its_last_connection_ends_and_nothing_of_it_stays() {
-        let mut behaviour = Behaviour::new(Arc::new(Desk::new()));
+        let mut behaviour = Behaviour::new(Arc::new(SharedStreams::new()));
         let (peer, ends) = (PeerId::random(), ends());
         behaviour.on_swarm_event(came(peer, 1, &ends));
         behaviour.on_swarm_event(came(peer, 2, &ends));
-        behaviour.desk.keep(peer, true);
+        behaviour.shared.keep(peer, true);
         behaviour.on_swarm_event(went(peer, 1, &ends));
-        assert!(behaviour.desk.is_kept(peer));
+        assert!(behaviour.shared.is_kept(peer));
         behaviour.on_swarm_event(went(peer, 2, &ends));
-        assert!(!behaviour.desk.is_kept(peer));
+        assert!(!behaviour.shared.is_kept(peer));
         // Whoever keeps it now comes too late.
-        behaviour.desk.keep(peer, true);
-        assert!(behaviour.desk.kept.read().is_empty());
+        behaviour.shared.keep(peer, true);
+        assert!(behaviour.shared.kept.read().is_empty());
         behaviour.on_swarm_event(came(peer, 3, &ends));
-        assert!(!behaviour.desk.is_kept(peer));
+        assert!(!behaviour.shared.is_kept(peer));
     }
 
     #[test]
     fn a_protocol_is_accepted_by_one_at_a_time() {
         const PROTOCOL: StreamProtocol = StreamProtocol::new("/test/1.0.0");
-        let desk = Desk::new();
-        let first = desk.accept(PROTOCOL).unwrap();
-        assert_eq!(desk.accept(PROTOCOL).unwrap_err(), AlreadyAccepted);
-        assert_eq!(desk.protocols(), [PROTOCOL]);
+        let shared = SharedStreams::new();
+        let first = shared.accept(PROTOCOL).unwrap();
+        assert_eq!(shared.accept(PROTOCOL).unwrap_err(), AlreadyAccepted);
+        assert_eq!(shared.protocols(), [PROTOCOL]);
         drop(first);
-        assert!(desk.protocols().is_empty());
-        desk.accept(PROTOCOL).unwrap();
+        assert!(shared.protocols().is_empty());
+        shared.accept(PROTOCOL).unwrap();
     }
 }

@@ -1,10 +1,10 @@
 //! A search in the registry: by name, skill, or words. Pure.
 
-use super::Registered;
+use super::RegisteredPeer;
 
 /// A search. All given criteria must match; a search without criteria matches every peer.
 #[derive(Debug, Clone, Default)]
-pub struct Sought {
+pub struct PeerQuery {
     /// Name of the agent.
     pub name: Option<String>,
     /// Skill, by id or name.
@@ -15,15 +15,15 @@ pub struct Sought {
 
 /// The searchable texts of a peer or an agent.
 #[derive(Debug, Default)]
-pub(super) struct Subject<'a> {
+pub(super) struct SearchSubject<'a> {
     pub(super) name: &'a str,
     pub(super) skills: Vec<&'a str>,
     /// Further texts to search for words.
     pub(super) texts: Vec<&'a str>,
 }
 
-impl<'a> From<&'a Registered> for Subject<'a> {
-    fn from(registered: &'a Registered) -> Self {
+impl<'a> From<&'a RegisteredPeer> for SearchSubject<'a> {
+    fn from(registered: &'a RegisteredPeer) -> Self {
         let card = registered.card.as_deref();
         let skills = card.into_iter().flat_map(|card| &card.skills);
         let names = skills.clone().map(|skill| skill.name.as_str());
@@ -49,7 +49,7 @@ impl<'a> From<&'a Registered> for Subject<'a> {
 const SOUGHT: usize = 32;
 const KNOWN: usize = 512;
 
-impl Sought {
+impl PeerQuery {
     /// Creates a search for a goal.
     pub fn goal(goal: &str) -> Self {
         Self {
@@ -59,7 +59,7 @@ impl Sought {
     }
 
     /// Returns how well a candidate matches; `None` if it does not.
-    pub(super) fn score(&self, subject: &Subject<'_>) -> Option<usize> {
+    pub(super) fn score(&self, subject: &SearchSubject<'_>) -> Option<usize> {
         if self.name.as_ref().is_some_and(|name| name != subject.name) {
             return None;
         }

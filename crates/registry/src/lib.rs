@@ -12,9 +12,9 @@ mod address;
 mod challenges;
 mod describe;
 mod directory;
+mod error;
 mod find;
 mod query;
-mod refused;
 mod serve;
 #[cfg(test)]
 mod tests;
@@ -48,8 +48,8 @@ use tokio::{
 use self::challenges::Challenges;
 pub use self::{
     address::placed,
-    find::Sought,
-    serve::{RegistryDoor, Station, router},
+    find::PeerQuery,
+    serve::{HubPeer, RegistryService, router},
 };
 
 /// Most entries: some 100 MB of the largest ones, and more peers than were ever seen. Owners share them, so
@@ -77,7 +77,7 @@ pub struct Registry(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     rules: RegistryRules,
-    peers: Mutex<Peers>,
+    peers: Mutex<Entries>,
     /// Shares of the entries, by the owner that answers for an entry.
     places: Arc<Shares<Payer>>,
     challenges: Challenges,
@@ -88,8 +88,8 @@ struct Inner {
 }
 
 #[derive(Debug, Default)]
-struct Peers {
-    by_id: HashMap<PeerId, Registered>,
+struct Entries {
+    by_id: HashMap<PeerId, RegisteredPeer>,
     /// Number of registrations so far: the first holder of a name keeps it.
     count: u64,
     /// Peers that removed their entry a moment ago; at most as many as entries.
@@ -100,7 +100,7 @@ struct Peers {
 
 /// A registered peer.
 #[derive(Debug, Clone)]
-pub struct Registered {
+pub struct RegisteredPeer {
     /// Peer id.
     pub peer: PeerId,
     /// Name of the agent.
@@ -121,7 +121,7 @@ pub struct Registered {
     /// Whether the peer's connection ended since the last registration or renewal.
     is_away: bool,
     ttl: Duration,
-    holder: Holder,
+    holder: EntryHolder,
     /// Rank among peers of the same name.
     place: u64,
     /// Part of the owner's share.
@@ -132,7 +132,7 @@ pub struct Registered {
 /// operator allows share one.
 type Payer = Option<Owner>;
 
-impl Registered {
+impl RegisteredPeer {
     /// Returns the entry as the HTTP API shows it.
     fn entry(&self) -> Entry {
         Entry {
@@ -152,7 +152,7 @@ impl Registered {
 
 /// Owner of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Holder {
+enum EntryHolder {
     /// The peer itself, proved by its key.
     Peer,
     /// The owner of the token that created the entry.
@@ -161,7 +161,7 @@ enum Holder {
 
 /// Sender of a registration.
 #[derive(Debug, Clone, Copy)]
-pub enum Claim<'a> {
+pub enum Claimant<'a> {
     /// The peer itself, allowed by the operator: by its signature or its connection.
     Peer,
     /// The peer itself, by its signature and a token.
@@ -170,15 +170,15 @@ pub enum Claim<'a> {
     Caller(&'a Principal),
 }
 
-impl Claim<'_> {
+impl Claimant<'_> {
     /// Returns whether the sender may change an entry. A peer may always change its own, other callers only
     /// their own entries.
-    fn may_change(self, holder: &Holder) -> bool {
+    fn may_change(self, holder: &EntryHolder) -> bool {
         match (self, holder) {
             (Self::Peer | Self::PeerOf(_), _) => true,
             (Self::Caller(principal), _) if principal.is_admin() => true,
-            (Self::Caller(principal), Holder::Owner(owner)) => principal.owner == *owner,
-            (Self::Caller(_), Holder::Peer) => false,
+            (Self::Caller(principal), EntryHolder::Owner(owner)) => principal.owner == *owner,
+            (Self::Caller(_), EntryHolder::Peer) => false,
         }
     }
 
@@ -189,7 +189,7 @@ impl Claim<'_> {
         }
     }
 
-    fn check(self, holder: &Holder) -> Result<(), Failure> {
+    fn check(self, holder: &EntryHolder) -> Result<(), Failure> {
         if self.may_change(holder) {
             return Ok(());
         }
@@ -229,7 +229,7 @@ impl Registry {
     }
 
     /// Returns a registered peer.
-    pub fn get(&self, peer: &PeerId) -> Option<Registered> {
+    pub fn get(&self, peer: &PeerId) -> Option<RegisteredPeer> {
         let now = Instant::now();
         let found = self.0.peers.lock().by_id.get(peer).cloned();
         found.filter(|registered| !registered.is_over(now))
@@ -243,7 +243,7 @@ impl Registry {
         if left.is_some_and(|left| now < left + LEAVING) {
             return Ok(());
         }
-        self.put(new, Claim::Peer, false).map(drop)
+        self.put(new, Claimant::Peer, false).map(drop)
     }
 
     /// Returns whether a peer is blocked.
@@ -296,16 +296,20 @@ impl Registry {
     }
 
     /// Registers a peer, or replaces its entry. The holder of a name keeps its rank.
-    pub fn register(&self, new: &Registration, claim: Claim<'_>) -> Result<Registered, Failure> {
+    pub fn register(
+        &self,
+        new: &Registration,
+        claim: Claimant<'_>,
+    ) -> Result<RegisteredPeer, Failure> {
         self.put(new, claim, true)
     }
 
     fn put(
         &self,
         new: &Registration,
-        claim: Claim<'_>,
+        claim: Claimant<'_>,
         is_asked: bool,
-    ) -> Result<Registered, Failure> {
+    ) -> Result<RegisteredPeer, Failure> {
         let peer = peer_id(&new.peer_id)?;
         let addresses = address::kept(&new.addresses, &peer, self.0.rules.allow_private)?;
         let name = new.agent_name.clone();
@@ -333,9 +337,9 @@ impl Registry {
         }
         let holder = match (claim, had) {
             // A caller that may change a peer's own entry does not become its owner.
-            (Claim::Peer | Claim::PeerOf(_), _) => Holder::Peer,
-            (Claim::Caller(_), Some(had)) => had.holder.clone(),
-            (Claim::Caller(principal), None) => Holder::Owner(principal.owner.clone()),
+            (Claimant::Peer | Claimant::PeerOf(_), _) => EntryHolder::Peer,
+            (Claimant::Caller(_), Some(had)) => had.holder.clone(),
+            (Claimant::Caller(principal), None) => EntryHolder::Owner(principal.owner.clone()),
         };
         let ttl = Duration::from_secs(new.ttl.min(MAX_TTL));
         // A requested lifetime is not shortened because the hub lists the peer too.
@@ -358,7 +362,7 @@ impl Registry {
             None => Arc::new(self.take_place(&mut peers, claim, now)?),
         };
         peers.count += 1;
-        let registered = Registered {
+        let registered = RegisteredPeer {
             peer,
             name,
             addresses,
@@ -384,8 +388,8 @@ impl Registry {
     /// Takes a share for one more entry. Expired entries make room.
     fn take_place(
         &self,
-        peers: &mut Peers,
-        claim: Claim<'_>,
+        peers: &mut Entries,
+        claim: Claimant<'_>,
         now: Instant,
     ) -> Result<Share<Payer>, Failure> {
         let places = &self.0.places;
@@ -415,8 +419,8 @@ impl Registry {
         &self,
         peer: &PeerId,
         ttl: Option<Duration>,
-        claim: Claim<'_>,
-    ) -> Result<Registered, Failure> {
+        claim: Claimant<'_>,
+    ) -> Result<RegisteredPeer, Failure> {
         let now = Instant::now();
         let mut peers = self.0.peers.lock();
         let had = peers.by_id.get_mut(peer).filter(|had| !had.is_over(now));
@@ -431,7 +435,7 @@ impl Registry {
     }
 
     /// Removes a registration.
-    pub fn remove(&self, peer: &PeerId, claim: Claim<'_>) -> Result<(), Failure> {
+    pub fn remove(&self, peer: &PeerId, claim: Claimant<'_>) -> Result<(), Failure> {
         let now = Instant::now();
         let mut peers = self.0.peers.lock();
         let had = peers.by_id.get(peer).filter(|had| !had.is_over(now));
@@ -462,12 +466,12 @@ impl Registry {
 
     /// Returns the matching peers: connected ones first, then the best matches, then the earliest
     /// registrations. A search by name returns disconnected peers only if no connected one has the name.
-    pub fn find(&self, sought: &Sought) -> Vec<Registered> {
+    pub fn find(&self, sought: &PeerQuery) -> Vec<RegisteredPeer> {
         let now = Instant::now();
         let peers = self.0.peers.lock();
         let there = peers.by_id.values().filter(|had| !had.is_over(now));
         let mut found: Vec<_> = there
-            .filter_map(|had| Some((sought.score(&find::Subject::from(had))?, had.clone())))
+            .filter_map(|had| Some((sought.score(&find::SearchSubject::from(had))?, had.clone())))
             .collect();
         drop(peers);
         found.sort_by_key(|(score, had)| (had.is_away, std::cmp::Reverse(*score), had.place));

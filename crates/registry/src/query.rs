@@ -4,7 +4,7 @@ use axum::extract::{FromRequestParts as _, Request};
 use jackfield_kit::api::Params;
 use jackfield_model::Failure;
 
-use super::{Sought, invalid};
+use super::{PeerQuery, invalid};
 
 /// Default number of entries per page.
 const PAGE: usize = 100;
@@ -13,7 +13,7 @@ const PAGE_MAX: usize = 1000;
 
 /// A parsed query string.
 pub(super) struct Query {
-    pub(super) sought: Sought,
+    pub(super) sought: PeerQuery,
     pub(super) is_list: bool,
     limit: usize,
     offset: usize,
@@ -32,7 +32,7 @@ impl Query {
         }
         let params = Params::from_request_parts(&mut parts, &()).await;
         let mut params = params.map_err(|_| malformed())?;
-        let sought = Sought {
+        let sought = PeerQuery {
             name: params.one("agent_name")?,
             skill: params.one("skill")?,
             text: params.one("q")?,

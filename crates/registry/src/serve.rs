@@ -49,11 +49,11 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
-    Claim, REFUSED, Registered, Registry, Sought, address, describe,
-    find::Subject,
+    Claimant, PeerQuery, REFUSED, RegisteredPeer, Registry, address, describe,
+    error::{RegistryError, json},
+    find::SearchSubject,
     invalid, peer_id,
     query::Query,
-    refused::{Refused, json},
 };
 
 /// The protocol under which refused requests are counted.
@@ -64,7 +64,7 @@ const FOUND_MAX: usize = 20;
 
 /// The hub as a peer.
 #[derive(Clone)]
-pub struct Station {
+pub struct HubPeer {
     /// Peer id of the hub.
     pub peer_id: String,
     /// Name of the hub among peers.
@@ -75,7 +75,7 @@ pub struct Station {
     pub agents: Arc<dyn Fn() -> Vec<AgentView> + Send + Sync>,
 }
 
-impl std::fmt::Debug for Station {
+impl std::fmt::Debug for HubPeer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Station")
             .field("peer_id", &self.peer_id)
@@ -85,7 +85,7 @@ impl std::fmt::Debug for Station {
 
 /// State of the registry's routes.
 #[derive(Debug, Clone)]
-pub struct RegistryDoor {
+pub struct RegistryService {
     /// The registry.
     pub registry: Registry,
     /// The hub, for its callers, limits and metrics.
@@ -95,11 +95,11 @@ pub struct RegistryDoor {
     /// Authenticates callers.
     pub gatekeeper: Gatekeeper,
     /// The hub as a peer.
-    pub station: Station,
+    pub hub_peer: HubPeer,
 }
 
 /// Returns the registry's routes and their description.
-pub fn router(door: RegistryDoor) -> (Router, OpenApi) {
+pub fn router(door: RegistryService) -> (Router, OpenApi) {
     let (router, api) = OpenApiRouter::new()
         .routes(routes!(register))
         .routes(routes!(challenge, remove))
@@ -119,9 +119,9 @@ pub fn router(door: RegistryDoor) -> (Router, OpenApi) {
     (router, api)
 }
 
-async fn wrong_method(method: Method, uri: Uri) -> Refused {
+async fn wrong_method(method: Method, uri: Uri) -> RegistryError {
     let text = format!("{} does not take {method}; see /openapi.json", uri.path());
-    Refused {
+    RegistryError {
         status: StatusCode::METHOD_NOT_ALLOWED,
         text,
         challenge: None,
@@ -129,18 +129,18 @@ async fn wrong_method(method: Method, uri: Uri) -> Refused {
 }
 
 /// Authenticated sender of a registration.
-enum Speaker {
+enum Registrant {
     /// The peer itself, with the owner of a token if it needed one.
     Peer(Option<Principal>),
     Caller(Principal),
 }
 
-impl Speaker {
-    fn claim(&self) -> Claim<'_> {
+impl Registrant {
+    fn claim(&self) -> Claimant<'_> {
         match self {
-            Self::Peer(None) => Claim::Peer,
-            Self::Peer(Some(principal)) => Claim::PeerOf(principal),
-            Self::Caller(principal) => Claim::Caller(principal),
+            Self::Peer(None) => Claimant::Peer,
+            Self::Peer(Some(principal)) => Claimant::PeerOf(principal),
+            Self::Caller(principal) => Claimant::Caller(principal),
         }
     }
 
@@ -166,7 +166,7 @@ impl Speaker {
     }
 }
 
-impl RegistryDoor {
+impl RegistryService {
     async fn read(&self, body: Body) -> Result<bytes::Bytes, Failure> {
         body::read(body, Size(MAX_CARD), self.hub.limits().write_stuck).await
     }
@@ -179,14 +179,14 @@ impl RegistryDoor {
         peer: &PeerId,
         proof: Option<&Proof>,
         statement: &Statement<'_>,
-    ) -> Result<Speaker, Failure> {
+    ) -> Result<Registrant, Failure> {
         let Some(proof) = proof else {
             let caller = caller?;
             if caller.who != Who::Person {
                 let text = "the token of an agent registers no peers; sign with the peer's key";
                 return Err(Failure::new(Reason::Unauthorized, text));
             }
-            return Ok(Speaker::Caller(caller));
+            return Ok(Registrant::Caller(caller));
         };
         // A request over HTTP does not show the peer's connection or its origin.
         let is_allowed = self.allowed.includes(&peer.to_string(), Origin::Elsewhere);
@@ -196,13 +196,13 @@ impl RegistryDoor {
         };
         let challenges = &self.registry.0.challenges;
         challenges.check(peer, proof, statement, Timestamp::now())?;
-        Ok(Speaker::Peer(caller))
+        Ok(Registrant::Peer(caller))
     }
 
     /// Converts a failure for an authenticated sender. Only such a sender learns that a peer is blocked.
-    fn refused(&self, failure: Failure, peer: &PeerId) -> Refused {
+    fn refused(&self, failure: Failure, peer: &PeerId) -> RegistryError {
         if self.registry.is_refused(peer) {
-            return Refused {
+            return RegistryError {
                 status: StatusCode::FORBIDDEN,
                 text: REFUSED.to_owned(),
                 challenge: None,
@@ -212,10 +212,10 @@ impl RegistryDoor {
     }
 
     /// Converts a failure, and adds a challenge where a signature could help.
-    fn unproven(&self, failure: Failure, peer: &PeerId) -> Refused {
+    fn unproven(&self, failure: Failure, peer: &PeerId) -> RegistryError {
         let challenge =
             (failure.reason == Reason::Unauthorized).then(|| self.registry.challenge(peer));
-        Refused {
+        RegistryError {
             challenge,
             ..failure.into()
         }
@@ -239,15 +239,15 @@ impl RegistryDoor {
     ),
 )]
 async fn register(
-    State(door): State<RegistryDoor>,
+    State(door): State<RegistryService>,
     sender: Option<Extension<Peer>>,
     came: Came,
     headers: HeaderMap,
     body: Body,
-) -> Result<Response, Refused> {
+) -> Result<Response, RegistryError> {
     let mut new = Registration::read(&door.read(body).await?)?;
     let peer = peer_id(&new.peer_id)?;
-    if new.peer_id == door.station.peer_id {
+    if new.peer_id == door.hub_peer.peer_id {
         let text =
             "field \"peer_id\" is the hub's own, which lists itself; give the id of another peer";
         return Err(invalid(text).into());
@@ -276,8 +276,8 @@ async fn register(
     Ok(told(&registered))
 }
 
-fn told(registered: &Registered) -> Response {
-    let answer = wire::Registered {
+fn told(registered: &RegisteredPeer) -> Response {
+    let answer = wire::RegisteredReply {
         peer_id: registered.peer.to_string(),
         expires_at: Some(registered.expires_at.to_string()),
     };
@@ -297,11 +297,11 @@ fn told(registered: &Registered) -> Response {
     ),
 )]
 async fn challenge(
-    State(door): State<RegistryDoor>,
+    State(door): State<RegistryService>,
     Path(peer): Path<String>,
     came: Came,
     headers: HeaderMap,
-) -> Result<Response, Refused> {
+) -> Result<Response, RegistryError> {
     let peer = peer_id(&peer)?;
     // Other callers learn it after they have signed.
     if door.registry.is_refused(&peer) && door.gatekeeper.admit(bearer(&headers), &came).is_ok() {
@@ -339,12 +339,12 @@ async fn challenge(
     ),
 )]
 async fn remove(
-    State(door): State<RegistryDoor>,
+    State(door): State<RegistryService>,
     Path(peer): Path<String>,
     came: Came,
     headers: HeaderMap,
     body: Body,
-) -> Result<Response, Refused> {
+) -> Result<Response, RegistryError> {
     let peer = peer_id(&peer)?;
     let body = door.read(body).await?;
     let proof = if body.is_empty() {
@@ -381,11 +381,11 @@ async fn remove(
     ),
 )]
 async fn heartbeat(
-    State(door): State<RegistryDoor>,
+    State(door): State<RegistryService>,
     came: Came,
     headers: HeaderMap,
     body: Body,
-) -> Result<Response, Refused> {
+) -> Result<Response, RegistryError> {
     let word = Heartbeat::read(&door.read(body).await?)?;
     let peer = peer_id(&word.peer_id)?;
     let ttl = word.ttl.map(Duration::from_secs);
@@ -420,16 +420,16 @@ async fn heartbeat(
     ),
 )]
 async fn peers(
-    State(door): State<RegistryDoor>,
+    State(door): State<RegistryService>,
     came: Came,
     headers: HeaderMap,
     request: Request,
-) -> Result<Response, Refused> {
+) -> Result<Response, RegistryError> {
     let principal = door.gatekeeper.admit(bearer(&headers), &came)?;
     let query = Query::of(request).await?;
     let agents = door.agents(&principal);
     let own = door.own_entry(&agents).filter(|own| {
-        let subject = Subject {
+        let subject = SearchSubject {
             name: own.agent_name.as_deref().unwrap_or_default(),
             skills: own.capabilities.iter().map(String::as_str).collect(),
             texts: agents
@@ -440,7 +440,7 @@ async fn peers(
         query.sought.score(&subject).is_some()
     });
     let registered = door.registry.find(&query.sought);
-    let registered = registered.iter().map(Registered::entry);
+    let registered = registered.iter().map(RegisteredPeer::entry);
     let found = query.page(own.into_iter().chain(registered).collect());
     let body = match &query.sought.name {
         _ if query.is_list => wire::write_list(&found),
@@ -471,11 +471,11 @@ async fn peers(
     ),
 )]
 async fn agents(
-    State(door): State<RegistryDoor>,
+    State(door): State<RegistryService>,
     came: Came,
     headers: HeaderMap,
     request: Request,
-) -> Result<Response, Refused> {
+) -> Result<Response, RegistryError> {
     let principal = door.gatekeeper.admit(bearer(&headers), &came)?;
     let query = Query::of(request).await?;
     let found = query.page(door.found_agents(&principal, &query.sought));
@@ -496,14 +496,14 @@ async fn agents(
     ),
 )]
 async fn find_agents(
-    State(door): State<RegistryDoor>,
+    State(door): State<RegistryService>,
     came: Came,
     headers: HeaderMap,
     body: Body,
-) -> Result<Response, Refused> {
+) -> Result<Response, RegistryError> {
     let principal = door.gatekeeper.admit(bearer(&headers), &came)?;
     let goal = find::read_goal(&door.read(body).await?)?;
-    let mut found = door.found_agents(&principal, &Sought::goal(&goal));
+    let mut found = door.found_agents(&principal, &PeerQuery::goal(&goal));
     found.truncate(FOUND_MAX);
     Ok(json(StatusCode::OK, find::write_agents(&found)))
 }
@@ -522,14 +522,14 @@ async fn find_agents(
     ),
 )]
 async fn find_tools(
-    State(door): State<RegistryDoor>,
+    State(door): State<RegistryService>,
     came: Came,
     headers: HeaderMap,
     body: Body,
-) -> Result<Response, Refused> {
+) -> Result<Response, RegistryError> {
     let principal = door.gatekeeper.admit(bearer(&headers), &came)?;
     let goal = find::read_goal(&door.read(body).await?)?;
-    let mut found = door.found_tools(&principal, &Sought::goal(&goal));
+    let mut found = door.found_tools(&principal, &PeerQuery::goal(&goal));
     found.truncate(FOUND_MAX);
     Ok(json(StatusCode::OK, find::write_tools(&found)))
 }

@@ -10,8 +10,8 @@ use http::{HeaderMap, StatusCode};
 use jackfield_kit::outbound::{Outbound, OutboundError, Url, origin_of};
 use jackfield_peer::{
     card,
-    failure::Trouble,
-    waits::Waits,
+    failure::HandoffError,
+    retry::RetryDelay,
     wire::{Card, Data, FIT_CARD, MAX_CARD, Method, NoCard, path, read_card},
 };
 use tokio::{
@@ -20,7 +20,7 @@ use tokio::{
 };
 
 use crate::{
-    fetch::{Fetch, Plan},
+    fetch::{Fetch, FetchPlan},
     limits,
 };
 
@@ -50,7 +50,7 @@ pub enum EndpointError {
 
 /// The card of an agent behind HTTP.
 #[derive(Debug)]
-pub struct Shown {
+pub struct SeenCard {
     /// The parsed card.
     pub card: Card,
     /// The card as peers get it: at most 16 KiB, and the agent's own bytes where they fit.
@@ -59,19 +59,19 @@ pub struct Shown {
 
 /// State of an agent behind HTTP.
 #[derive(Debug, Clone, Default)]
-pub enum Sight {
+pub enum EndpointState {
     /// The card was not fetched yet.
     #[default]
     Unseen,
     /// The agent is reachable and has this card.
-    Here(Arc<Shown>),
+    Here(Arc<SeenCard>),
     /// The card could not be fetched, for this reason; with the last card, if any.
-    Gone(Arc<str>, Option<Arc<Shown>>),
+    Gone(Arc<str>, Option<Arc<SeenCard>>),
 }
 
-impl Sight {
+impl EndpointState {
     /// Returns the newest card, whether the agent is reachable now or not.
-    pub fn last(&self) -> Option<&Arc<Shown>> {
+    pub fn last(&self) -> Option<&Arc<SeenCard>> {
         match self {
             Self::Here(shown) | Self::Gone(_, Some(shown)) => Some(shown),
             Self::Unseen | Self::Gone(_, None) => None,
@@ -96,7 +96,7 @@ struct Inner {
     /// Name that replaces the one of the card.
     name: Option<String>,
     outbound: Outbound,
-    sight: watch::Sender<Sight>,
+    sight: watch::Sender<EndpointState>,
     /// Time of the last fetch.
     looked: Mutex<Option<Instant>>,
 }
@@ -122,31 +122,31 @@ impl Endpoint {
     }
 
     /// Returns the present state.
-    pub fn sight(&self) -> Sight {
+    pub fn sight(&self) -> EndpointState {
         self.0.sight.borrow().clone()
     }
 
     /// Watches the state.
-    pub fn watch(&self) -> watch::Receiver<Sight> {
+    pub fn watch(&self) -> watch::Receiver<EndpointState> {
         self.0.sight.subscribe()
     }
 
     /// Fetches the card now and at intervals, sooner after a failure. Never ends.
     pub async fn keep(self) {
-        let mut waits = Waits::new();
+        let mut retry = RetryDelay::new();
         loop {
             match self.look().await {
-                Sight::Here(_) => {
-                    waits.start_over();
+                EndpointState::Here(_) => {
+                    retry.start_over();
                     sleep(limits::CARD_EVERY).await;
                 }
-                Sight::Unseen | Sight::Gone(..) => sleep(waits.next()).await,
+                EndpointState::Unseen | EndpointState::Gone(..) => sleep(retry.next_delay()).await,
             }
         }
     }
 
     /// Fetches the card, unless it was fetched a moment ago.
-    pub async fn look(&self) -> Sight {
+    pub async fn look(&self) -> EndpointState {
         let mut looked = self.0.looked.lock().await;
         if looked.is_none_or(|at| at.elapsed() >= limits::CARD_APART) {
             let fetched = self.fetch_card().await;
@@ -157,7 +157,7 @@ impl Endpoint {
     }
 
     /// Fetches the card for a request that it does not cover; after a moment, if it was just fetched.
-    pub(crate) async fn look_anew(&self) -> Sight {
+    pub(crate) async fn look_anew(&self) -> EndpointState {
         let looked = *self.0.looked.lock().await;
         if let Some(at) = looked {
             sleep_until(at + limits::CARD_APART).await;
@@ -166,48 +166,48 @@ impl Endpoint {
     }
 
     /// Returns the card for a waiting peer: fetches it first, since the agent may have started or changed.
-    pub async fn card(&self) -> Result<Arc<Shown>, Trouble> {
+    pub async fn card(&self) -> Result<Arc<SeenCard>, HandoffError> {
         let looked = timeout(limits::CARD_WAIT, self.look()).await;
         match looked.unwrap_or_else(|_| self.sight()) {
-            Sight::Here(shown) => Ok(shown),
-            Sight::Unseen | Sight::Gone(..) => Err(not_there()),
+            EndpointState::Here(shown) => Ok(shown),
+            EndpointState::Unseen | EndpointState::Gone(..) => Err(not_there()),
         }
     }
 
-    fn note(&self, fetched: Result<Shown, EndpointError>) {
+    fn note(&self, fetched: Result<SeenCard, EndpointError>) {
         self.0.sight.send_if_modified(|sight| {
             let new = match fetched {
                 Ok(shown) => match &*sight {
-                    Sight::Here(had) if had.text == shown.text => return false,
-                    _ => Sight::Here(Arc::new(shown)),
+                    EndpointState::Here(had) if had.text == shown.text => return false,
+                    _ => EndpointState::Here(Arc::new(shown)),
                 },
                 Err(error) => {
                     let why = error.to_string();
                     match &*sight {
-                        Sight::Gone(had, _) if **had == *why => return false,
-                        _ => Sight::Gone(why.into(), sight.last().cloned()),
+                        EndpointState::Gone(had, _) if **had == *why => return false,
+                        _ => EndpointState::Gone(why.into(), sight.last().cloned()),
                     }
                 }
             };
             match &new {
-                Sight::Gone(why, _) => {
+                EndpointState::Gone(why, _) => {
                     tracing::warn!(%why, "an agent behind HTTP shows no card; it is asked again");
                 }
-                Sight::Here(shown) => {
+                EndpointState::Here(shown) => {
                     let (name, url) = (&shown.card.name, &self.0.base);
                     tracing::info!(name, url, "card of an agent behind HTTP");
                     for remark in shown.card.remarks() {
                         tracing::warn!(name, url, remark, "its card is not as it should be");
                     }
                 }
-                Sight::Unseen => {}
+                EndpointState::Unseen => {}
             }
             *sight = new;
             true
         });
     }
 
-    async fn fetch_card(&self) -> Result<Shown, EndpointError> {
+    async fn fetch_card(&self) -> Result<SeenCard, EndpointError> {
         let url = format!("{}/card", self.0.base);
         let fetched = self.0.outbound.fetch(&url, HeaderMap::new(), MAX_CARD);
         let fetched = fetched.await?;
@@ -228,7 +228,7 @@ impl Endpoint {
             card.name.clone_from(name);
         }
         let text = own.unwrap_or_else(|| card::fitting(&card));
-        Ok(Shown { card, text })
+        Ok(SeenCard { card, text })
     }
 
     /// Returns the request for a path, which must be filled in and checked. Refused unless the card declares
@@ -239,7 +239,7 @@ impl Endpoint {
         rest: &str,
         input: Option<Data>,
         max: usize,
-    ) -> Result<Fetch, Trouble> {
+    ) -> Result<Fetch, HandoffError> {
         let sight = self.sight();
         let shown = sight.last().ok_or_else(not_there)?;
         let skills = shown.card.skills.iter();
@@ -247,20 +247,21 @@ impl Endpoint {
             .filter(|skill| path::matches(&skill.path, rest))
             .peekable();
         if here.peek().is_none() {
-            return Err(Trouble::coded(
+            return Err(HandoffError::with_code(
                 404,
                 "the agent has nothing at this path; see its card",
             ));
         }
         if !here.any(|skill| skill.method == method.name()) {
             let text = format!("the agent does not take {method} at this path; see its card");
-            return Err(Trouble::coded(405, text));
+            return Err(HandoffError::with_code(405, text));
         }
         let url = Url::parse(&format!("{}{rest}", self.0.base)).ok();
         // A checked path cannot leave the origin. A mistake would do harm here, so it is checked again.
         let url = url.filter(|url| origin_of(url) == self.0.origin);
-        let url = url.ok_or_else(|| Trouble::coded(400, "field \"path\" leads elsewhere"))?;
-        Ok(Fetch::from(Plan {
+        let url =
+            url.ok_or_else(|| HandoffError::with_code(400, "field \"path\" leads elsewhere"))?;
+        Ok(Fetch::from(FetchPlan {
             outbound: self.0.outbound.clone(),
             method,
             url,
@@ -274,6 +275,6 @@ impl Endpoint {
 pub(super) const NOT_THERE: &str = "the agent cannot be reached; start it beside its peer";
 
 /// Hides from the peer where the agent is and why it does not answer.
-fn not_there() -> Trouble {
-    Trouble::away(NOT_THERE)
+fn not_there() -> HandoffError {
+    HandoffError::away(NOT_THERE)
 }

@@ -11,7 +11,7 @@ use http::{
 use jackfield_kit::outbound::{BodyError, Opened, Outbound, OutboundError, Url};
 use jackfield_model::{Failure, Reason};
 use jackfield_peer::{
-    failure::Trouble,
+    failure::HandoffError,
     serve::{Progress, Work},
     wire::{Data, Method},
 };
@@ -28,7 +28,7 @@ const MAX_READ: usize = 64 * 1024;
 
 /// A request to make.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct FetchPlan {
     pub(super) outbound: Outbound,
     pub(super) method: Method,
     pub(super) url: Url,
@@ -46,7 +46,7 @@ pub struct Fetch {
 
 /// A piece of the answer.
 #[derive(Debug)]
-enum Bit {
+enum FetchedPiece {
     /// The whole answer, which was not streamed.
     Whole(Vec<u8>),
     /// The next text of a streamed answer.
@@ -56,14 +56,14 @@ enum Bit {
 }
 
 enum State {
-    New(Plan),
-    Asking(Pin<Box<dyn Future<Output = Result<Begun, Trouble>> + Send>>),
+    New(FetchPlan),
+    Asking(Pin<Box<dyn Future<Output = Result<AnswerStart, HandoffError>> + Send>>),
     Streaming(Streaming),
     Over,
 }
 
 /// The answer after its head has arrived.
-enum Begun {
+enum AnswerStart {
     Whole(Vec<u8>),
     Streaming(Streaming),
 }
@@ -79,8 +79,8 @@ struct Streaming {
     ends: Instant,
 }
 
-impl From<Plan> for Fetch {
-    fn from(plan: Plan) -> Self {
+impl From<FetchPlan> for Fetch {
+    fn from(plan: FetchPlan) -> Self {
         Self {
             state: State::New(plan),
         }
@@ -89,7 +89,7 @@ impl From<Plan> for Fetch {
 
 impl Work for Fetch {
     /// Reads streamed answers too; the caller sets the timeout.
-    async fn whole(self) -> Result<Vec<u8>, Trouble> {
+    async fn whole(self) -> Result<Vec<u8>, HandoffError> {
         let State::New(plan) = self.state else {
             return Err(broken_off());
         };
@@ -99,17 +99,17 @@ impl Work for Fetch {
 
     async fn next(&mut self) -> Progress {
         match self.next_bit().await {
-            Ok(Bit::Text(text)) => Progress::Text(text),
-            Ok(Bit::Whole(body)) => Progress::Over(text_from(body).map(Some)),
-            Ok(Bit::End) => Progress::Over(Ok(None)),
+            Ok(FetchedPiece::Text(text)) => Progress::Text(text),
+            Ok(FetchedPiece::Whole(body)) => Progress::Over(text_from(body).map(Some)),
+            Ok(FetchedPiece::End) => Progress::Over(Ok(None)),
             Err(trouble) => Progress::Over(Err(trouble)),
         }
     }
 }
 
 impl Fetch {
-    /// Waits for the next piece. Cancel-safe; nothing follows [`Bit::Whole`], [`Bit::End`] or an error.
-    async fn next_bit(&mut self) -> Result<Bit, Trouble> {
+    /// Waits for the next piece. Cancel-safe; nothing follows [`FetchedPiece::Whole`], [`FetchedPiece::End`] or an error.
+    async fn next_bit(&mut self) -> Result<FetchedPiece, HandoffError> {
         loop {
             match &mut self.state {
                 State::New(_) => {
@@ -121,22 +121,22 @@ impl Fetch {
                     }
                 }
                 State::Asking(asking) => match asking.await? {
-                    Begun::Whole(body) => {
+                    AnswerStart::Whole(body) => {
                         self.state = State::Over;
-                        return Ok(Bit::Whole(body));
+                        return Ok(FetchedPiece::Whole(body));
                     }
-                    Begun::Streaming(streaming) => self.state = State::Streaming(streaming),
+                    AnswerStart::Streaming(streaming) => self.state = State::Streaming(streaming),
                 },
                 State::Streaming(streaming) => return streaming.next().await,
-                State::Over => return Ok(Bit::End),
+                State::Over => return Ok(FetchedPiece::End),
             }
         }
     }
 }
 
-impl Plan {
+impl FetchPlan {
     /// Sends the request and waits for the head of the answer.
-    async fn open(self) -> Result<Opened, Trouble> {
+    async fn open(self) -> Result<Opened, HandoffError> {
         let mut headers = HeaderMap::new();
         let body = match self.input {
             None => Bytes::new(),
@@ -165,17 +165,17 @@ impl Plan {
         if let Some(said) = said(opened).await {
             text = format!("{text}: {said}");
         }
-        Err(Trouble::coded(code, text))
+        Err(HandoffError::with_code(code, text))
     }
 
-    async fn begin(self) -> Result<Begun, Trouble> {
+    async fn begin(self) -> Result<AnswerStart, HandoffError> {
         let max = self.max;
         let opened = self.open().await?;
         if !is_streamed(opened.headers()) {
-            return Ok(Begun::Whole(whole(opened, max).await?));
+            return Ok(AnswerStart::Whole(whole(opened, max).await?));
         }
         let now = Instant::now();
-        Ok(Begun::Streaming(Streaming {
+        Ok(AnswerStart::Streaming(Streaming {
             opened,
             cut: Vec::new(),
             left: max,
@@ -186,14 +186,14 @@ impl Plan {
 }
 
 impl Streaming {
-    async fn next(&mut self) -> Result<Bit, Trouble> {
+    async fn next(&mut self) -> Result<FetchedPiece, HandoffError> {
         loop {
             let until = self.ends.min(self.heard + limits::STREAM_SILENT);
             let next = timeout_at(until, self.opened.next()).await;
             let next = next.map_err(|_| late())?;
             let Some(bytes) = next.map_err(|error| broken(&error))? else {
                 if self.cut.is_empty() {
-                    return Ok(Bit::End);
+                    return Ok(FetchedPiece::End);
                 }
                 return Err(not_text());
             };
@@ -203,14 +203,14 @@ impl Streaming {
             self.cut.extend_from_slice(&bytes);
             let text = take_text(&mut self.cut)?;
             if !text.is_empty() {
-                return Ok(Bit::Text(text));
+                return Ok(FetchedPiece::Text(text));
             }
         }
     }
 }
 
 /// Takes the text out of bytes; an incomplete character at the end stays.
-fn take_text(bytes: &mut Vec<u8>) -> Result<String, Trouble> {
+fn take_text(bytes: &mut Vec<u8>) -> Result<String, HandoffError> {
     let whole = match std::str::from_utf8(bytes) {
         Ok(_) => bytes.len(),
         Err(error) if error.error_len().is_none() => error.valid_up_to(),
@@ -261,27 +261,27 @@ fn words_of(value: &Value) -> Option<&str> {
     })
 }
 
-async fn whole(opened: Opened, max: usize) -> Result<Vec<u8>, Trouble> {
+async fn whole(opened: Opened, max: usize) -> Result<Vec<u8>, HandoffError> {
     let body = opened.whole(max).await;
     Ok(body.map_err(|error| broken(&error))?.into())
 }
 
 /// Converts a body for a frame, which must be text.
-fn text_from(body: Vec<u8>) -> Result<Data, Trouble> {
+fn text_from(body: Vec<u8>) -> Result<Data, HandoffError> {
     let text = String::from_utf8(body).map_err(|_| not_text())?;
     Ok(Data::from_text(text))
 }
 
-fn not_text() -> Trouble {
+fn not_text() -> HandoffError {
     let text = "the agent's answer is not text; ask for it without \"stream\"";
-    Trouble::coded(502, text)
+    HandoffError::with_code(502, text)
 }
 
-fn late() -> Trouble {
-    Trouble::coded(504, "the agent did not answer in time")
+fn late() -> HandoffError {
+    HandoffError::with_code(504, "the agent did not answer in time")
 }
 
-fn broken(error: &BodyError) -> Trouble {
+fn broken(error: &BodyError) -> HandoffError {
     tracing::debug!(%error, "an agent behind HTTP did not answer to the end");
     match error {
         BodyError::Cut(_) => broken_off(),
@@ -289,19 +289,19 @@ fn broken(error: &BodyError) -> Trouble {
     }
 }
 
-fn broken_off() -> Trouble {
+fn broken_off() -> HandoffError {
     Failure::new(Reason::Crashed, "the agent's answer broke off").into()
 }
 
 /// Reported like every answer that is too large; the request was not.
-fn too_large() -> Trouble {
+fn too_large() -> HandoffError {
     Failure::new(Reason::TooLarge, "the agent's answer is too large").into()
 }
 
 /// Hides the URL of the agent from the peer.
-fn unreachable(error: &OutboundError) -> Trouble {
+fn unreachable(error: &OutboundError) -> HandoffError {
     tracing::debug!(%error, "an agent behind HTTP cannot be reached");
-    Trouble::away(NOT_THERE)
+    HandoffError::away(NOT_THERE)
 }
 
 fn http_method(method: Method) -> http::Method {

@@ -6,10 +6,10 @@ use jackfield_model::{Failure, Reason};
 use jackfield_peer::{
     allowed::Allowed,
     card,
-    failure::Trouble,
+    failure::HandoffError,
     limits::{HOPS, MAX_ANSWER},
     origin::Origin,
-    serve::{self, Answer, Host, Way, check_hops},
+    serve::{self, HandoffProtocol, HandoffReply, Host, check_hops},
     wire::{HandOff, Limits, path},
 };
 use tokio::time::timeout;
@@ -18,7 +18,7 @@ use crate::{endpoint::Endpoint, fetch::Fetch, limits::CARD_WAIT};
 
 /// Serves the one agent of a sidecar.
 #[derive(Debug, Clone)]
-pub(super) struct Beside(Arc<Inner>);
+pub(super) struct AgentHost(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -28,7 +28,7 @@ struct Inner {
     deadline: Duration,
 }
 
-impl Beside {
+impl AgentHost {
     pub(super) fn new(endpoint: Endpoint, allowed: Allowed, deadline: Duration) -> Self {
         Self(Arc::new(Inner {
             endpoint,
@@ -45,13 +45,13 @@ impl Beside {
         Err(Failure::new(Reason::Unauthorized, text))
     }
 
-    fn read(&self, peer: &str, origin: Origin, request: &[u8]) -> Result<HandOff, Trouble> {
+    fn read(&self, peer: &str, origin: Origin, request: &[u8]) -> Result<HandOff, HandoffError> {
         // Checked first, so that a stranger learns nothing about its request.
         self.check_allowed(peer, origin)?;
         Ok(HandOff::read(request, &self.limits())?)
     }
 
-    async fn begin(&self, hand_off: HandOff) -> Result<Fetch, Trouble> {
+    async fn begin(&self, hand_off: HandOff) -> Result<Fetch, HandoffError> {
         check_hops(&hand_off, HOPS)?;
         let path = path::expand(&hand_off.path, &hand_off.params)?;
         let endpoint = &self.0.endpoint;
@@ -69,7 +69,7 @@ impl Beside {
     }
 }
 
-impl Host for Beside {
+impl Host for AgentHost {
     type Work = Fetch;
 
     fn limits(&self) -> Limits {
@@ -84,18 +84,24 @@ impl Host for Beside {
         }
         match self.0.endpoint.card().await {
             Ok(shown) => shown.text.clone(),
-            Err(Trouble::Told(error)) => error.to_json(),
-            Err(Trouble::Cancelled) => String::new(),
+            Err(HandoffError::Reported(error)) => error.to_json(),
+            Err(HandoffError::Cancelled) => String::new(),
         }
     }
 
-    async fn answer(&self, peer: &str, origin: Origin, request: &[u8], way: Way) -> Answer<Fetch> {
+    async fn answer(
+        &self,
+        peer: &str,
+        origin: Origin,
+        request: &[u8],
+        way: HandoffProtocol,
+    ) -> HandoffReply<Fetch> {
         let (is_framed, fetch) = match self.read(peer, origin, request) {
             Ok(hand_off) => {
-                let is_framed = way == Way::Framed || hand_off.stream;
+                let is_framed = way == HandoffProtocol::Framed || hand_off.stream;
                 (is_framed, self.begin(hand_off).await)
             }
-            Err(trouble) => (way == Way::Framed, Err(trouble)),
+            Err(trouble) => (way == HandoffProtocol::Framed, Err(trouble)),
         };
         serve::answer(fetch, is_framed, self.0.deadline).await
     }

@@ -10,7 +10,7 @@
 //! - `host.rs` the answers to peers, `relay.rs` a relay and the connection with it
 //! - `listing.rs` the entry in a registry, `hub.rs` the connection with a hub, `site.rs` HTTP requests to
 //!   both
-//! - `standing.rs` the status of a sidecar, for the program that started it
+//! - `status.rs` the status of a sidecar, for the program that started it
 
 mod endpoint;
 mod fetch;
@@ -20,7 +20,7 @@ pub mod limits;
 mod listing;
 mod relay;
 mod site;
-mod standing;
+mod status;
 #[cfg(test)]
 mod tests;
 
@@ -35,7 +35,7 @@ use jackfield_peer::{
     address::{is_relayed, peer_of},
     allowed::Allowed,
     keys::Keypair,
-    node::{Node, NodeConfig, NodeError, ReservationState, Role},
+    node::{Node, NodeConfig, NodeError, NodeRole, ReservationState},
     serve::serve_peers,
 };
 use tokio::{
@@ -45,19 +45,19 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 pub use self::{
-    endpoint::{Endpoint, EndpointError, Shown, Sight},
+    endpoint::{Endpoint, EndpointError, EndpointState, SeenCard},
     fetch::Fetch,
     site::RegistryAt,
-    standing::{AgentStanding, HubStanding, Listing, Standing},
+    status::{HubStatus, ListingStatus, SidecarAgentStatus, SidecarStatus},
 };
-use self::{host::Beside, hub::Visitor, listing::Lister, site::Site};
+use self::{host::AgentHost, hub::HubConnector, listing::RegistryClient, site::HttpSite};
 
 /// Time to remove the entry from a registry at the end; otherwise the entry expires by itself.
 const LEAVE: Duration = Duration::from_secs(3);
 
 /// Configuration of a sidecar.
 #[derive(Debug)]
-pub struct Setting {
+pub struct SidecarConfig {
     /// Set of tasks that the sidecar runs in.
     pub tasks: Tasks,
     /// Key of the peer.
@@ -101,16 +101,16 @@ pub enum SidecarError {
 pub struct Sidecar {
     node: Node,
     tasks: Tasks,
-    standing: watch::Receiver<Standing>,
-    lister: Option<Arc<Lister>>,
+    status: watch::Receiver<SidecarStatus>,
+    registry_client: Option<Arc<RegistryClient>>,
     /// Ends the background work: reservations, the entry in the registry, the connection with the hub.
     over: CancellationToken,
 }
 
 impl Sidecar {
     /// Starts a sidecar, which listens when this returns, whether the agent is there or not.
-    pub async fn open(setting: Setting) -> Result<Self, SidecarError> {
-        let Setting {
+    pub async fn open(setting: SidecarConfig) -> Result<Self, SidecarError> {
+        let SidecarConfig {
             tasks, outbound, ..
         } = setting;
         for relay in &setting.relays {
@@ -119,36 +119,36 @@ impl Sidecar {
             }
         }
         let endpoint = Endpoint::new(&outbound, &setting.agent_url, setting.name)?;
-        let site = |at: Option<RegistryAt>| at.map(|at| Site::new(at, &outbound)).transpose();
+        let site = |at: Option<RegistryAt>| at.map(|at| HttpSite::new(at, &outbound)).transpose();
         let (registry, hub) = (site(setting.registry)?, site(setting.hub)?);
         let config = NodeConfig {
-            role: Role::Sidecar,
+            role: NodeRole::Sidecar,
             ..setting.node
         };
         let node = Node::start(config, setting.key.clone(), &tasks).await?;
-        let (tell, standing) = watch::channel(Standing {
+        let (tell, status) = watch::channel(SidecarStatus {
             addresses: node.addresses(),
             relays: setting
                 .relays
                 .iter()
                 .map(|relay| (relay.clone(), ReservationState::Asking))
                 .collect(),
-            ..Standing::default()
+            ..SidecarStatus::default()
         });
         let tell = Arc::new(tell);
-        let host = Beside::new(endpoint.clone(), setting.allowed, setting.deadline);
+        let host = AgentHost::new(endpoint.clone(), setting.allowed, setting.deadline);
         serve_peers(&node, &host, &tasks);
         let over = tasks.stop_token().child_token();
         let spawn_until_over = |work: std::pin::Pin<Box<dyn Future<Output = ()> + Send>>| {
             tasks.spawn(over.clone().run_until_cancelled_owned(work));
         };
-        spawn_until_over(Box::pin(standing::gather(
+        spawn_until_over(Box::pin(status::gather(
             endpoint.watch(),
             node.watch_addresses(),
             tell.clone(),
         )));
         if let Some(site) = hub {
-            let visitor = Visitor {
+            let visitor = HubConnector {
                 site,
                 node: node.clone(),
                 sight: endpoint.watch(),
@@ -156,8 +156,8 @@ impl Sidecar {
             };
             spawn_until_over(Box::pin(visitor.stay()));
         }
-        let lister = registry.map(|site| {
-            Arc::new(Lister {
+        let registry_client = registry.map(|site| {
+            Arc::new(RegistryClient {
                 site,
                 key: setting.key,
                 node: node.clone(),
@@ -167,8 +167,8 @@ impl Sidecar {
                 has_left: Mutex::new(false),
             })
         });
-        if let Some(lister) = lister.clone() {
-            spawn_until_over(Box::pin(lister.stay_listed()));
+        if let Some(registry_client) = registry_client.clone() {
+            spawn_until_over(Box::pin(registry_client.stay_listed()));
         }
         for (index, relay) in setting.relays.into_iter().enumerate() {
             let hold = relay::hold(node.clone(), relay, index, endpoint.watch(), tell.clone());
@@ -178,8 +178,8 @@ impl Sidecar {
         Ok(Self {
             node,
             tasks,
-            standing,
-            lister,
+            status,
+            registry_client,
             over,
         })
     }
@@ -195,16 +195,16 @@ impl Sidecar {
     }
 
     /// Watches the status; only the newest value is kept.
-    pub fn standing(&self) -> watch::Receiver<Standing> {
-        self.standing.clone()
+    pub fn status(&self) -> watch::Receiver<SidecarStatus> {
+        self.status.clone()
     }
 
     /// Stops the sidecar: removes its entry from the registry, then disconnects from peers, whose open
     /// handoffs have `grace` to finish.
     pub async fn close(self, grace: Duration) {
-        if let Some(lister) = &self.lister {
+        if let Some(registry_client) = &self.registry_client {
             // An entry that cannot be removed expires by itself.
-            drop(timeout(LEAVE, lister.leave()).await);
+            drop(timeout(LEAVE, registry_client.leave()).await);
         }
         self.over.cancel();
         self.tasks.stop(grace).await;

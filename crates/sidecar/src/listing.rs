@@ -11,7 +11,7 @@ use jackfield_peer::{
     multiaddr::Protocol,
     node::Node,
     proof::{Statement, sign},
-    waits::Waits,
+    retry::RetryDelay,
     wire::{
         MAX_ADDRESSES, read_card,
         registry::{DEFAULT_TTL, Heartbeat, Proof, Registration},
@@ -24,10 +24,10 @@ use tokio::{
 };
 
 use super::{
-    site::{Site, SiteError},
-    standing::{Listing, Standing, until_seen},
+    site::{HttpSite, SiteError},
+    status::{ListingStatus, SidecarStatus, until_seen},
 };
-use crate::endpoint::{Shown, Sight};
+use crate::endpoint::{EndpointState, SeenCard};
 
 /// Interval of renewals: two may be lost.
 const RENEW: Duration = Duration::from_secs(DEFAULT_TTL / 3);
@@ -37,13 +37,13 @@ const SETTLE: Duration = Duration::from_millis(200);
 
 /// Keeps the entry in the registry.
 #[derive(Debug)]
-pub(super) struct Lister {
-    pub(super) site: Site,
+pub(super) struct RegistryClient {
+    pub(super) site: HttpSite,
     pub(super) key: Keypair,
     pub(super) node: Node,
     pub(super) relays: Vec<Multiaddr>,
-    pub(super) sight: watch::Receiver<Sight>,
-    pub(super) tell: Arc<watch::Sender<Standing>>,
+    pub(super) sight: watch::Receiver<EndpointState>,
+    pub(super) tell: Arc<watch::Sender<SidecarStatus>>,
     /// Held during every request to the registry; true once the entry was removed. A registration that
     /// arrived after the removal would stay.
     pub(super) has_left: Mutex<bool>,
@@ -63,14 +63,14 @@ struct Challenge {
     challenge: String,
 }
 
-impl Lister {
+impl RegistryClient {
     /// Keeps the entry up to date. Ends with the node.
     pub(super) async fn stay_listed(self: Arc<Self>) {
         let (mut sight, mut addresses) = (self.sight.clone(), self.node.watch_addresses());
         if !until_seen(&mut sight).await {
             return;
         }
-        let mut waits = Waits::new();
+        let mut retry = RetryDelay::new();
         loop {
             addresses.mark_unchanged();
             let shown = sight.borrow_and_update().last().cloned();
@@ -81,23 +81,23 @@ impl Lister {
             }
             let (listing, pause) = match self.list(&shown).await {
                 Ok(()) => {
-                    waits.start_over();
-                    (Listing::Listed, RENEW)
+                    retry.start_over();
+                    (ListingStatus::Listed, RENEW)
                 }
                 Err(error) => {
                     let why = error.to_string().into();
                     let listing = match &error {
-                        ListError::Site(it) if it.is_forbidden() => Listing::Forbidden(why),
-                        ListError::Site(it) => Listing::Failed {
+                        ListError::Site(it) if it.is_forbidden() => ListingStatus::Forbidden(why),
+                        ListError::Site(it) => ListingStatus::Failed {
                             why,
                             is_refused: it.is_refused(),
                         },
-                        ListError::Unsigned(_) => Listing::Failed {
+                        ListError::Unsigned(_) => ListingStatus::Failed {
                             why,
                             is_refused: false,
                         },
                     };
-                    (listing, waits.next())
+                    (listing, retry.next_delay())
                 }
             };
             self.tell(listing);
@@ -119,7 +119,7 @@ impl Lister {
     pub(super) async fn leave(&self) {
         let mut has_left = self.has_left.lock().await;
         *has_left = true;
-        if self.tell.borrow().listing != Listing::Listed {
+        if self.tell.borrow().listing != ListingStatus::Listed {
             return;
         }
         let left = async {
@@ -134,12 +134,12 @@ impl Lister {
             left.map_err(ListError::from)
         };
         match left.await {
-            Ok(_) => self.tell(Listing::None),
+            Ok(_) => self.tell(ListingStatus::None),
             Err(error) => tracing::debug!(%error, "the registry cannot be told"),
         }
     }
 
-    async fn list(&self, shown: &Shown) -> Result<(), ListError> {
+    async fn list(&self, shown: &SeenCard) -> Result<(), ListError> {
         let addresses = self.addresses();
         let statement = Statement::Register {
             name: &shown.card.name,
@@ -196,18 +196,18 @@ impl Lister {
         format!("/register/{}", self.node.peer_id())
     }
 
-    fn tell(&self, listing: Listing) {
-        self.tell.send_if_modified(|standing| {
-            let is_new = standing.listing != listing;
-            standing.listing = listing;
+    fn tell(&self, listing: ListingStatus) {
+        self.tell.send_if_modified(|status| {
+            let is_new = status.listing != listing;
+            status.listing = listing;
             is_new
         });
     }
 }
 
 /// Waits until the agent has another card than this one.
-async fn until_new(sight: &mut watch::Receiver<Sight>, shown: &Shown) {
-    let is_new = |sight: &Sight| sight.last().is_some_and(|now| now.text != shown.text);
+async fn until_new(sight: &mut watch::Receiver<EndpointState>, shown: &SeenCard) {
+    let is_new = |sight: &EndpointState| sight.last().is_some_and(|now| now.text != shown.text);
     if sight.wait_for(is_new).await.is_err() {
         // The card is not fetched any more; the entry stays as it is.
         std::future::pending().await

@@ -10,16 +10,16 @@ use jackfield_peer::{
 };
 use tokio::sync::watch;
 
-use super::standing::{Standing, until_seen};
-use crate::endpoint::Sight;
+use super::status::{SidecarStatus, until_seen};
+use crate::endpoint::EndpointState;
 
 /// Holds a reservation at a relay, and reports its state. Ends with the node.
 pub(super) async fn hold(
     node: Node,
     relay: Multiaddr,
     index: usize,
-    mut sight: watch::Receiver<Sight>,
-    tell: Arc<watch::Sender<Standing>>,
+    mut sight: watch::Receiver<EndpointState>,
+    tell: Arc<watch::Sender<SidecarStatus>>,
 ) {
     if !until_seen(&mut sight).await {
         return;
@@ -47,8 +47,8 @@ pub(super) async fn hold(
         // Asking again after a loss is not reported. Neither is the first refusal: a hub may refuse before it
         // has read the peer's card.
         if state != ReservationState::Asking && !is_first_try {
-            tell.send_if_modified(|standing| {
-                let Some((_, had)) = standing.relays.get_mut(index) else {
+            tell.send_if_modified(|status| {
+                let Some((_, had)) = status.relays.get_mut(index) else {
                     return false;
                 };
                 let is_new = *had != state;

@@ -56,14 +56,14 @@ impl SiteError {
 
 /// HTTP client for one hub or registry.
 #[derive(Debug)]
-pub(super) struct Site {
+pub(super) struct HttpSite {
     /// Base URL without a slash at its end.
     url: String,
     token: Option<String>,
     outbound: Outbound,
 }
 
-impl Site {
+impl HttpSite {
     /// Creates a client, if the URL can be used.
     pub(super) fn new(at: RegistryAt, outbound: &Outbound) -> Result<Self, OutboundError> {
         Ok(Self {
@@ -112,9 +112,9 @@ impl Site {
 /// Returns the text in `{"error": text}`, as registries write it.
 fn error_in(body: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
-    struct Told {
+    struct ErrorText {
         error: String,
     }
-    let told: Told = serde_json::from_slice(body).ok()?;
+    let told: ErrorText = serde_json::from_slice(body).ok()?;
     Some(told.error)
 }

@@ -21,7 +21,7 @@ const HINT: &str = "hand off GET /agents for all of them";
 
 /// An agent behind HTTP, with its own card.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Behind<'a> {
+pub(crate) struct HttpAgent<'a> {
     pub(crate) id: &'a str,
     pub(crate) card: &'a Card,
     /// Whether the agent is reachable now.
@@ -32,12 +32,12 @@ pub(crate) struct Behind<'a> {
 pub(crate) fn hub_card<'a>(
     name: &str,
     agents: &[AgentView],
-    behind: impl Iterator<Item = Behind<'a>>,
+    behind: impl Iterator<Item = HttpAgent<'a>>,
     takes_goals: bool,
 ) -> String {
     let mut skills: Vec<_> = agents.iter().filter_map(agent_as_skill).collect();
     let here = behind.filter(|it| it.is_here);
-    skills.extend(here.flat_map(|Behind { id, card, .. }| {
+    skills.extend(here.flat_map(|HttpAgent { id, card, .. }| {
         let skills = card.skills.iter();
         skills.map(move |skill| Skill {
             id: format!("{id}/{}", skill.id),
@@ -111,25 +111,25 @@ pub(crate) fn behind_card(id: &str, card: &Card) -> String {
 /// Writes the short list of all agents, from which another hub attaches them.
 pub(crate) fn agent_list<'a>(
     agents: &[AgentView],
-    behind: impl Iterator<Item = Behind<'a>>,
+    behind: impl Iterator<Item = HttpAgent<'a>>,
 ) -> String {
     #[derive(Serialize)]
-    struct List<'a> {
-        agents: Vec<Listed<'a>>,
+    struct PeerAgentList<'a> {
+        agents: Vec<ListedAgent<'a>>,
     }
-    let mut agents: Vec<_> = agents.iter().map(Listed::agent).collect();
-    agents.extend(behind.map(|Behind { id, card, is_here }| Listed {
+    let mut agents: Vec<_> = agents.iter().map(ListedAgent::agent).collect();
+    agents.extend(behind.map(|HttpAgent { id, card, is_here }| ListedAgent {
         description: &card.description,
         skills: card.skills.iter().map(|skill| &*skill.id).collect(),
-        ..Listed::new(id, &card.name, is_here)
+        ..ListedAgent::new(id, &card.name, is_here)
     }));
     // Texts always serialize.
-    serde_json::to_string(&List { agents }).unwrap_or_default()
+    serde_json::to_string(&PeerAgentList { agents }).unwrap_or_default()
 }
 
 /// An agent in the list.
 #[derive(Serialize)]
-struct Listed<'a> {
+struct ListedAgent<'a> {
     id: &'a str,
     name: &'a str,
     description: &'a str,
@@ -139,9 +139,9 @@ struct Listed<'a> {
     skills: Vec<&'a str>,
 }
 
-impl<'a> Listed<'a> {
+impl<'a> ListedAgent<'a> {
     fn new(id: &'a str, name: &'a str, online: bool) -> Self {
-        Listed {
+        ListedAgent {
             id,
             name,
             description: "",
@@ -154,7 +154,7 @@ impl<'a> Listed<'a> {
 
     fn agent(view: &'a AgentView) -> Self {
         let skills = view.profile.skills.iter();
-        Listed {
+        ListedAgent {
             description: description_of(view),
             skills: skills.map(|skill| &*skill.id).collect(),
             ..Self::new(view.id.as_str(), name_of(view), view.online)
@@ -169,7 +169,7 @@ pub(crate) fn is_shown(view: &AgentView) -> bool {
 }
 
 /// The skill that a path below an agent names.
-pub(crate) enum Meant<'a> {
+pub(crate) enum PathTarget<'a> {
     /// No particular skill.
     Any,
     /// The skill with this id.
@@ -179,7 +179,7 @@ pub(crate) enum Meant<'a> {
 }
 
 /// Returns the skill that the rest of a path, after the agent, names.
-pub(crate) fn meant<'a>(view: &'a AgentView, rest: &str) -> Meant<'a> {
+pub(crate) fn path_target<'a>(view: &'a AgentView, rest: &str) -> PathTarget<'a> {
     let id = view.id.as_str();
     let whole = below(id, rest);
     let mut skills = view.profile.skills.iter();
@@ -187,9 +187,9 @@ pub(crate) fn meant<'a>(view: &'a AgentView, rest: &str) -> Meant<'a> {
         skill_path(id, &skill.id).is_some_and(|template| path::matches(&template, &whole))
     });
     match skill {
-        Some(skill) => Meant::Skill(&skill.id),
-        None if matches!(rest, "/" | "/ask") => Meant::Any,
-        None => Meant::Nothing,
+        Some(skill) => PathTarget::Skill(&skill.id),
+        None if matches!(rest, "/" | "/ask") => PathTarget::Any,
+        None => PathTarget::Nothing,
     }
 }
 

@@ -14,15 +14,15 @@ use jackfield_peer::{
     allowed::Allowed,
     identity::Identity,
     limits::WORDS_SILENCE,
-    node::{NodeConfig, RelayLimits, Role},
+    node::{NodeConfig, NodeRole, RelayLimits},
 };
 use jackfield_registry::RegistryRules;
 use jackfield_sidecar::Endpoint;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    door::{P2p, Setting},
-    serve::Terms,
+    door::{P2p, P2pSetting},
+    serve::HandoffTerms,
 };
 
 /// Configuration of the hub as a peer.
@@ -132,7 +132,7 @@ impl Config {
         beside(hub.bound.ip(), port).into()
     }
 
-    fn setting(self, context: &Context) -> Result<Setting, OpenError> {
+    fn setting(self, context: &Context) -> Result<P2pSetting, OpenError> {
         let parse = |addresses: &[String]| -> Result<Vec<_>, OpenError> {
             let parsed = addresses.iter().map(|text| address::parse(text));
             let parsed = parsed.collect::<Result<_, _>>();
@@ -151,7 +151,7 @@ impl Config {
         };
         let endpoints = self.endpoints.iter().map(endpoint);
         let endpoints = endpoints.collect::<Result<_, OutboundError>>();
-        Ok(Setting {
+        Ok(P2pSetting {
             hub: context.hub.clone(),
             store: context.store.clone(),
             gatekeeper: context.gatekeeper.clone(),
@@ -161,10 +161,10 @@ impl Config {
                 listen: parse(&self.addresses(context))?,
                 external: parse(&self.external)?,
                 relay_server: self.relay.then(RelayLimits::default),
-                role: Role::Hub,
+                role: NodeRole::Hub,
                 words_silence: self.words_silence.0,
             },
-            terms: Terms {
+            terms: HandoffTerms {
                 // Where programs of this machine need no token, they need no entry here, unless the operator
                 // made a list.
                 allowed: if trust != Trust::Nobody && self.allowed.is_empty() {
@@ -175,7 +175,7 @@ impl Config {
                 name: self.name,
                 default_agent: self.default_agent,
                 deadline: self.deadline.0,
-                ..Terms::default()
+                ..HandoffTerms::default()
             },
             rules: RegistryRules {
                 allow_private: trust != Trust::Nobody || context.allow_private_outbound,

@@ -17,20 +17,20 @@ use jackfield_peer::{
     node::{Node, NodeConfig, NodeError},
     serve::serve_peers,
 };
-use jackfield_registry::{self as registry, Registry, RegistryDoor, RegistryRules, Station};
+use jackfield_registry::{self as registry, HubPeer, Registry, RegistryRules, RegistryService};
 use jackfield_sidecar::Endpoint;
 use utoipa::openapi::OpenApi;
 
 use crate::{
-    peers::Peers,
+    peers::PeerTracker,
     routes::{self, PeerRoutes},
     saved::StoredPeers,
-    serve::{Reception, Terms},
+    serve::{HandoffTerms, HubHost},
 };
 
 /// Parts of the door, ready to open.
 #[derive(Debug)]
-pub(crate) struct Setting {
+pub(crate) struct P2pSetting {
     /// The hub.
     pub(crate) hub: Hub,
     /// Store of the known peers.
@@ -44,7 +44,7 @@ pub(crate) struct Setting {
     /// Configuration of the node.
     pub(crate) node: NodeConfig,
     /// Terms of handoffs.
-    pub(crate) terms: Terms,
+    pub(crate) terms: HandoffTerms,
     /// Rules of the registry.
     pub(crate) rules: RegistryRules,
     /// Agents behind HTTP that peers reach.
@@ -55,7 +55,7 @@ pub(crate) struct Setting {
 
 /// Why the door could not be opened.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum StartError {
+pub(crate) enum P2pStartError {
     /// The node did not start.
     #[error(transparent)]
     Node(#[from] NodeError),
@@ -68,37 +68,37 @@ pub(crate) enum StartError {
 #[derive(Debug, Clone)]
 pub struct P2p {
     node: Node,
-    registry: RegistryDoor,
+    registry: RegistryService,
     routes: PeerRoutes,
 }
 
 impl P2p {
     /// Opens the door, which listens when this returns.
-    pub(crate) async fn open(mut setting: Setting) -> Result<Self, StartError> {
+    pub(crate) async fn open(mut setting: P2pSetting) -> Result<Self, P2pStartError> {
         let is_relay = setting.node.relay_server.is_some();
         if let Some(relay) = &mut setting.node.relay_server {
             relay.allowed = setting.terms.allowed.clone();
         }
-        let Setting { hub, tasks, .. } = setting;
+        let P2pSetting { hub, tasks, .. } = setting;
         let node = Node::start(setting.node, setting.key, &tasks).await?;
         for (_, endpoint) in &setting.endpoints {
             let stop = tasks.stop_token().clone();
             tasks.spawn(stop.run_until_cancelled_owned(endpoint.clone().keep()));
         }
-        let reception = Reception::new(hub.clone(), setting.terms, setting.endpoints);
+        let host = HubHost::new(hub.clone(), setting.terms, setting.endpoints);
         let registry = Registry::new(setting.rules);
-        serve_peers(&node, &reception, &tasks);
+        serve_peers(&node, &host, &tasks);
         let stored = Arc::new(StoredPeers(setting.store));
         let saved = stored.load().await?;
         let known = KnownPeers::open(node.clone(), stored, tasks.clone(), saved, setting.peers);
         for peer in known.blocked() {
             registry.refuse(peer, true);
         }
-        let peers = Peers::new(
+        let peers = PeerTracker::new(
             hub,
             node.clone(),
             registry.clone(),
-            reception.clone(),
+            host.clone(),
             known.clone(),
             tasks.clone(),
             is_relay,
@@ -109,7 +109,7 @@ impl P2p {
             known,
             registry: registry.clone(),
             peers,
-            reception: reception.clone(),
+            host: host.clone(),
             gatekeeper: setting.gatekeeper.clone(),
         };
         tasks.spawn(keep_registry(
@@ -117,24 +117,24 @@ impl P2p {
             is_relay.then(|| node.clone()),
             tasks.clone(),
         ));
-        let station = Station {
+        let hub_peer = HubPeer {
             peer_id: node.peer_id().to_string(),
-            name: reception.terms().name.clone(),
+            name: host.terms().name.clone(),
             addresses: {
                 let node = node.clone();
                 Arc::new(move || node.addresses().iter().map(ToString::to_string).collect())
             },
             agents: {
-                let reception = reception.clone();
-                Arc::new(move || reception.reached())
+                let host = host.clone();
+                Arc::new(move || host.reached())
             },
         };
-        let registry = RegistryDoor {
+        let registry = RegistryService {
             registry,
-            hub: reception.hub().clone(),
-            allowed: reception.terms().allowed.clone(),
+            hub: host.hub().clone(),
+            allowed: host.terms().allowed.clone(),
             gatekeeper: setting.gatekeeper,
-            station,
+            hub_peer,
         };
         Ok(Self {
             node,

@@ -2,11 +2,11 @@
 //! card. The card becomes an agent, or several if the peer is another hub, as long as the connection lasts.
 //! Identity is the peer id that the connection proved, never a claim of a card.
 
+mod agent;
 mod ask;
-mod gone;
-mod guest;
+mod expiry;
 mod list;
-mod visit;
+mod tracking;
 mod work;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
@@ -35,9 +35,9 @@ use tokio::{
     time::{Instant, interval_at, sleep, timeout},
 };
 
-pub(crate) use self::visit::Shown;
-use self::{guest::Guest, list::Listed, visit::Visit};
-use crate::serve::Reception;
+pub(crate) use self::tracking::PeerStatus;
+use self::{agent::PeerAgent, list::RemoteAgent, tracking::Tracking};
+use crate::serve::HubHost;
 
 /// Interval of fetches of a peer's card: skills change rarely.
 const REFRESH: Duration = Duration::from_secs(60);
@@ -51,34 +51,34 @@ const FIRST_SWEEP: Duration = Duration::from_secs(5 * 60);
 /// Interval of sweeps of offline agents.
 const SWEEP: Duration = Duration::from_secs(60 * 60);
 /// Most agents of another hub.
-const MAX_GUESTS: usize = 1024;
+const MAX_AGENTS: usize = 1024;
 
 /// Tracker of the peers that are agents of a hub. Cheap to clone.
 #[derive(Debug, Clone)]
-pub(crate) struct Peers(Arc<Inner>);
+pub(crate) struct PeerTracker(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     hub: Hub,
     node: Node,
     registry: Registry,
-    reception: Reception,
+    host: HubHost,
     known: KnownPeers,
     tasks: Tasks,
     /// Whether this hub relays calls to peers.
     is_relay: bool,
     /// Tracked peers, all of them connected.
-    here: Mutex<HashMap<PeerId, Arc<Visit>>>,
+    tracked: Mutex<HashMap<PeerId, Arc<Tracking>>>,
     /// Signals that a tracked peer was added, looked at, or removed.
     changes: watch::Sender<()>,
 }
 
-impl Peers {
+impl PeerTracker {
     pub(crate) fn new(
         hub: Hub,
         node: Node,
         registry: Registry,
-        reception: Reception,
+        host: HubHost,
         known: KnownPeers,
         tasks: Tasks,
         is_relay: bool,
@@ -87,11 +87,11 @@ impl Peers {
             hub,
             node,
             registry,
-            reception,
+            host,
             known,
             tasks,
             is_relay,
-            here: Mutex::default(),
+            tracked: Mutex::default(),
             changes: watch::Sender::default(),
         }))
     }
@@ -107,9 +107,9 @@ impl Peers {
             tokio::select! {
                 () = self.0.tasks.stop_token().cancelled() => return,
                 event = news.recv() => match event {
-                    Ok(PeerEvent::Identified { peer, .. }) => self.meet(peer),
+                    Ok(PeerEvent::Identified { peer, .. }) => self.on_connected(peer),
                     Ok(PeerEvent::Disconnected { peer, why }) => {
-                        self.part(peer, why.as_deref().unwrap_or("the connection was closed here"));
+                        self.on_disconnected(peer, why.as_deref().unwrap_or("the connection was closed here"));
                     }
                     Ok(PeerEvent::Connected { .. }) => {}
                     Err(RecvError::Lagged(_)) => self.look_around(),
@@ -128,9 +128,11 @@ impl Peers {
     }
 
     /// Returns what a tracked peer has shown so far.
-    pub(crate) fn shown(&self, peer: PeerId) -> Option<Shown> {
-        let here = self.0.here.lock();
-        here.get(&peer).map(|visit| visit.shown.lock().clone())
+    pub(crate) fn shown(&self, peer: PeerId) -> Option<PeerStatus> {
+        let tracked = self.0.tracked.lock();
+        tracked
+            .get(&peer)
+            .map(|tracking| tracking.shown.lock().clone())
     }
 
     /// Waits until a dialled peer is an agent, or is known not to be one.
@@ -160,15 +162,15 @@ impl Peers {
     fn look_around(&self) {
         let connected: Vec<_> = self.0.node.connected();
         let gone: Vec<_> = {
-            let here = self.0.here.lock();
+            let tracked = self.0.tracked.lock();
             let is_gone = |peer: &&PeerId| !connected.iter().any(|it| it.peer == **peer);
-            here.keys().filter(is_gone).copied().collect()
+            tracked.keys().filter(is_gone).copied().collect()
         };
         for peer in gone {
-            self.part(peer, "the connection ended");
+            self.on_disconnected(peer, "the connection ended");
         }
         for connected in connected {
-            self.meet(connected.peer);
+            self.on_connected(connected.peer);
         }
     }
 
@@ -184,39 +186,39 @@ impl Peers {
     pub(crate) fn may_hand_off(&self, peer: PeerId) -> bool {
         let connected = self.0.node.peer(peer);
         let origin = connected.map_or(Origin::Elsewhere, |it| it.origin);
-        let terms = self.0.reception.terms();
+        let terms = self.0.host.terms();
         terms.allowed.includes(&peer.to_string(), origin)
     }
 
     /// Begins to track a connected peer, if it can be an agent and is wanted: because it may hand off here,
     /// or because the operator keeps it.
-    pub(crate) fn meet(&self, peer: PeerId) {
+    pub(crate) fn on_connected(&self, peer: PeerId) {
         let is_wanted = self.may_hand_off(peer) || self.0.known.is_kept(peer);
         if !is_wanted || !self.is_agent(peer) {
             return;
         }
-        let visit = {
-            let mut here = self.0.here.lock();
-            if here.contains_key(&peer) {
+        let tracking = {
+            let mut tracked = self.0.tracked.lock();
+            if tracked.contains_key(&peer) {
                 return;
             }
-            let visit = Arc::new(Visit::new(self.0.tasks.stop_token().child_token()));
-            here.insert(peer, visit.clone());
-            visit
+            let tracking = Arc::new(Tracking::new(self.0.tasks.stop_token().child_token()));
+            tracked.insert(peer, tracking.clone());
+            tracking
         };
-        let over = visit.over.clone();
-        let visiting = self.clone().visit(peer, visit);
+        let over = tracking.over.clone();
+        let tracking = self.clone().track(peer, tracking);
         self.0
             .tasks
-            .spawn(async move { over.run_until_cancelled(visiting).await });
+            .spawn(async move { over.run_until_cancelled(tracking).await });
     }
 
     /// Ends the tracking of a peer: its agents are detached, for this reason.
-    pub(crate) fn part(&self, peer: PeerId, why: &str) {
-        let visit = self.0.here.lock().remove(&peer);
-        if let Some(visit) = visit {
-            visit.over.cancel();
-            for agent in &visit.shown.lock().agents {
+    pub(crate) fn on_disconnected(&self, peer: PeerId, why: &str) {
+        let tracking = self.0.tracked.lock().remove(&peer);
+        if let Some(tracking) = tracking {
+            tracking.over.cancel();
+            for agent in &tracking.shown.lock().agents {
                 tracing::info!(%agent, %peer, why, "peer detached");
             }
             self.0.registry.connection_ended(&peer);
@@ -225,40 +227,40 @@ impl Peers {
 
     /// Looks at a tracked peer again, because it has registered something new.
     fn look_again(&self, peer: PeerId) {
-        if let Some(visit) = self.0.here.lock().get(&peer) {
-            visit.again.notify_one();
+        if let Some(tracking) = self.0.tracked.lock().get(&peer) {
+            tracking.again.notify_one();
         }
     }
 
     /// Fetches a peer's card at intervals while tracked, and keeps its agents attached.
-    async fn visit(self, peer: PeerId, visit: Arc<Visit>) {
-        let mut guests: HashMap<AgentId, Guest> = HashMap::new();
+    async fn track(self, peer: PeerId, tracking: Arc<Tracking>) {
+        let mut agents: HashMap<AgentId, PeerAgent> = HashMap::new();
         loop {
-            let listed = self.agents_of(peer, &visit).await;
-            let setback = match &listed {
+            let listed = self.agents_of(peer, &tracking).await;
+            let error = match &listed {
                 Err(why) => Some(why.as_str()),
                 Ok(none) if none.is_empty() && !self.is_hub(peer) => Some("its card has no skills"),
                 Ok(_) => None,
             };
-            let setback = setback.map(|why| {
+            let error = error.map(|why| {
                 tracing::debug!(%peer, why, "the peer is no agent");
                 PastError::now(why.to_owned())
             });
             if let Ok(listed) = listed {
-                guests.retain(|id, _| listed.iter().any(|it| it.id == *id));
+                agents.retain(|id, _| listed.iter().any(|it| it.id == *id));
                 for listed in listed {
-                    self.seat(&mut guests, peer, listed, &visit);
+                    self.attach(&mut agents, peer, listed, &tracking);
                 }
             }
-            if !guests.is_empty() {
+            if !agents.is_empty() {
                 self.0.known.seen(peer, Timestamp::now());
             }
-            let mut agents: Vec<_> = guests.keys().cloned().collect();
-            agents.sort();
+            let mut ids: Vec<_> = agents.keys().cloned().collect();
+            ids.sort();
             {
-                let mut shown = visit.shown.lock();
-                shown.agents = agents;
-                shown.setback = setback;
+                let mut shown = tracking.shown.lock();
+                shown.agents = ids;
+                shown.error = error;
                 shown.is_looked_at = true;
             }
             self.0.changes.send_replace(());
@@ -269,42 +271,51 @@ impl Peers {
             };
             tokio::select! {
                 () = sleep(pause) => {}
-                () = visit.again.notified() => {}
+                () = tracking.again.notified() => {}
             }
         }
     }
 
-    fn seat(
+    fn attach(
         &self,
-        guests: &mut HashMap<AgentId, Guest>,
+        agents: &mut HashMap<AgentId, PeerAgent>,
         peer: PeerId,
-        listed: Listed,
-        visit: &Visit,
+        listed: RemoteAgent,
+        tracking: &Tracking,
     ) {
-        if let Some(guest) = guests.get_mut(&listed.id) {
-            guest.refresh(&self.0.hub, listed);
+        if let Some(agent) = agents.get_mut(&listed.id) {
+            agent.refresh(&self.0.hub, listed);
             return;
         }
         let id = listed.id.clone();
-        let owner = &self.0.reception.terms().owner;
-        let seated = Guest::seat(&self.0.hub, owner, &self.0.node, peer, listed, visit);
+        let owner = &self.0.host.terms().owner;
+        let seated = PeerAgent::attach(&self.0.hub, owner, &self.0.node, peer, listed, tracking);
         match seated {
-            Ok((guest, serving)) => {
+            Ok((agent, serving)) => {
                 // A peer that can be called stays connected although unused.
                 self.0.node.keep(peer);
                 self.0.tasks.spawn(serving);
                 tracing::info!(agent = %id, %peer, "peer attached");
-                guests.insert(id, guest);
+                agents.insert(id, agent);
             }
             Err(failure) => tracing::warn!(agent = %id, %peer, %failure, "peer not attached"),
         }
     }
 
     /// Returns the agents of a peer: those of another hub, or the peer itself.
-    async fn agents_of(&self, peer: PeerId, visit: &Visit) -> Result<Vec<Listed>, String> {
+    async fn agents_of(
+        &self,
+        peer: PeerId,
+        tracking: &Tracking,
+    ) -> Result<Vec<RemoteAgent>, String> {
         let card = fetch_card(&self.0.node, peer, &[]).await;
         let card = card.map_err(|failure| failure.to_string())?;
-        let is_new = visit.shown.lock().name.replace(card.name.clone()).is_none();
+        let is_new = tracking
+            .shown
+            .lock()
+            .name
+            .replace(card.name.clone())
+            .is_none();
         for remark in card.remarks().iter().filter(|_| is_new) {
             tracing::debug!(%peer, remark, "a peer's card is not as it should be");
         }
@@ -312,9 +323,9 @@ impl Peers {
         let mut listed = Vec::new();
         if self.is_hub(peer) {
             let list = list::fetch(&self.0.node, peer).await?;
-            listed.extend(list.into_iter().take(MAX_GUESTS));
+            listed.extend(list.into_iter().take(MAX_AGENTS));
         } else {
-            listed.extend(Listed::of_card(peer, card));
+            listed.extend(RemoteAgent::of_card(peer, card));
         }
         Ok(listed)
     }

@@ -26,7 +26,7 @@ use utoipa::{IntoResponses, ToSchema, openapi::OpenApi};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use self::view::{PeerView, PeersView};
-use crate::{DOOR, peers::Peers, serve::Reception};
+use crate::{DOOR, peers::PeerTracker, serve::HubHost};
 
 /// Largest body: an address has some hundred characters.
 const MAX_BODY: Size = Size::kib(64);
@@ -37,8 +37,8 @@ pub(crate) struct PeerRoutes {
     pub(crate) node: Node,
     pub(crate) known: KnownPeers,
     pub(crate) registry: Registry,
-    pub(crate) peers: Peers,
-    pub(crate) reception: Reception,
+    pub(crate) peers: PeerTracker,
+    pub(crate) host: HubHost,
     pub(crate) gatekeeper: Gatekeeper,
 }
 
@@ -53,7 +53,7 @@ impl PeerRoutes {
 
 impl Api for PeerRoutes {
     fn hub(&self) -> &Hub {
-        self.reception.hub()
+        self.host.hub()
     }
 
     fn gatekeeper(&self) -> &Gatekeeper {
@@ -112,9 +112,9 @@ impl FromRequestParts<PeerRoutes> for Admin {
 }
 
 /// The peer in the path, for an administrator.
-struct Named(PeerId);
+struct NamedPeer(PeerId);
 
-impl FromRequestParts<PeerRoutes> for Named {
+impl FromRequestParts<PeerRoutes> for NamedPeer {
     type Rejection = Problem;
 
     async fn from_request_parts(
@@ -129,34 +129,34 @@ impl FromRequestParts<PeerRoutes> for Named {
     }
 }
 
-struct NotThere;
+struct UnknownPeer;
 
-impl IntoResponses for NotThere {
+impl IntoResponses for UnknownPeer {
     fn responses() -> Responses {
         errors("Error", &[("404", "No such peer: not_found")])
     }
 }
 
-struct InTheFile;
+struct ConfiguredPeer;
 
-impl IntoResponses for InTheFile {
+impl IntoResponses for ConfiguredPeer {
     fn responses() -> Responses {
         let list = [("409", "It stands in the configuration file: conflict")];
         errors("Error", &list)
     }
 }
 
-struct TooMany;
+struct TooManyPeers;
 
-impl IntoResponses for TooMany {
+impl IntoResponses for TooManyPeers {
     fn responses() -> Responses {
         errors("Error", &[("429", "There are as many as may be: busy")])
     }
 }
 
-struct NotAdded;
+struct PeerNotAdded;
 
-impl IntoResponses for NotAdded {
+impl IntoResponses for PeerNotAdded {
     fn responses() -> Responses {
         let list = [
             ("409", "The peer is blocked: conflict"),
@@ -190,8 +190,8 @@ async fn list(State(door): State<PeerRoutes>, _: Admin) -> Json<PeersView> {
         (status = 200, description = "It was kept before, and is dialled by this address now", body = PeerView),
         (status = 201, description = "It is kept; with `keep` it may be offline", body = PeerView),
         Refused,
-        NotAdded,
-        TooMany,
+        PeerNotAdded,
+        TooManyPeers,
     ),
 )]
 async fn add(
@@ -205,7 +205,7 @@ async fn add(
     let (peer, address) = address::way_to_peer(&new.address)
         .map_err(|why| invalid(format!("field \"address\" {why}")))?;
     let is_new = door.known.keep(peer, address, new.keep).await?;
-    door.peers.meet(peer);
+    door.peers.on_connected(peer);
     door.peers.looked_at(peer).await;
     let status = if is_new {
         StatusCode::CREATED
@@ -221,11 +221,11 @@ async fn add(
     path = "/v1/peers/{peer}",
     tag = "peers",
     params(("peer" = String, Path, description = "The peer's id")),
-    responses((status = 200, description = "The peer", body = PeerView), Refused, NotThere),
+    responses((status = 200, description = "The peer", body = PeerView), Refused, UnknownPeer),
 )]
 async fn show(
     State(door): State<PeerRoutes>,
-    Named(peer): Named,
+    NamedPeer(peer): NamedPeer,
 ) -> Result<Json<PeerView>, Problem> {
     let Some(view) = PeerView::of(&door, peer) else {
         let text = format!("peer {peer} is neither connected nor kept nor blocked");
@@ -241,16 +241,19 @@ async fn show(
     path = "/v1/peers/{peer}",
     tag = "peers",
     params(("peer" = String, Path, description = "The peer's id")),
-    responses((status = 204, description = "It is forgotten"), Refused, NotThere, InTheFile),
+    responses((status = 204, description = "It is forgotten"), Refused, UnknownPeer, ConfiguredPeer),
 )]
-async fn remove(State(door): State<PeerRoutes>, Named(peer): Named) -> Result<StatusCode, Problem> {
+async fn remove(
+    State(door): State<PeerRoutes>,
+    NamedPeer(peer): NamedPeer,
+) -> Result<StatusCode, Problem> {
     // The registry forgets a peer that is not connected.
     let was_listed = door.node.peer(peer).is_none() && door.registry.forget(&peer);
     match door.known.forget(peer).await {
         Err(failure) if was_listed && failure.reason == Reason::NotFound => {}
         forgotten => forgotten?,
     }
-    door.peers.part(peer, "it is kept no longer");
+    door.peers.on_disconnected(peer, "it is kept no longer");
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -261,14 +264,14 @@ async fn remove(State(door): State<PeerRoutes>, Named(peer): Named) -> Result<St
     path = "/v1/peers/{peer}/block",
     tag = "peers",
     params(("peer" = String, Path, description = "The peer's id")),
-    responses((status = 200, description = "The peer", body = PeerView), Refused, TooMany),
+    responses((status = 200, description = "The peer", body = PeerView), Refused, TooManyPeers),
 )]
 async fn block(
     State(door): State<PeerRoutes>,
-    Named(peer): Named,
+    NamedPeer(peer): NamedPeer,
 ) -> Result<Json<PeerView>, Problem> {
     door.block(peer, true).await?;
-    door.peers.part(peer, "it is blocked");
+    door.peers.on_disconnected(peer, "it is blocked");
     Ok(Json(PeerView::known(&door, peer)))
 }
 
@@ -282,7 +285,7 @@ async fn block(
 )]
 async fn unblock(
     State(door): State<PeerRoutes>,
-    Named(peer): Named,
+    NamedPeer(peer): NamedPeer,
 ) -> Result<Json<PeerView>, Problem> {
     door.block(peer, false).await?;
     Ok(Json(PeerView::known(&door, peer)))

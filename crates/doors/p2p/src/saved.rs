@@ -18,7 +18,7 @@ impl StoredPeers {
     /// Loads all saved peers.
     pub(crate) async fn load(&self) -> Result<Vec<SavedPeer>, StoreError> {
         let records = self.0.load_peers().await?;
-        Ok(records.into_iter().filter_map(from_record).collect())
+        Ok(records.iter().filter_map(from_record).collect())
     }
 }
 
@@ -42,7 +42,7 @@ fn saving(receipt: Receipt) -> Saving {
 }
 
 /// Converts a record. An unreadable record is skipped and stays in the store, for the operator to repair.
-fn from_record(record: PeerRecord) -> Option<SavedPeer> {
+fn from_record(record: &PeerRecord) -> Option<SavedPeer> {
     let address = record.address.as_deref().map(address::way_to_peer);
     let (Ok(peer), Ok(address)) = (record.id.parse(), address.transpose()) else {
         tracing::error!(peer = record.id, "what was kept of a peer cannot be read");

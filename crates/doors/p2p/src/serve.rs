@@ -1,12 +1,12 @@
 //! The hub's side of a handoff: a request becomes a call, a request to an agent behind HTTP, or an answer
 //! from the hub itself. Bytes in, bytes out; `jackfield-peer` reads and writes the streams.
 //!
-//! - `job.rs` the work that a handoff becomes, `listen.rs` the caller's end of a call
+//! - `work.rs` the work that a handoff becomes, `listen.rs` the caller's end of a call
 
-mod job;
 mod listen;
 #[cfg(test)]
 mod tests;
+mod work;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -20,23 +20,23 @@ use jackfield_kit::trace;
 use jackfield_model::{AgentId, Failure, Message, Owner, Reason};
 use jackfield_peer::{
     allowed::Allowed,
-    failure::Trouble,
+    failure::HandoffError,
     origin::Origin,
-    serve::{self, Answer, DEADLINE, Host, Way},
+    serve::{self, DEADLINE, HandoffProtocol, HandoffReply, Host},
     wire::{self, HandOff, Method, path, path::Route},
 };
-use jackfield_sidecar::{Endpoint, Sight};
+use jackfield_sidecar::{Endpoint, EndpointState};
 
-use self::{job::Job, listen::Listening};
+use self::{listen::CallListener, work::HandoffWork};
 use crate::{
     DOOR,
-    card::{self, Behind, Meant},
+    card::{self, HttpAgent, PathTarget},
     translate::message_from,
 };
 
 /// Terms on which the hub accepts handoffs.
 #[derive(Debug, Clone)]
-pub(crate) struct Terms {
+pub(crate) struct HandoffTerms {
     /// Name of the hub among peers.
     pub(crate) name: String,
     /// Owner on whose behalf peers call: they reach this owner's agents, and shared ones.
@@ -49,7 +49,7 @@ pub(crate) struct Terms {
     pub(crate) deadline: Duration,
 }
 
-impl Default for Terms {
+impl Default for HandoffTerms {
     fn default() -> Self {
         Self {
             name: "Jackfield".to_owned(),
@@ -63,17 +63,17 @@ impl Default for Terms {
 
 /// The [`Host`] of a hub. Cheap to clone.
 #[derive(Debug, Clone)]
-pub(crate) struct Reception(Arc<Inner>);
+pub(crate) struct HubHost(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     hub: Hub,
-    terms: Terms,
+    terms: HandoffTerms,
     endpoints: BTreeMap<AgentId, Endpoint>,
 }
 
-impl Host for Reception {
-    type Work = Job;
+impl Host for HubHost {
+    type Work = HandoffWork;
 
     fn limits(&self) -> wire::Limits {
         wire::Limits {
@@ -86,17 +86,23 @@ impl Host for Reception {
         Self::card(self, peer, origin)
     }
 
-    async fn answer(&self, peer: &str, origin: Origin, request: &[u8], way: Way) -> Answer<Job> {
+    async fn answer(
+        &self,
+        peer: &str,
+        origin: Origin,
+        request: &[u8],
+        way: HandoffProtocol,
+    ) -> HandoffReply<HandoffWork> {
         Self::answer(self, peer, origin, request, way).await
     }
 }
 
-impl Reception {
+impl HubHost {
     /// Creates the host of a hub, with the configured agents behind HTTP. These are no agents of the hub; for
     /// peers they replace agents of the same id.
     pub(crate) fn new(
         hub: Hub,
-        terms: Terms,
+        terms: HandoffTerms,
         endpoints: impl IntoIterator<Item = (AgentId, Endpoint)>,
     ) -> Self {
         Self(Arc::new(Inner {
@@ -112,7 +118,7 @@ impl Reception {
     }
 
     /// Returns the terms.
-    pub(crate) fn terms(&self) -> &Terms {
+    pub(crate) fn terms(&self) -> &HandoffTerms {
         &self.0.terms
     }
 
@@ -148,16 +154,16 @@ impl Reception {
         peer: &str,
         origin: Origin,
         request: &[u8],
-        way: Way,
-    ) -> Answer<Job> {
+        way: HandoffProtocol,
+    ) -> HandoffReply<HandoffWork> {
         let (is_framed, job) = match self.read(peer, origin, request) {
             Ok((principal, hand_off)) => {
-                let is_framed = way == Way::Framed || hand_off.stream;
+                let is_framed = way == HandoffProtocol::Framed || hand_off.stream;
                 (is_framed, self.begin(principal, hand_off))
             }
-            Err(trouble) => (way == Way::Framed, Err(trouble)),
+            Err(trouble) => (way == HandoffProtocol::Framed, Err(trouble)),
         };
-        if let Err(Trouble::Told(error)) = &job
+        if let Err(HandoffError::Reported(error)) = &job
             && matches!(error.code, 400 | 405 | 413)
         {
             self.0.hub.metrics().refused(DOOR);
@@ -170,44 +176,44 @@ impl Reception {
         peer: &str,
         origin: Origin,
         request: &[u8],
-    ) -> Result<(Principal, HandOff), Trouble> {
+    ) -> Result<(Principal, HandOff), HandoffError> {
         // Checked first, so that a stranger learns nothing about its request.
         let principal = self.principal(peer, origin)?;
         Ok((principal, HandOff::read(request, &self.limits())?))
     }
 
-    fn begin(&self, principal: Principal, hand_off: HandOff) -> Result<Job, Trouble> {
+    fn begin(&self, principal: Principal, hand_off: HandOff) -> Result<HandoffWork, HandoffError> {
         let path = path::expand(&hand_off.path, &hand_off.params)?;
         match path::route(&path)? {
             Route::Card => {
                 check_method(hand_off.method, Method::Get)?;
-                Ok(Job::Known(self.hub_card(&principal)))
+                Ok(HandoffWork::Known(self.hub_card(&principal)))
             }
             Route::Agents => {
                 check_method(hand_off.method, Method::Get)?;
                 let seen = self.seen();
                 let list = card::agent_list(&self.agents(&principal), behind(&seen));
-                Ok(Job::Known(list))
+                Ok(HandoffWork::Known(list))
             }
             Route::AgentCard(id) => {
                 // An unknown agent is reported first, as everywhere.
                 let card = self.agent_card(&principal, &id)?;
                 check_method(hand_off.method, Method::Get)?;
-                Ok(Job::Known(card))
+                Ok(HandoffWork::Known(card))
             }
             Route::Agent { id, rest } => match self.0.endpoints.get(id.as_str()) {
                 Some(endpoint) => {
                     self.check_hops(&hand_off)?;
                     let max = self.0.hub.limits().message.0;
                     let fetch = endpoint.plan(hand_off.method, &rest, hand_off.input, max)?;
-                    Ok(Job::Fetch(fetch))
+                    Ok(HandoffWork::Fetch(fetch))
                 }
                 None => self.ask(principal, &id, &rest, &hand_off),
             },
             Route::Goal(goal) => {
                 let agent = self.0.terms.default_agent.clone();
                 let agent = agent.ok_or_else(|| {
-                    Trouble::coded(
+                    HandoffError::with_code(
                         404,
                         "no agent takes what is handed to the hub itself; see GET /agents",
                     )
@@ -226,17 +232,17 @@ impl Reception {
         id: &str,
         rest: &str,
         hand_off: &HandOff,
-    ) -> Result<Job, Trouble> {
+    ) -> Result<HandoffWork, HandoffError> {
         let view = self.find(&principal, id)?;
-        let skill = match card::meant(&view, rest) {
-            Meant::Any => None,
-            Meant::Skill(skill) => Some(skill),
-            Meant::Nothing => {
+        let skill = match card::path_target(&view, rest) {
+            PathTarget::Any => None,
+            PathTarget::Skill(skill) => Some(skill),
+            PathTarget::Nothing => {
                 let text = format!(
                     "agent {} has nothing at this path; see GET /agents/{0}/card",
                     view.id
                 );
-                return Err(Trouble::coded(404, text));
+                return Err(HandoffError::with_code(404, text));
             }
         };
         check_method(hand_off.method, Method::Post)?;
@@ -250,10 +256,10 @@ impl Reception {
         agent: AgentId,
         message: Option<Message>,
         hand_off: &HandOff,
-    ) -> Result<Job, Trouble> {
+    ) -> Result<HandoffWork, HandoffError> {
         self.check_hops(hand_off)?;
         let message = message.ok_or_else(|| {
-            Trouble::coded(
+            HandoffError::with_code(
                 400,
                 "field \"input_data\" is required: say what the agent is to do",
             )
@@ -269,8 +275,8 @@ impl Reception {
         let call = asking.call();
         tracing::debug!(call = %call.id, from = call.principal.label(), to = %call.target, "live call");
         let files = call.files().clone();
-        let listening = Listening::new(asking, self.0.hub.limits().message);
-        Ok(Job::Call(listening, files))
+        let listening = CallListener::new(asking, self.0.hub.limits().message);
+        Ok(HandoffWork::Call(listening, files))
     }
 
     fn check_hops(&self, hand_off: &HandOff) -> Result<(), Failure> {
@@ -312,7 +318,7 @@ impl Reception {
     }
 
     /// Returns the state of each agent behind HTTP.
-    fn seen(&self) -> Vec<(&str, Sight)> {
+    fn seen(&self) -> Vec<(&str, EndpointState)> {
         let endpoints = self.0.endpoints.iter();
         let seen = endpoints.map(|(id, endpoint)| (id.as_str(), endpoint.sight()));
         seen.collect()
@@ -330,21 +336,24 @@ impl Reception {
         )
     }
 
-    fn agent_card(&self, principal: &Principal, id: &str) -> Result<String, Trouble> {
+    fn agent_card(&self, principal: &Principal, id: &str) -> Result<String, HandoffError> {
         let Some(endpoint) = self.0.endpoints.get(id) else {
             return Ok(card::agent_card(&self.find(principal, id)?));
         };
         match endpoint.sight().last() {
             Some(shown) => Ok(card::behind_card(id, &shown.card)),
-            None => Err(Trouble::coded(504, "the agent has not shown its card yet")),
+            None => Err(HandoffError::with_code(
+                504,
+                "the agent has not shown its card yet",
+            )),
         }
     }
 }
 
 /// Returns the agents behind HTTP that ever had a card.
-fn behind<'a>(seen: &'a [(&'a str, Sight)]) -> impl Iterator<Item = Behind<'a>> {
+fn behind<'a>(seen: &'a [(&'a str, EndpointState)]) -> impl Iterator<Item = HttpAgent<'a>> {
     seen.iter().filter_map(|(id, sight)| {
-        Some(Behind {
+        Some(HttpAgent {
             id,
             card: &sight.last()?.card,
             is_here: sight.is_here(),
@@ -355,10 +364,10 @@ fn behind<'a>(seen: &'a [(&'a str, Sight)]) -> impl Iterator<Item = Behind<'a>> 
 /// Header of a trace, for the check that HTTP requests share.
 const TRACEPARENT: http::HeaderName = http::HeaderName::from_static("traceparent");
 
-fn check_method(given: Method, wanted: Method) -> Result<(), Trouble> {
+fn check_method(given: Method, wanted: Method) -> Result<(), HandoffError> {
     if given == wanted {
         return Ok(());
     }
     let text = format!("field \"method\" must be {wanted} at this path, not {given}");
-    Err(Trouble::coded(405, text))
+    Err(HandoffError::with_code(405, text))
 }

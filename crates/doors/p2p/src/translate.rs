@@ -114,14 +114,14 @@ pub(crate) fn data_from_parts(parts: Vec<Part>, files: &Files) -> Data {
 
 /// An answer of several kinds of parts, as [`data_from_parts`] writes it.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Several {
+pub(crate) struct MixedParts {
     pub(crate) text: Option<String>,
     pub(crate) data: Vec<Json>,
     pub(crate) files: Vec<File>,
 }
 
 /// Reads an object of [`data_from_parts`]; `None` for any other JSON.
-pub(crate) fn several_from_data(raw: &RawValue) -> Option<Several> {
+pub(crate) fn several_from_data(raw: &RawValue) -> Option<MixedParts> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Written<'a> {
@@ -143,7 +143,7 @@ pub(crate) fn several_from_data(raw: &RawValue) -> Option<Several> {
     let files = files
         .into_iter()
         .map(|link| File::from_url(link.url, link.name, link.mime));
-    let several = Several {
+    let several = MixedParts {
         text,
         data: data.collect(),
         files: files.collect(),
@@ -265,7 +265,7 @@ mod tests {
             let Data::Json(raw) = data_from_parts(parts.clone(), &files) else {
                 panic!("{parts:?} is an object");
             };
-            let Several { text, data, files } = several_from_data(&raw).unwrap();
+            let MixedParts { text, data, files } = several_from_data(&raw).unwrap();
             let text = text.map(Part::Text).into_iter();
             let data = data.into_iter().map(Part::Data);
             let files = files.into_iter().map(Part::File);

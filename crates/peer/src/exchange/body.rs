@@ -11,7 +11,7 @@ use crate::wire::{JsonEnd, Limits};
 
 /// A body while it arrives.
 #[derive(Debug)]
-pub(crate) struct Body {
+pub(crate) struct ReplyBody {
     /// Received bytes; for text, only those that were not taken yet.
     bytes: Vec<u8>,
     /// Bytes that may still arrive.
@@ -29,11 +29,11 @@ pub(crate) struct Body {
 
 /// The body exceeds this many bytes.
 #[derive(Debug)]
-pub(crate) struct TooLarge(pub(crate) usize);
+pub(crate) struct BodyTooLarge(pub(crate) usize);
 
 /// Kind of a body that is complete or pauses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum BodyKind {
     /// One complete JSON value.
     Json,
     /// The beginning of a JSON value.
@@ -42,7 +42,7 @@ pub(crate) enum Kind {
     Words,
 }
 
-impl Body {
+impl ReplyBody {
     /// Creates an empty body of at most `cap` bytes. Text ends after `words_silence` without more of it.
     pub(crate) fn new(cap: usize, words_silence: Duration) -> Self {
         Self {
@@ -60,9 +60,9 @@ impl Body {
     }
 
     /// Appends received bytes.
-    pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<(), TooLarge> {
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<(), BodyTooLarge> {
         let room = self.room.checked_sub(bytes.len());
-        self.room = room.ok_or(TooLarge(self.cap))?;
+        self.room = room.ok_or(BodyTooLarge(self.cap))?;
         self.bytes.extend_from_slice(bytes);
         if self
             .end
@@ -101,7 +101,7 @@ impl Body {
             .is_some_and(|end| end.feed(b"") == Ok(true))
     }
 
-    /// Returns how long the peer may be silent before [`Body::kind`] decides; `None` if only the end of the
+    /// Returns how long the peer may be silent before [`ReplyBody::kind`] decides; `None` if only the end of the
     /// stream decides.
     pub(crate) fn patience(&self) -> Option<Duration> {
         let Some(end) = &self.end else {
@@ -121,20 +121,20 @@ impl Body {
 
     /// Returns the kind of the bytes so far. A body that is not JSON stays text from then on; so does text
     /// that begins like a number or a literal.
-    pub(crate) fn kind(&mut self) -> Kind {
+    pub(crate) fn kind(&mut self) -> BodyKind {
         if self.end.is_some() {
             let is_begun = matches!(self.bytes.trim_ascii_start(), [b'{' | b'[' | b'"', ..]);
             match serde_json::from_slice::<IgnoredAny>(&self.bytes) {
-                Ok(_) => return Kind::Json,
-                Err(error) if is_begun && error.is_eof() => return Kind::CutJson,
+                Ok(_) => return BodyKind::Json,
+                Err(error) if is_begun && error.is_eof() => return BodyKind::CutJson,
                 Err(_) => self.end = None,
             }
         }
-        Kind::Words
+        BodyKind::Words
     }
 
     /// Takes the text since the last call. Returns `None` while the body may still be JSON and no part was
-    /// taken with [`Body::take_all`].
+    /// taken with [`ReplyBody::take_all`].
     pub(crate) fn take_words(&mut self) -> Option<String> {
         if self.end.is_some() && !self.is_taken {
             return None;
@@ -171,8 +171,8 @@ impl Body {
 mod tests {
     use super::*;
 
-    fn body(text: &str) -> Body {
-        let mut body = Body::new(1000, limits::WORDS_SILENCE);
+    fn body(text: &str) -> ReplyBody {
+        let mut body = ReplyBody::new(1000, limits::WORDS_SILENCE);
         for byte in text.bytes() {
             body.push(&[byte]).unwrap();
         }
@@ -182,13 +182,13 @@ mod tests {
     #[test]
     fn json_is_known_to_be_whole_or_cut_and_words_are_neither() {
         for whole in ["{}", " [1] \n", "\"a\"", "42", "null", r#"{"a":"}"}"#] {
-            assert_eq!(body(whole).kind(), Kind::Json, "{whole}");
+            assert_eq!(body(whole).kind(), BodyKind::Json, "{whole}");
             assert_eq!(body(whole).take_words(), None, "{whole}");
             let is_scalar = matches!(whole, "42" | "null");
             assert_eq!(body(whole).is_closed(), !is_scalar, "{whole}");
         }
         for cut in ["{", "[1,", "\"a", r#"{"a":"}"#, r#" {"a":tru"#] {
-            assert_eq!(body(cut).kind(), Kind::CutJson, "{cut}");
+            assert_eq!(body(cut).kind(), BodyKind::CutJson, "{cut}");
             assert_eq!(body(cut).take_words(), None, "{cut}");
         }
         for words in [
@@ -202,7 +202,7 @@ mod tests {
             "42 apples",
         ] {
             let mut body = body(words);
-            assert_eq!(body.kind(), Kind::Words, "{words}");
+            assert_eq!(body.kind(), BodyKind::Words, "{words}");
             assert_eq!(body.take_words().as_deref(), Some(words));
             assert_eq!(body.take_words(), None, "{words}");
             assert_eq!(body.patience(), Some(limits::WORDS_SILENCE));
@@ -226,16 +226,16 @@ mod tests {
         // Half of a value that was handed over may go on whenever it likes.
         let mut half = body("{\"a\":");
         assert_eq!(half.take_all().as_deref(), Some("{\"a\":"));
-        assert_eq!((half.kind(), half.patience()), (Kind::CutJson, None));
+        assert_eq!((half.kind(), half.patience()), (BodyKind::CutJson, None));
         half.push(b"1}").unwrap();
         assert_eq!(half.take_words().as_deref(), Some("1}"));
-        assert_eq!(half.kind(), Kind::Json);
+        assert_eq!(half.kind(), BodyKind::Json);
         assert_eq!(half.patience(), Some(limits::AFTER_JSON));
     }
 
     #[test]
     fn words_are_taken_between_characters_and_nothing_of_them_is_lost() {
-        let mut body = Body::new(1000, limits::WORDS_SILENCE);
+        let mut body = ReplyBody::new(1000, limits::WORDS_SILENCE);
         let text = "é".as_bytes();
         body.push(&[b"w", &text[..1]].concat()).unwrap();
         assert_eq!(body.take_words().as_deref(), Some("w"));
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn no_more_than_the_cap_is_taken() {
-        let mut body = Body::new(3, limits::WORDS_SILENCE);
+        let mut body = ReplyBody::new(3, limits::WORDS_SILENCE);
         body.push(b"abc").unwrap();
         assert_eq!(body.take_words().as_deref(), Some("abc"));
         assert!(body.push(b"d").is_err());

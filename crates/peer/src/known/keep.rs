@@ -3,12 +3,12 @@
 use libp2p::{Multiaddr, PeerId};
 use tokio::{sync::broadcast::error::RecvError, time::sleep};
 
-use super::{Entry, KnownPeers, PastError};
-use crate::{node::OpenError, waits::Waits};
+use super::{KnownPeers, PastError, PeerEntry};
+use crate::{node::StreamOpenError, retry::RetryDelay};
 
 impl KnownPeers {
     /// Keeps a connection with the peer from now on, by the entry's present addresses.
-    pub(super) fn start(&self, peer: PeerId, entry: &mut Entry) {
+    pub(super) fn start(&self, peer: PeerId, entry: &mut PeerEntry) {
         let over = self.0.tasks.stop_token().child_token();
         let staying = self.clone().stay_connected(peer, entry.addresses());
         // The task that kept the connection before ends here.
@@ -20,15 +20,15 @@ impl KnownPeers {
     async fn stay_connected(self, peer: PeerId, addresses: Vec<Multiaddr>) {
         let node = &self.0.node;
         let mut news = node.watch();
-        let mut waits = Waits::new();
+        let mut retry = RetryDelay::new();
         loop {
             let tried = self.connect(&addresses).await;
-            if tried == Err(OpenError::Stopped) {
+            if tried == Err(StreamOpenError::Stopped) {
                 return;
             }
             self.tried(peer, tried.err());
             if node.peer(peer).is_some() {
-                waits.start_over();
+                retry.start_over();
             }
             while node.peer(peer).is_some() {
                 // The peer may have disconnected and reconnected since.
@@ -37,23 +37,23 @@ impl KnownPeers {
                     return;
                 }
             }
-            sleep(waits.next()).await;
+            sleep(retry.next_delay()).await;
         }
     }
 
     /// Dials the addresses one after the other.
-    async fn connect(&self, addresses: &[Multiaddr]) -> Result<(), OpenError> {
-        let mut tried = Err(OpenError::NoAddress);
+    async fn connect(&self, addresses: &[Multiaddr]) -> Result<(), StreamOpenError> {
+        let mut tried = Err(StreamOpenError::NoAddress);
         for address in addresses {
             tried = self.0.node.connect(address.clone()).await.map(|_| ());
-            if matches!(tried, Ok(()) | Err(OpenError::Stopped)) {
+            if matches!(tried, Ok(()) | Err(StreamOpenError::Stopped)) {
                 break;
             }
         }
         tried
     }
 
-    fn tried(&self, peer: PeerId, error: Option<OpenError>) {
+    fn tried(&self, peer: PeerId, error: Option<StreamOpenError>) {
         if let Some(error) = &error {
             tracing::debug!(%peer, %error, "a peer cannot be reached");
         }

@@ -12,18 +12,18 @@ use libp2p::{
     tcp, yamux,
 };
 
-use super::{NodeConfig, NodeError, RelayLimits, Role, guests::Guests, pong};
+use super::{NodeConfig, NodeError, NodeRole, RelayLimits, pong, relay_access::RelayAccess};
 use crate::{
     limits,
-    streams::{self, Desk},
+    streams::{self, SharedStreams},
 };
 
 /// Returns the program name that peers see.
-fn agent(role: Role) -> &'static str {
+fn agent(role: NodeRole) -> &'static str {
     match role {
         // `ConnectedPeer::is_hub` reads it.
-        Role::Hub => concat!("jackfield/", env!("CARGO_PKG_VERSION")),
-        Role::Sidecar => concat!("jackfield-sidecar/", env!("CARGO_PKG_VERSION")),
+        NodeRole::Hub => concat!("jackfield/", env!("CARGO_PKG_VERSION")),
+        NodeRole::Sidecar => concat!("jackfield-sidecar/", env!("CARGO_PKG_VERSION")),
     }
 }
 
@@ -48,8 +48,8 @@ pub(super) struct Behaviour {
 pub(super) fn build(
     key: Keypair,
     config: &NodeConfig,
-    desk: Arc<Desk>,
-    guests: Arc<Guests>,
+    shared: Arc<SharedStreams>,
+    relay_access: Arc<RelayAccess>,
 ) -> Result<Swarm<Behaviour>, NodeError> {
     let set_up = |what| {
         move |source: Box<dyn std::error::Error + Send + Sync>| NodeError::SetUp { what, source }
@@ -83,9 +83,9 @@ pub(super) fn build(
                 ),
                 relay_client,
                 relay: relay
-                    .map(|limits| relay::Behaviour::new(peer, relay_config(&limits, guests)))
+                    .map(|limits| relay::Behaviour::new(peer, relay_config(&limits, relay_access)))
                     .into(),
-                streams: streams::Behaviour::new(desk),
+                streams: streams::Behaviour::new(shared),
             }
         })
         .map_err(|error| set_up("the node")(error.into()))?
@@ -110,9 +110,10 @@ fn connection_limits() -> ConnectionLimits {
         .with_max_established(Some(limits::CONNECTIONS))
 }
 
-fn relay_config(limits: &RelayLimits, guests: Arc<Guests>) -> relay::Config {
-    let is_guest =
-        move |peer: PeerId, _: &libp2p::Multiaddr, _: std::time::Instant| guests.includes(peer);
+fn relay_config(limits: &RelayLimits, relay_access: Arc<RelayAccess>) -> relay::Config {
+    let may_reserve = move |peer: PeerId, _: &libp2p::Multiaddr, _: std::time::Instant| {
+        relay_access.includes(peer)
+    };
     let config = relay::Config {
         max_reservations: limits.reservations,
         // The relay admits one more than its limit, here and below.
@@ -122,7 +123,7 @@ fn relay_config(limits: &RelayLimits, guests: Arc<Guests>) -> relay::Config {
         max_circuit_duration: Duration::from_secs(limits.circuit_seconds.into()),
         max_circuit_bytes: limits.circuit_bytes,
         // Stands first, so that strangers use up no quota.
-        reservation_rate_limiters: vec![Box::new(is_guest)],
+        reservation_rate_limiters: vec![Box::new(may_reserve)],
         circuit_src_rate_limiters: Vec::new(),
         ..relay::Config::default()
     };

@@ -3,8 +3,8 @@
 use libp2p::{Multiaddr, PeerId, StreamProtocol, core::transport::ListenerId};
 use tokio::sync::{oneshot, watch};
 
-use super::OpenError;
-use crate::streams::Opened;
+use super::StreamOpenError;
+use crate::streams::OpenedStream;
 
 /// A command. Its outcome goes to `reply`, which is dropped when the task has stopped.
 #[derive(Debug)]
@@ -16,13 +16,13 @@ pub(super) enum Command {
         /// Whether to try the addresses even if the peer is connected. The resulting connection is then not
         /// kept.
         is_trial: bool,
-        reply: oneshot::Sender<Result<(), OpenError>>,
+        reply: oneshot::Sender<Result<(), StreamOpenError>>,
     },
     /// Open a stream to a connected peer.
     Open {
         peer: PeerId,
         protocols: Vec<StreamProtocol>,
-        reply: oneshot::Sender<Opened>,
+        reply: oneshot::Sender<OpenedStream>,
     },
     /// Close all connections with a peer.
     Disconnect(PeerId),
@@ -34,7 +34,7 @@ pub(super) enum Command {
     Reserve {
         relay: PeerId,
         address: Multiaddr,
-        place: watch::Sender<Place>,
+        place: watch::Sender<RelayPlace>,
         reply: oneshot::Sender<Result<ListenerId, String>>,
     },
     /// Give a reservation back.
@@ -43,7 +43,7 @@ pub(super) enum Command {
 
 /// State of a reservation at a relay.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum RelayPlace {
     /// Asked for, not answered yet.
     Asked,
     /// Granted.

@@ -14,10 +14,10 @@ use tokio::{
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
-    Node, OpenError,
-    command::{Command, Place},
+    Node, StreamOpenError,
+    command::{Command, RelayPlace},
 };
-use crate::{limits, node::PeerEvent, waits::Waits};
+use crate::{limits, node::PeerEvent, retry::RetryDelay};
 
 /// State of a reservation at a relay.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,7 +67,7 @@ pub(super) fn hold(node: Node, relay: PeerId, address: Multiaddr) -> Reservation
     let given_up = guard.clone();
     let stop = node.0.tasks.stop_token().clone();
     let tasks = node.0.tasks.clone();
-    let holder = Holder {
+    let holder = ReservationTask {
         node,
         relay,
         address,
@@ -86,30 +86,30 @@ pub(super) fn hold(node: Node, relay: PeerId, address: Multiaddr) -> Reservation
     }
 }
 
-struct Holder {
+struct ReservationTask {
     node: Node,
     relay: PeerId,
     address: Multiaddr,
     tell: watch::Sender<ReservationState>,
 }
 
-impl Holder {
-    async fn run(self) -> Result<(), OpenError> {
-        let mut waits = Waits::new();
+impl ReservationTask {
+    async fn run(self) -> Result<(), StreamOpenError> {
+        let mut retry = RetryDelay::new();
         let mut news = self.node.watch();
         let mut was_away = false;
         loop {
             self.tell.send_replace(ReservationState::Asking);
-            let state = self.hold_once(&mut waits).await?;
+            let state = self.hold_once(&mut retry).await?;
             // A relay that is back may not know us yet, but soon will, so the delay starts over.
             let has_come = self.has_come(&mut news);
             if has_come && was_away {
-                waits.start_over();
+                retry.start_over();
             }
             was_away = !has_come;
             tracing::debug!(relay = %self.relay, ?state, "no place at the relay");
             self.tell.send_replace(state);
-            sleep(waits.next()).await;
+            sleep(retry.next_delay()).await;
         }
     }
 
@@ -126,14 +126,14 @@ impl Holder {
     }
 
     /// Asks for the reservation and holds it until it is lost. Returns the state after that.
-    async fn hold_once(&self, waits: &mut Waits) -> Result<ReservationState, OpenError> {
+    async fn hold_once(&self, retry: &mut RetryDelay) -> Result<ReservationState, StreamOpenError> {
         let address = std::slice::from_ref(&self.address);
         match self.node.reach(self.relay, address).await {
             Ok(()) => {}
-            Err(OpenError::Stopped) => return Err(OpenError::Stopped),
+            Err(StreamOpenError::Stopped) => return Err(StreamOpenError::Stopped),
             Err(error) => return Ok(ReservationState::Unreached(error.to_string().into())),
         }
-        let why = self.hold_there(waits).await?;
+        let why = self.hold_there(retry).await?;
         Ok(if self.is_no_relay() {
             ReservationState::NoRelay
         } else {
@@ -148,8 +148,8 @@ impl Holder {
     }
 
     /// Asks the connected relay for the reservation and holds it until it is lost. Returns the reason.
-    async fn hold_there(&self, waits: &mut Waits) -> Result<String, OpenError> {
-        let (place, mut watch) = watch::channel(Place::Asked);
+    async fn hold_there(&self, retry: &mut RetryDelay) -> Result<String, StreamOpenError> {
+        let (place, mut watch) = watch::channel(RelayPlace::Asked);
         let (reply, asked) = oneshot::channel();
         let command = Command::Reserve {
             relay: self.relay,
@@ -158,7 +158,7 @@ impl Holder {
             reply,
         };
         self.node.send(command).await?;
-        let id = match asked.await.map_err(|_| OpenError::Stopped)? {
+        let id = match asked.await.map_err(|_| StreamOpenError::Stopped)? {
             Ok(id) => id,
             Err(why) => return Ok(why),
         };
@@ -169,23 +169,23 @@ impl Holder {
         };
         let decided = timeout(
             limits::RESERVE,
-            watch.wait_for(|place| *place != Place::Asked),
+            watch.wait_for(|place| *place != RelayPlace::Asked),
         );
         match decided.await {
             Err(_) => return Ok("the relay did not answer in time".to_owned()),
-            Ok(Err(_)) => return Err(OpenError::Stopped),
+            Ok(Err(_)) => return Err(StreamOpenError::Stopped),
             Ok(Ok(place)) => {
-                if let Place::Lost(why) = &*place {
+                if let RelayPlace::Lost(why) = &*place {
                     return Ok(why.clone());
                 }
             }
         }
-        waits.start_over();
+        retry.start_over();
         self.tell.send_replace(ReservationState::Held);
-        let lost = watch.wait_for(|place| *place != Place::Held).await;
-        match &*lost.map_err(|_| OpenError::Stopped)? {
-            Place::Lost(why) => Ok(why.clone()),
-            Place::Asked | Place::Held => Ok("it was given up".to_owned()),
+        let lost = watch.wait_for(|place| *place != RelayPlace::Held).await;
+        match &*lost.map_err(|_| StreamOpenError::Stopped)? {
+            RelayPlace::Lost(why) => Ok(why.clone()),
+            RelayPlace::Asked | RelayPlace::Held => Ok("it was given up".to_owned()),
         }
     }
 }

@@ -22,26 +22,26 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    NodeConfig, NodeError, OpenError,
+    NodeConfig, NodeError, StreamOpenError,
     behaviour::{Behaviour, BehaviourEvent},
-    board::Board,
-    command::{Command, Place},
-    guests::Guests,
+    command::{Command, RelayPlace},
+    connections::Connections,
     pong::Pinged,
+    relay_access::RelayAccess,
     unreached::{self, one_line},
 };
 use crate::{
     address::{ip_of, is_relayed},
     limits,
-    streams::Desk,
+    streams::SharedStreams,
 };
 
 pub(super) struct SwarmTask {
     swarm: Swarm<Behaviour>,
     queue: mpsc::Receiver<Command>,
-    desk: Arc<Desk>,
-    board: Arc<Board>,
-    guests: Arc<Guests>,
+    shared: Arc<SharedStreams>,
+    connections: Arc<Connections>,
+    relay_access: Arc<RelayAccess>,
     /// Connected peers for which the log already has a refused relay reservation.
     refused: FxHashSet<PeerId>,
     dials: FxHashMap<ConnectionId, Dial>,
@@ -50,7 +50,7 @@ pub(super) struct SwarmTask {
     /// Listeners of the configuration.
     listeners: Vec<ListenerId>,
     /// Listeners at relays.
-    places: FxHashMap<ListenerId, HeldPlace>,
+    places: FxHashMap<ListenerId, HeldReservation>,
     /// Whether the relay announces its listen addresses, because the configuration names no external ones.
     is_relay_by_listening: bool,
 }
@@ -61,29 +61,29 @@ struct Dial {
     addresses: Vec<Multiaddr>,
     /// Whether only a connection by these addresses counts.
     is_trial: bool,
-    replies: Vec<oneshot::Sender<Result<(), OpenError>>>,
+    replies: Vec<oneshot::Sender<Result<(), StreamOpenError>>>,
 }
 
 /// A reservation at a relay.
-struct HeldPlace {
+struct HeldReservation {
     relay: PeerId,
-    place: watch::Sender<Place>,
+    place: watch::Sender<RelayPlace>,
 }
 
 impl SwarmTask {
     pub(super) fn new(
         swarm: Swarm<Behaviour>,
         queue: mpsc::Receiver<Command>,
-        desk: Arc<Desk>,
-        board: Arc<Board>,
-        guests: Arc<Guests>,
+        shared: Arc<SharedStreams>,
+        connections: Arc<Connections>,
+        relay_access: Arc<RelayAccess>,
     ) -> Self {
         Self {
             swarm,
             queue,
-            desk,
-            board,
-            guests,
+            shared,
+            connections,
+            relay_access,
             refused: FxHashSet::default(),
             dials: FxHashMap::default(),
             given_up: FxHashMap::default(),
@@ -160,7 +160,7 @@ impl SwarmTask {
     /// Stops accepting, waits until all streams are closed, and closes all connections. The caller limits the
     /// time.
     async fn stop(mut self) {
-        self.desk.close();
+        self.shared.close();
         // Queued commands are answered by dropping them.
         self.queue.close();
         while self.queue.try_recv().is_ok() {}
@@ -169,8 +169,8 @@ impl SwarmTask {
         for listener in self.listeners.drain(..).chain(places) {
             self.swarm.remove_listener(listener);
         }
-        let desk = Arc::clone(&self.desk);
-        let idle = desk.idle();
+        let shared = Arc::clone(&self.shared);
+        let idle = shared.idle();
         tokio::pin!(idle);
         loop {
             tokio::select! {
@@ -184,7 +184,7 @@ impl SwarmTask {
             self.swarm.disconnect_peer_id(peer).ok();
         }
         let closed = timeout(limits::GOODBYE, async {
-            while !self.board.is_empty() {
+            while !self.connections.is_empty() {
                 let event = self.swarm.select_next_some().await;
                 self.on_event(event);
             }
@@ -233,7 +233,7 @@ impl SwarmTask {
                 let listening = self.swarm.listen_on(address.with(Protocol::P2pCircuit));
                 let asked = listening.map_err(|error| error.to_string());
                 if let Ok(id) = &asked {
-                    self.places.insert(*id, HeldPlace { relay, place });
+                    self.places.insert(*id, HeldReservation { relay, place });
                 }
                 if let Err(Ok(id)) = reply.send(asked) {
                     self.release(id);
@@ -248,14 +248,14 @@ impl SwarmTask {
         peer: PeerId,
         addresses: Vec<Multiaddr>,
         is_trial: bool,
-        reply: oneshot::Sender<Result<(), OpenError>>,
+        reply: oneshot::Sender<Result<(), StreamOpenError>>,
     ) {
         if self.swarm.is_connected(&peer) && !is_trial {
             drop(reply.send(Ok(())));
             return;
         }
         if addresses.is_empty() {
-            drop(reply.send(Err(OpenError::NoAddress)));
+            drop(reply.send(Err(StreamOpenError::NoAddress)));
             return;
         }
         let mut dials = self.dials.values_mut();
@@ -300,7 +300,7 @@ impl SwarmTask {
                 num_established,
                 ..
             } => {
-                self.board
+                self.connections
                     .connection_made(peer_id, connection_id, &endpoint);
                 let is_over = |id: &ConnectionId, dial: &mut Dial| {
                     dial.peer == peer_id && (!dial.is_trial || *id == connection_id)
@@ -327,7 +327,8 @@ impl SwarmTask {
             } => {
                 let given_up = self.given_up.remove(&connection_id);
                 let why = given_up.or_else(|| cause.map(|error| told(&error)));
-                self.board.connection_ended(peer_id, connection_id, why);
+                self.connections
+                    .connection_ended(peer_id, connection_id, why);
                 if num_established == 0 {
                     self.refused.remove(&peer_id);
                     self.lose_places("the connection with the relay ended", |held| {
@@ -381,7 +382,7 @@ impl SwarmTask {
                 if is_relayed(&address) {
                     let why = "the relay's address is no longer valid";
                     self.lose_places(why, |held| {
-                        Some(held.relay) == relay && *held.place.borrow() == Place::Held
+                        Some(held.relay) == relay && *held.place.borrow() == RelayPlace::Held
                     });
                 }
                 self.show_addresses();
@@ -397,7 +398,7 @@ impl SwarmTask {
                 connection,
                 result,
             }) => match result {
-                Ok(_) => self.board.peer_alive(peer),
+                Ok(_) => self.connections.peer_alive(peer),
                 // Alive, but does not support ping.
                 Err(ping::Failure::Unsupported) => {}
                 Err(error) => {
@@ -408,9 +409,9 @@ impl SwarmTask {
                 }
             },
             // A peer that pings us is alive.
-            BehaviourEvent::Pong(Pinged(peer)) => self.board.peer_alive(peer),
+            BehaviourEvent::Pong(Pinged(peer)) => self.connections.peer_alive(peer),
             BehaviourEvent::Identify(identify::Event::Received { peer_id, info, .. }) => {
-                self.board.peer_identified(
+                self.connections.peer_identified(
                     peer_id,
                     &info.agent_version,
                     info.protocols,
@@ -423,7 +424,7 @@ impl SwarmTask {
             }) => {
                 for held in self.places.values() {
                     if held.relay == relay_peer_id {
-                        held.place.send_replace(Place::Held);
+                        held.place.send_replace(RelayPlace::Held);
                     }
                 }
             }
@@ -438,7 +439,7 @@ impl SwarmTask {
     /// Logs why a reservation was refused. The peer only learns that the relay has no room, because the
     /// library has no other answer.
     fn place_refused(&mut self, peer: PeerId) {
-        let why = if self.guests.includes(peer) {
+        let why = if self.relay_access.includes(peer) {
             "there are too many places or requests"
         } else {
             "it is neither allowed here nor registered"
@@ -451,12 +452,12 @@ impl SwarmTask {
 
     fn lose_place(&mut self, id: ListenerId, why: &str) {
         if let Some(held) = self.places.remove(&id) {
-            held.place.send_replace(Place::Lost(why.to_owned()));
+            held.place.send_replace(RelayPlace::Lost(why.to_owned()));
             self.swarm.remove_listener(id);
         }
     }
 
-    fn lose_places(&mut self, why: &str, is_lost: impl Fn(&HeldPlace) -> bool) {
+    fn lose_places(&mut self, why: &str, is_lost: impl Fn(&HeldReservation) -> bool) {
         let lost = self.places.iter().filter(|(_, held)| is_lost(held));
         for id in lost.map(|(id, _)| *id).collect::<Vec<_>>() {
             self.lose_place(id, why);
@@ -473,7 +474,7 @@ impl SwarmTask {
             .swarm
             .listeners()
             .chain(self.swarm.external_addresses());
-        self.board.set_addresses(all.cloned());
+        self.connections.set_addresses(all.cloned());
     }
 }
 

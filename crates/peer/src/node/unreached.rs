@@ -4,20 +4,20 @@ use std::{error::Error, io};
 
 use libp2p::{Multiaddr, TransportError, multiaddr::Protocol, swarm::DialError};
 
-use super::OpenError;
+use super::StreamOpenError;
 use crate::address::is_relayed;
 
 /// Converts a failed dial. Only failures that a second attempt may overcome are told apart.
-pub(super) fn open_error(error: &DialError) -> OpenError {
+pub(super) fn open_error(error: &DialError) -> StreamOpenError {
     let was_closed = |(address, error): &(Multiaddr, TransportError<io::Error>)| match error {
         TransportError::Other(error) => is_direct_tcp(address) && is_closed(&whole(error)),
         TransportError::MultiaddrNotSupported(_) => false,
     };
     match error {
         DialError::Transport(tried) if tried.iter().any(was_closed) => {
-            OpenError::TurnedAway(told(error))
+            StreamOpenError::TurnedAway(told(error))
         }
-        _ => OpenError::Unreachable(told(error)),
+        _ => StreamOpenError::Unreachable(told(error)),
     }
 }
 

@@ -8,14 +8,14 @@ use tokio::time::timeout;
 use crate::wire::{Data, frame::FrameWriter};
 
 use super::{Progress, Work};
-use crate::failure::Trouble;
+use crate::failure::HandoffError;
 
 /// Silence before a heartbeat.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
 /// The next output of a streamed answer.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Piece {
+pub enum FrameOutput {
     /// One or more lines.
     Lines(String),
     /// No output: the work was cancelled, and the stream is reset.
@@ -33,13 +33,13 @@ pub struct Frames<W> {
 
 #[derive(Debug)]
 enum State<W> {
-    New(Result<W, Trouble>),
+    New(Result<W, HandoffError>),
     Working(W),
     Over,
 }
 
 impl<W: Work> Frames<W> {
-    pub(super) fn new(work: Result<W, Trouble>) -> Self {
+    pub(super) fn new(work: Result<W, HandoffError>) -> Self {
         Self {
             state: State::New(work),
             writer: FrameWriter::default(),
@@ -48,7 +48,7 @@ impl<W: Work> Frames<W> {
     }
 
     /// Waits for the next output; `None` after the last line. Cancel-safe.
-    pub async fn next(&mut self) -> Option<Piece> {
+    pub async fn next(&mut self) -> Option<FrameOutput> {
         let progress = match &mut self.state {
             State::New(_) => return Some(self.open()),
             State::Over => return None,
@@ -64,10 +64,10 @@ impl<W: Work> Frames<W> {
             Ok(Progress::Status(text)) => self.writer.status("status", &text, &mut lines),
             Ok(Progress::Over(outcome)) => return Some(self.close(outcome)),
         }
-        Some(Piece::Lines(lines))
+        Some(FrameOutput::Lines(lines))
     }
 
-    fn open(&mut self) -> Piece {
+    fn open(&mut self) -> FrameOutput {
         match mem::replace(&mut self.state, State::Over) {
             State::New(Err(trouble)) => self.close(Err(trouble)),
             State::New(Ok(work)) => {
@@ -75,13 +75,13 @@ impl<W: Work> Frames<W> {
                 // A live call is no task, so there is no id to ask for later.
                 self.writer.accepted(None, &mut lines);
                 self.state = State::Working(work);
-                Piece::Lines(lines)
+                FrameOutput::Lines(lines)
             }
-            State::Working(_) | State::Over => Piece::Reset,
+            State::Working(_) | State::Over => FrameOutput::Reset,
         }
     }
 
-    fn close(&mut self, outcome: Result<Option<Data>, Trouble>) -> Piece {
+    fn close(&mut self, outcome: Result<Option<Data>, HandoffError>) -> FrameOutput {
         self.state = State::Over;
         let mut lines = String::new();
         match outcome {
@@ -95,9 +95,9 @@ impl<W: Work> Frames<W> {
                 self.writer.result(Some(&nothing), &mut lines);
             }
             Ok(data) => self.writer.result(data.as_ref(), &mut lines),
-            Err(Trouble::Told(error)) => self.writer.error(&error, &mut lines),
-            Err(Trouble::Cancelled) => return Piece::Reset,
+            Err(HandoffError::Reported(error)) => self.writer.error(&error, &mut lines),
+            Err(HandoffError::Cancelled) => return FrameOutput::Reset,
         }
-        Piece::Lines(lines)
+        FrameOutput::Lines(lines)
     }
 }

@@ -8,7 +8,7 @@ use crate::origin::Origin;
 
 /// Protocol by which a stream was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum HandoffProtocol {
     /// One body, unless the request asks for frames.
     Plain,
     /// Always frames.
@@ -17,7 +17,7 @@ pub enum Way {
 
 /// Answer to a handoff.
 #[derive(Debug)]
-pub enum Answer<W> {
+pub enum HandoffReply<W> {
     /// One body.
     Whole(Vec<u8>),
     /// Lines, as they arrive.
@@ -44,6 +44,6 @@ pub trait Host: Clone + Send + Sync + 'static {
         peer: &str,
         origin: Origin,
         request: &[u8],
-        way: Way,
-    ) -> impl Future<Output = Answer<Self::Work>> + Send;
+        way: HandoffProtocol,
+    ) -> impl Future<Output = HandoffReply<Self::Work>> + Send;
 }

@@ -12,14 +12,14 @@ use jackfield_kit::tasks::Tasks;
 use libp2p::futures::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio::time::timeout;
 
-use super::{Answer, Frames, Host, Piece, Way, Work};
+use super::{FrameOutput, Frames, HandoffProtocol, HandoffReply, Host, Work};
 use crate::wire::{ErrorBody, frame::FrameWriter};
 use crate::{
-    exchange::{self, ReadTrouble, WriteTrouble},
+    exchange::{self, StreamReadError, StreamWriteError},
     limits,
     node::Node,
     origin::Origin,
-    permits::{Kind, Permits, TooMany},
+    permits::{ExchangeKind, LimitReached, Permits},
     protocol::{CARD, HANDOFF, HANDOFF_STREAM},
     streams::{Inbound, Incoming},
 };
@@ -31,7 +31,10 @@ const LOOK: Duration = Duration::from_secs(1);
 /// are left alone.
 pub fn serve_peers<H: Host>(node: &Node, host: &H, tasks: &Tasks) {
     let permits = Permits::new();
-    for (protocol, way) in [(HANDOFF, Way::Plain), (HANDOFF_STREAM, Way::Framed)] {
+    for (protocol, way) in [
+        (HANDOFF, HandoffProtocol::Plain),
+        (HANDOFF_STREAM, HandoffProtocol::Framed),
+    ] {
         if let Ok(incoming) = node.accept(protocol) {
             let (host, permits) = (host.clone(), permits.clone());
             tasks.spawn(serve_handoffs(incoming, way, host, permits, tasks.clone()));
@@ -53,11 +56,11 @@ async fn serve_cards<H: Host>(mut incoming: Incoming, host: H, permits: Permits,
         ..
     }) = incoming.next().await
     {
-        let permit = permits.take(peer, source, Kind::Card);
+        let permit = permits.take(peer, source, ExchangeKind::Card);
         let host = host.clone();
         tasks.spawn(async move {
             let outcome = match permit {
-                Err(why) => refuse(&mut stream, why, Way::Plain).await,
+                Err(why) => refuse(&mut stream, why, HandoffProtocol::Plain).await,
                 // Some peers write on this stream; their bytes are not waited for.
                 Ok(_permit) => {
                     let card = host.card(&peer.to_string(), origin).await;
@@ -72,7 +75,7 @@ async fn serve_cards<H: Host>(mut incoming: Incoming, host: H, permits: Permits,
 /// Accepts the handoffs of peers.
 async fn serve_handoffs<H: Host>(
     mut incoming: Incoming,
-    way: Way,
+    way: HandoffProtocol,
     host: H,
     permits: Permits,
     tasks: Tasks,
@@ -85,7 +88,7 @@ async fn serve_handoffs<H: Host>(
         ..
     }) = incoming.next().await
     {
-        let permit = permits.take(peer, source, Kind::Handoff);
+        let permit = permits.take(peer, source, ExchangeKind::Handoff);
         let host = host.clone();
         tasks.spawn(async move {
             let outcome = match permit {
@@ -106,37 +109,37 @@ pub async fn hand_off<S, H>(
     host: &H,
     peer: &str,
     origin: Origin,
-    way: Way,
-) -> Result<(), WriteTrouble>
+    way: HandoffProtocol,
+) -> Result<(), StreamWriteError>
 where
     S: AsyncRead + AsyncWrite + Unpin,
     H: Host,
 {
     let request = match exchange::read_json(stream, host.limits()).await {
         Ok(request) => request,
-        Err(ReadTrouble::Refused(fault)) => return tell(stream, &fault.to_body(), way).await,
-        Err(trouble @ ReadTrouble::TooSlow) => {
+        Err(StreamReadError::Refused(fault)) => return tell(stream, &fault.to_body(), way).await,
+        Err(trouble @ StreamReadError::TooSlow) => {
             return tell(stream, &ErrorBody::new(trouble.to_string(), 504), way).await;
         }
-        Err(ReadTrouble::Broken(error)) => return Err(WriteTrouble::Broken(error)),
+        Err(StreamReadError::Broken(error)) => return Err(StreamWriteError::Broken(error)),
     };
-    let mut listening = Listening::default();
+    let mut listening = ResetWatch::default();
     let answer = tokio::select! {
         answer = host.answer(peer, origin, &request, way) => answer,
         () = listening.until_reset(stream) => return Ok(()),
     };
     match answer {
-        Answer::Whole(body) => exchange::answer(stream, &body).await,
-        Answer::Frames(frames) => write_frames(stream, *frames, listening).await,
-        Answer::Reset => Ok(()),
+        HandoffReply::Whole(body) => exchange::answer(stream, &body).await,
+        HandoffReply::Frames(frames) => write_frames(stream, *frames, listening).await,
+        HandoffReply::Reset => Ok(()),
     }
 }
 
 async fn write_frames<S, W>(
     stream: &mut S,
     mut frames: Frames<W>,
-    mut listening: Listening,
-) -> Result<(), WriteTrouble>
+    mut listening: ResetWatch,
+) -> Result<(), StreamWriteError>
 where
     S: AsyncRead + AsyncWrite + Unpin,
     W: Work,
@@ -150,8 +153,8 @@ where
             }
         };
         match piece {
-            Some(Piece::Lines(lines)) => exchange::write(stream, lines.as_bytes()).await?,
-            Some(Piece::Reset) => return Ok(()),
+            Some(FrameOutput::Lines(lines)) => exchange::write(stream, lines.as_bytes()).await?,
+            Some(FrameOutput::Reset) => return Ok(()),
             None => return exchange::finish(stream).await,
         }
     }
@@ -169,7 +172,11 @@ where
 }
 
 /// Refuses an exchange above the limits, with an error instead of a reset.
-async fn refuse<S>(stream: &mut S, why: TooMany, way: Way) -> Result<(), WriteTrouble>
+async fn refuse<S>(
+    stream: &mut S,
+    why: LimitReached,
+    way: HandoffProtocol,
+) -> Result<(), StreamWriteError>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
@@ -178,19 +185,23 @@ where
 }
 
 /// Sends an error that occurred before any work, in the shape of the protocol.
-async fn tell<S>(stream: &mut S, error: &ErrorBody, way: Way) -> Result<(), WriteTrouble>
+async fn tell<S>(
+    stream: &mut S,
+    error: &ErrorBody,
+    way: HandoffProtocol,
+) -> Result<(), StreamWriteError>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let mut told = String::new();
     match way {
-        Way::Plain => told = error.to_json(),
-        Way::Framed => FrameWriter::default().error(error, &mut told),
+        HandoffProtocol::Plain => told = error.to_json(),
+        HandoffProtocol::Framed => FrameWriter::default().error(error, &mut told),
     }
     exchange::answer(stream, told.as_bytes()).await
 }
 
-fn note(outcome: Result<(), WriteTrouble>) {
+fn note(outcome: Result<(), StreamWriteError>) {
     if let Err(error) = outcome {
         tracing::debug!(%error, "an answer did not get to its peer");
     }
@@ -198,12 +209,12 @@ fn note(outcome: Result<(), WriteTrouble>) {
 
 /// Watches the peer's side of a stream after the request is complete.
 #[derive(Debug)]
-struct Listening {
+struct ResetWatch {
     left: usize,
     has_ended: bool,
 }
 
-impl Default for Listening {
+impl Default for ResetWatch {
     fn default() -> Self {
         Self {
             left: limits::LINGER_BYTES,
@@ -212,7 +223,7 @@ impl Default for Listening {
     }
 }
 
-impl Listening {
+impl ResetWatch {
     /// Resolves when the peer resets the stream. A closed side is no reset: the peer waits for the answer.
     /// Reading cannot tell the two apart, but writing can, so after an end the write side is checked at once
     /// and every second. Cancel-safe.

@@ -15,7 +15,7 @@ use jackfield_wire::{
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-pub use self::read::{FrameReader, Verdict};
+pub use self::read::{FrameReader, FrameStreamEnd};
 pub use self::write::FrameWriter;
 use super::{Data, ErrorBody, Fault, Limits};
 

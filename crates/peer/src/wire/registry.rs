@@ -18,7 +18,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 pub use self::entry::{Entry, read_peers, write_list, write_one, write_peers};
-pub use self::register::{Heartbeat, Proof, Registered, Registration};
+pub use self::register::{Heartbeat, Proof, RegisteredReply, Registration};
 use super::{Fault, MAX_ADDRESSES, MAX_NAME, MAX_SKILLS, multiaddr};
 
 /// Lifetime in seconds of a registration that names none.

@@ -8,23 +8,27 @@ use jackfield_peer::{
 };
 use serde_json::{Map, Value};
 
-use super::list::Way;
+use super::list::PeerRoute;
 use crate::translate::data_from_parts;
 
 /// How a caller of the hub supplies a missing parameter.
 const REMEDY: &str = "give it as data, or in metadata \"params\"";
 
 /// Converts a message to a handoff.
-pub(super) fn hand_off(way: &Way, message: &Message, files: &Files) -> Result<HandOff, Failure> {
+pub(super) fn hand_off(
+    way: &PeerRoute,
+    message: &Message,
+    files: &Files,
+) -> Result<HandOff, Failure> {
     let input = data_from_parts(message.parts.clone(), files);
     let metadata = message.metadata.as_ref().and_then(object);
     match way {
-        Way::Hub(path) => {
+        PeerRoute::Hub(path) => {
             let mut hand_off = HandOff::new(Method::Post, path.as_str());
             hand_off.input = Some(input);
             Ok(hand_off)
         }
-        Way::Skills(skills) => {
+        PeerRoute::Skills(skills) => {
             let wanted = metadata.as_ref().and_then(|it| it.get("skill")?.as_str());
             let skill = choose(skills, wanted)?;
             by_skill(skill, metadata.as_ref(), message, input)

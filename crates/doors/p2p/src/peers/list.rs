@@ -15,18 +15,18 @@ use super::profile;
 
 /// One agent of a peer.
 #[derive(Debug, Clone)]
-pub(super) struct Listed {
+pub(super) struct RemoteAgent {
     /// Id at this hub: its name there, and the end of the peer id.
     pub(super) id: AgentId,
     /// Profile of the agent.
     pub(super) profile: agent::Profile,
     /// How the agent is called.
-    pub(super) way: Way,
+    pub(super) way: PeerRoute,
 }
 
 /// How an agent of a peer is called.
 #[derive(Debug, Clone)]
-pub(super) enum Way {
+pub(super) enum PeerRoute {
     /// By one of the skills of its card.
     Skills(Vec<Skill>),
     /// At this path of a hub.
@@ -35,7 +35,7 @@ pub(super) enum Way {
 
 /// An agent in the list of a hub.
 #[derive(Debug, Deserialize)]
-struct Entry {
+struct HubListEntry {
     id: String,
     #[serde(default)]
     name: String,
@@ -49,11 +49,11 @@ struct Entry {
 }
 
 #[derive(Debug, Deserialize)]
-struct List {
-    agents: Vec<Entry>,
+struct HubList {
+    agents: Vec<HubListEntry>,
 }
 
-impl Listed {
+impl RemoteAgent {
     /// Returns a peer that is an agent itself; `None` if its name makes no id, or it has no skills.
     pub(super) fn of_card(peer: PeerId, card: Card) -> Option<Self> {
         if card.skills.is_empty() {
@@ -67,11 +67,11 @@ impl Listed {
         Some(Self {
             id: agent_id(&card.name, peer)?,
             profile: profile(peer, &card.name, &card.description, skills.collect()),
-            way: Way::Skills(card.skills),
+            way: PeerRoute::Skills(card.skills),
         })
     }
 
-    fn of_entry(peer: PeerId, entry: Entry) -> Option<Self> {
+    fn of_entry(peer: PeerId, entry: HubListEntry) -> Option<Self> {
         // An agent that the hub got from another peer is shown by that peer.
         if !entry.online || entry.id.contains('@') {
             return None;
@@ -83,17 +83,17 @@ impl Listed {
         Some(Self {
             id: with_suffix(&entry.id, peer)?,
             profile: profile(peer, &entry.name, &entry.description, skills.collect()),
-            way: Way::Hub(entry.path),
+            way: PeerRoute::Hub(entry.path),
         })
     }
 }
 
 /// Fetches the agents of another hub that this hub may know.
-pub(super) async fn fetch(node: &Node, peer: PeerId) -> Result<Vec<Listed>, String> {
+pub(super) async fn fetch(node: &Node, peer: PeerId) -> Result<Vec<RemoteAgent>, String> {
     let answer = inquire::fetch(node, peer, &[], "/agents").await;
     let answer = answer.map_err(|failure| failure.to_string())?;
-    let list: List = serde_json::from_slice(&answer).map_err(|error| error.to_string())?;
+    let list: HubList = serde_json::from_slice(&answer).map_err(|error| error.to_string())?;
     let listed = list.agents.into_iter();
-    let listed = listed.filter_map(|entry| Listed::of_entry(peer, entry));
+    let listed = listed.filter_map(|entry| RemoteAgent::of_entry(peer, entry));
     Ok(listed.collect())
 }

@@ -7,7 +7,7 @@ use jackfield_core::{bell::Bell, call::Serving, gate::Gate};
 use jackfield_model::{Artifact, Chunk, Done, End, Event, Json, Part, Reason};
 use jackfield_peer::{
     PeerId,
-    delegate::{Delegation, DelegationError, Heard, unreachable},
+    delegate::{Delegation, DelegationError, HandoffEvent, unreachable},
     inquire::fetch_card,
     node::Node,
     wire::Data,
@@ -18,8 +18,8 @@ use tokio::{
     time::{Duration, sleep, timeout},
 };
 
-use super::{ask, list::Way};
-use crate::translate::{Several, several_from_data};
+use super::{ask, list::PeerRoute};
+use crate::translate::{MixedParts, several_from_data};
 
 /// Id of the artifact for the part of a result that is not text.
 const RESULT: &str = "result";
@@ -34,7 +34,7 @@ const GONE: Duration = Duration::from_millis(500);
 pub(super) async fn carry_out(
     node: Node,
     peer: PeerId,
-    way: Way,
+    way: PeerRoute,
     serving: Serving,
     look_again: Arc<Notify>,
 ) {
@@ -80,7 +80,7 @@ async fn until_over(serving: &Serving, bell: &Bell) {
 async fn work(
     node: &Node,
     peer: PeerId,
-    way: &Way,
+    way: &PeerRoute,
     serving: &Serving,
     opened: &mut Option<Delegation>,
     look_again: &Notify,
@@ -89,10 +89,10 @@ async fn work(
     let asked = ask::hand_off(way, &call.message, call.files());
     let mut hand_off = match (asked, way) {
         // The peer may have changed since its card was fetched.
-        (Err(failure), Way::Skills(_)) if failure.reason == Reason::Unsupported => {
+        (Err(failure), PeerRoute::Skills(_)) if failure.reason == Reason::Unsupported => {
             let card = fetch_card(node, peer, &[]).await.map_err(|_| failure)?;
             look_again.notify_one();
-            ask::hand_off(&Way::Skills(card.skills), &call.message, call.files())?
+            ask::hand_off(&PeerRoute::Skills(card.skills), &call.message, call.files())?
         }
         (asked, _) => asked?,
     };
@@ -107,21 +107,21 @@ async fn work(
     loop {
         // Text that a slow caller has not read waits at the peer.
         gate.free().await;
-        let Ok(heard) = timeout(SIGN, delegation.hear()).await else {
+        let Ok(heard) = timeout(SIGN, delegation.next_event()).await else {
             serving.pulse();
             continue;
         };
         match heard? {
-            Heard::Sent | Heard::Sign => serving.pulse(),
-            Heard::Chunk(data) => {
+            HandoffEvent::Sent | HandoffEvent::Sign => serving.pulse(),
+            HandoffEvent::Chunk(data) => {
                 has_words = true;
                 serving.push(Event::text(into_text(data)));
             }
-            Heard::Status(text) => {
+            HandoffEvent::Status(text) => {
                 serving.push(Event::Chunk(Chunk::status(text)));
             }
-            Heard::Done(data) => {
-                let is_hub = matches!(way, Way::Hub(_));
+            HandoffEvent::Done(data) => {
+                let is_hub = matches!(way, PeerRoute::Hub(_));
                 return Ok(match data {
                     Some(Data::Json(raw)) => {
                         ended_with(&raw, is_hub, has_words, serving, delegation)
@@ -146,11 +146,11 @@ fn ended_with(
     delegation: &Delegation,
 ) -> Done {
     let several = is_hub.then(|| several_from_data(raw)).flatten();
-    let Several { text, data, files } = match several {
+    let MixedParts { text, data, files } = match several {
         Some(several) => several,
-        None if has_words => Several {
+        None if has_words => MixedParts {
             data: vec![Json::from(raw.to_owned())],
-            ..Several::default()
+            ..MixedParts::default()
         },
         None => {
             return Done {

@@ -27,7 +27,7 @@ pub(super) struct PeerView {
     #[schema(nullable = false)]
     name: Option<String>,
     /// Whether the peer is connected.
-    state: State,
+    state: ConnectionState,
     /// Remote address of the best connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -54,14 +54,14 @@ pub(super) struct PeerView {
     /// Why the peer cannot be reached, or has no agents.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    error: Option<ErrorThen>,
+    error: Option<PeerErrorView>,
 }
 
 /// Whether a peer is connected.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = KnownPeerState)]
-enum State {
+enum ConnectionState {
     /// Connected.
     Online,
     /// Not connected; a kept peer is dialled again and again.
@@ -71,7 +71,7 @@ enum State {
 /// An error and its time.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = KnownPeerError)]
-struct ErrorThen {
+struct PeerErrorView {
     /// What went wrong.
     message: String,
     /// When it went wrong.
@@ -79,7 +79,7 @@ struct ErrorThen {
     at: Timestamp,
 }
 
-impl From<PastError> for ErrorThen {
+impl From<PastError> for PeerErrorView {
     fn from(error: PastError) -> Self {
         Self {
             message: error.text,
@@ -106,7 +106,7 @@ impl PeerView {
     /// Returns the view of a peer, if it is connected, kept or blocked.
     pub(super) fn of(door: &PeerRoutes, peer: PeerId) -> Option<Self> {
         let view = Self::known(door, peer);
-        let is_there = matches!(view.state, State::Online) || view.kept || view.blocked;
+        let is_there = matches!(view.state, ConnectionState::Online) || view.kept || view.blocked;
         is_there.then_some(view)
     }
 
@@ -125,15 +125,15 @@ impl PeerView {
         }
         // Errors of the connection are outdated once it exists.
         let error = match &connected {
-            Some(_) => shown.setback,
+            Some(_) => shown.error,
             None => known.error,
         };
         let is_relayed = |it: &ConnectedPeer| it.is_relayed;
         Self {
             name: shown.name,
             state: match connected {
-                Some(_) => State::Online,
-                None => State::Offline,
+                Some(_) => ConnectionState::Online,
+                None => ConnectionState::Offline,
             },
             address: connected.as_ref().map(|it| it.address.to_string()),
             addresses: addresses.iter().map(ToString::to_string).collect(),
@@ -144,7 +144,7 @@ impl PeerView {
             configured: known.is_configured,
             allowed: door.peers.may_hand_off(peer),
             blocked: known.is_blocked,
-            error: error.map(ErrorThen::from),
+            error: error.map(PeerErrorView::from),
             id,
         }
     }

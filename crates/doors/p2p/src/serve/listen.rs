@@ -10,7 +10,7 @@ use jackfield_model::{
 
 /// Progress of a call.
 #[derive(Debug)]
-pub(super) enum Heard {
+pub(super) enum CallProgress {
     /// A piece of the answer.
     Text(String),
     /// What the agent is doing.
@@ -21,12 +21,12 @@ pub(super) enum Heard {
 
 /// The caller's end of one call. Dropping it cancels the call.
 #[derive(Debug)]
-pub(crate) struct Listening {
+pub(crate) struct CallListener {
     replies: Replies,
     transcript: Transcript,
 }
 
-impl Listening {
+impl CallListener {
     /// Listens to a call whose answer may have `limit` bytes.
     pub(super) fn new(asking: Asking, limit: Size) -> Self {
         Self {
@@ -35,12 +35,12 @@ impl Listening {
         }
     }
 
-    /// Waits for the next progress; nothing follows [`Heard::Over`]. Cancel-safe.
-    pub(super) async fn next(&mut self) -> Heard {
+    /// Waits for the next progress; nothing follows [`CallProgress::Over`]. Cancel-safe.
+    pub(super) async fn next(&mut self) -> CallProgress {
         loop {
             let heard = match self.replies.next().await {
                 Some(Reply::Event(event)) => self.event(event).unwrap_or_else(failed),
-                Some(Reply::End(end)) => Some(Heard::Over(self.ended(end))),
+                Some(Reply::End(end)) => Some(CallProgress::Over(self.ended(end))),
                 None => failed(Failure::agent_left()),
             };
             if let Some(heard) = heard {
@@ -52,20 +52,20 @@ impl Listening {
     /// Waits for the answer.
     pub(super) async fn whole(mut self) -> Result<Vec<Part>, Failure> {
         loop {
-            if let Heard::Over(outcome) = self.next().await {
+            if let CallProgress::Over(outcome) = self.next().await {
                 return outcome;
             }
         }
     }
 
-    fn event(&mut self, event: Event) -> Result<Option<Heard>, Failure> {
+    fn event(&mut self, event: Event) -> Result<Option<CallProgress>, Failure> {
         match event {
             Event::Chunk(chunk) => match chunk.kind {
                 ChunkKind::Text => {
                     self.transcript.add_chunk(&chunk)?;
-                    Ok(Some(Heard::Text(chunk.text)))
+                    Ok(Some(CallProgress::Text(chunk.text)))
                 }
-                ChunkKind::Status => Ok(Some(Heard::Status(chunk.text))),
+                ChunkKind::Status => Ok(Some(CallProgress::Status(chunk.text))),
                 // The protocol has no field for them.
                 ChunkKind::Thinking
                 | ChunkKind::ToolStart
@@ -79,7 +79,7 @@ impl Listening {
             Event::Ask(ask) => match ask.kind {
                 AskKind::Input => Err(cannot_answer(&ask.text)),
                 // The caller cannot approve, but the agent's owner can: the call waits.
-                AskKind::Approval => Ok(Some(Heard::Status(ask.text))),
+                AskKind::Approval => Ok(Some(CallProgress::Status(ask.text))),
             },
         }
     }
@@ -103,8 +103,8 @@ impl Listening {
     }
 }
 
-fn failed(failure: Failure) -> Option<Heard> {
-    Some(Heard::Over(Err(failure)))
+fn failed(failure: Failure) -> Option<CallProgress> {
+    Some(CallProgress::Over(Err(failure)))
 }
 
 /// Creates the failure of a question: a handoff is one request and one answer, so the caller cannot reply.

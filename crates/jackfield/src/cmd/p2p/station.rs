@@ -118,13 +118,13 @@ impl Station {
 
 #[cfg(test)]
 mod tests {
-    use jackfield_peer::node::Role;
+    use jackfield_peer::node::NodeRole;
 
     use super::*;
 
     #[tokio::test]
     async fn a_peer_that_was_just_met_is_given_time_to_say_that_it_is_a_hub() {
-        for (role, is_hub) in [(Role::Hub, true), (Role::Sidecar, false)] {
+        for (role, is_hub) in [(NodeRole::Hub, true), (NodeRole::Sidecar, false)] {
             let station = Station::start(&Identified { key: None }).await.unwrap();
             let config = NodeConfig {
                 listen: vec!["/ip4/127.0.0.1/tcp/0".parse().unwrap()],

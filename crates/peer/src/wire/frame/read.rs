@@ -36,7 +36,7 @@ enum Kind {
 
 /// What an ended stream was.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum FrameStreamEnd {
     /// Frames up to a last one.
     Complete,
     /// Frames without a last one: the peer failed.
@@ -85,7 +85,7 @@ impl FrameReader {
 
     /// Handles the end of the stream. Returns the frame of a last line without a line break, and what the
     /// stream was.
-    pub fn finish(mut self) -> (Option<Frame>, Verdict) {
+    pub fn finish(mut self) -> (Option<Frame>, FrameStreamEnd) {
         let mut frames = Vec::new();
         let has_rest = !self.buffer.trim_ascii().is_empty();
         if has_rest && matches!(self.kind, Kind::Unknown | Kind::Frames) {
@@ -93,9 +93,9 @@ impl FrameReader {
             self.take_line(0..self.buffer.len(), &mut frames).ok();
         }
         let verdict = match self.kind {
-            Kind::Ended => Verdict::Complete,
-            Kind::Frames => Verdict::Cut,
-            Kind::Unknown | Kind::Plain => Verdict::Plain(self.buffer),
+            Kind::Ended => FrameStreamEnd::Complete,
+            Kind::Frames => FrameStreamEnd::Cut,
+            Kind::Unknown | Kind::Plain => FrameStreamEnd::Plain(self.buffer),
         };
         (frames.pop(), verdict)
     }

@@ -64,7 +64,7 @@ pub struct Proof {
 
 /// The answer of `POST /register`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Registered {
+pub struct RegisteredReply {
     /// Registered peer.
     pub peer_id: String,
     /// End of the registration, as a time stamp.
@@ -157,7 +157,7 @@ impl Proof {
     }
 }
 
-impl Registered {
+impl RegisteredReply {
     /// Reads the answer.
     pub fn read(bytes: &[u8]) -> Result<Self, Fault> {
         #[derive(Deserialize)]
@@ -166,7 +166,7 @@ impl Registered {
             expires_at: Option<String>,
         }
         let body: Body = read_body(bytes, &Limits::SMALL)?;
-        Ok(Registered {
+        Ok(RegisteredReply {
             peer_id: peer_id(body.peer_id)?,
             expires_at: body.expires_at,
         })

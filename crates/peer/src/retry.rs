@@ -8,15 +8,15 @@ use crate::limits;
 
 /// Delays that double up to a limit. Each is a random part, at least half, of its bound, so that many waiting
 /// peers do not return at the same moment.
-#[derive(Debug)]
-pub struct Waits {
+#[derive(Debug, Default)]
+pub struct RetryDelay {
     attempt: u32,
 }
 
-impl Waits {
+impl RetryDelay {
     /// Starts with the shortest delay.
     pub fn new() -> Self {
-        Self { attempt: 0 }
+        Self::default()
     }
 
     /// Resets the delay after a success.
@@ -25,7 +25,7 @@ impl Waits {
     }
 
     /// Returns the next delay.
-    pub fn next(&mut self) -> Duration {
+    pub fn next_delay(&mut self) -> Duration {
         let bound = limits::AGAIN
             .saturating_mul(1 << self.attempt.min(16))
             .min(limits::AGAIN_MOST);
@@ -40,13 +40,13 @@ mod tests {
 
     #[test]
     fn waits_double_up_to_a_minute_and_start_over_after_success() {
-        let mut waits = Waits::new();
+        let mut retry = RetryDelay::new();
         for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {
             let bound = Duration::from_secs(seconds);
-            let wait = waits.next();
+            let wait = retry.next_delay();
             assert!(bound / 2 <= wait && wait <= bound, "{wait:?} of {bound:?}");
         }
-        waits.start_over();
-        assert!(waits.next() <= Duration::from_secs(1));
+        retry.start_over();
+        assert!(retry.next_delay() <= Duration::from_secs(1));
     }
 }

@@ -8,30 +8,30 @@ use jackfield_core::{entry::AgentView, hub::Wanted, principal::Principal};
 use jackfield_peer::PeerId;
 use jiff::{SignedDuration, Timestamp};
 
-use super::Peers;
+use super::PeerTracker;
 use crate::DOOR;
 
 /// Longest absence of an agent.
 const AWAY: SignedDuration = SignedDuration::from_hours(24);
 
-impl Peers {
+impl PeerTracker {
     /// Removes agents that are away too long, except those of a kept peer and those that
     /// [`Hub::forget_unmissed`](jackfield_core::hub::Hub::forget_unmissed) spares.
     pub(super) fn forget_gone(&self, now: Timestamp) {
         let known = &self.0.known;
         let hub = &self.0.hub;
-        let owner = self.0.reception.terms().owner.clone();
+        let owner = self.0.host.terms().owner.clone();
         // The lock keeps peers from being tracked meanwhile.
-        let here = self.0.here.lock();
+        let tracked = self.0.tracked.lock();
         let mut have_agents = HashSet::new();
         for agent in hub.discover(&Principal::admin(owner), &Wanted::default()) {
             let Some(peer) = peer_of(&agent) else {
                 continue;
             };
-            if here.contains_key(&peer) {
+            if tracked.contains_key(&peer) {
                 known.seen(peer, now);
             }
-            let away_since = if here.contains_key(&peer) {
+            let away_since = if tracked.contains_key(&peer) {
                 agent.since
             } else {
                 // After a restart, `since` is the start of the hub at best.

@@ -6,26 +6,26 @@ use std::sync::Arc;
 use jackfield_peer::{Multiaddr, node::ReservationState};
 use tokio::sync::watch;
 
-use crate::endpoint::Sight;
+use crate::endpoint::EndpointState;
 
 /// Status of a sidecar.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Standing {
+pub struct SidecarStatus {
     /// Status of the agent.
-    pub agent: AgentStanding,
+    pub agent: SidecarAgentStatus,
     /// Addresses at which peers reach the sidecar.
     pub addresses: Vec<Multiaddr>,
     /// State of each reservation at a relay.
     pub relays: Vec<(Multiaddr, ReservationState)>,
     /// Status of the entry in the registry.
-    pub listing: Listing,
+    pub listing: ListingStatus,
     /// Status of the connection with the hub.
-    pub hub: HubStanding,
+    pub hub: HubStatus,
 }
 
 /// Status of the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum AgentStanding {
+pub enum SidecarAgentStatus {
     /// The card was not fetched yet.
     #[default]
     Unseen,
@@ -44,7 +44,7 @@ pub enum AgentStanding {
 
 /// Status of the entry in a registry.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Listing {
+pub enum ListingStatus {
     /// No entry, or none yet.
     #[default]
     None,
@@ -63,7 +63,7 @@ pub enum Listing {
 
 /// Status of the connection with the hub.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum HubStanding {
+pub enum HubStatus {
     /// No hub, or not asked yet.
     #[default]
     None,
@@ -79,33 +79,33 @@ pub enum HubStanding {
     Unreached(Arc<str>),
 }
 
-impl From<&Sight> for AgentStanding {
-    fn from(sight: &Sight) -> Self {
+impl From<&EndpointState> for SidecarAgentStatus {
+    fn from(sight: &EndpointState) -> Self {
         match sight {
-            Sight::Unseen => Self::Unseen,
-            Sight::Here(shown) => Self::Here {
+            EndpointState::Unseen => Self::Unseen,
+            EndpointState::Here(shown) => Self::Here {
                 name: shown.card.name.clone(),
                 skills: shown.card.skills.iter().map(|it| it.id.clone()).collect(),
                 remarks: shown.card.remarks(),
             },
-            Sight::Gone(why, _) => Self::Gone(why.clone()),
+            EndpointState::Gone(why, _) => Self::Gone(why.clone()),
         }
     }
 }
 
 /// Copies changes of the agent's state and of the addresses into the status.
 pub(super) async fn gather(
-    mut sight: watch::Receiver<Sight>,
+    mut sight: watch::Receiver<EndpointState>,
     mut addresses: watch::Receiver<Vec<Multiaddr>>,
-    tell: Arc<watch::Sender<Standing>>,
+    tell: Arc<watch::Sender<SidecarStatus>>,
 ) {
     loop {
-        let agent = AgentStanding::from(&*sight.borrow_and_update());
+        let agent = SidecarAgentStatus::from(&*sight.borrow_and_update());
         let now = addresses.borrow_and_update().clone();
-        tell.send_if_modified(|standing| {
-            let is_new = standing.agent != agent || standing.addresses != now;
-            standing.agent = agent;
-            standing.addresses = now;
+        tell.send_if_modified(|status| {
+            let is_new = status.agent != agent || status.addresses != now;
+            status.agent = agent;
+            status.addresses = now;
             is_new
         });
         let changed = tokio::select! {
@@ -119,7 +119,7 @@ pub(super) async fn gather(
 }
 
 /// Waits until a card was fetched. Returns false if fetching has ended.
-pub(super) async fn until_seen(sight: &mut watch::Receiver<Sight>) -> bool {
+pub(super) async fn until_seen(sight: &mut watch::Receiver<EndpointState>) -> bool {
     let seen = sight.wait_for(|sight| sight.last().is_some()).await;
     seen.is_ok()
 }

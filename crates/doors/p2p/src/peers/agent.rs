@@ -14,37 +14,37 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    list::{Listed, Way},
-    visit::Visit,
+    list::{PeerRoute, RemoteAgent},
+    tracking::Tracking,
     work,
 };
 use crate::DOOR;
 
 /// An attached agent of a peer. Dropping it detaches the agent.
 #[derive(Debug)]
-pub(super) struct Guest {
+pub(super) struct PeerAgent {
     attached: Attached,
-    way: Arc<RwLock<Way>>,
+    way: Arc<RwLock<PeerRoute>>,
     over: CancellationToken,
 }
 
-impl Guest {
+impl PeerAgent {
     /// Attaches an agent. The returned future serves its calls until the agent is detached.
-    pub(super) fn seat(
+    pub(super) fn attach(
         hub: &Hub,
         owner: &Owner,
         node: &Node,
         peer: PeerId,
-        listed: Listed,
-        visit: &Visit,
+        listed: RemoteAgent,
+        tracking: &Tracking,
     ) -> Result<(Self, impl Future<Output = ()> + Send + 'static), Failure> {
         let principal = Principal::admin(owner.clone());
-        let Listed { id, profile, way } = listed;
+        let RemoteAgent { id, profile, way } = listed;
         let (entry, _) = hub.reserve(&principal, &id, &profile, DOOR)?;
         // An open exchange is a sign of life, which the task of the call reports.
         let (inbox, mut calls) = Inbox::new(DOOR, hub.limits(), false);
-        let over = visit.over.child_token();
-        let again = visit.again.clone();
+        let over = tracking.over.child_token();
+        let again = tracking.again.clone();
         let attached = hub.attach_at(&entry, profile, inbox.clone())?;
         let way = Arc::new(RwLock::new(way));
         let (node, ways, ended) = (node.clone(), way.clone(), over.clone());
@@ -66,23 +66,23 @@ impl Guest {
                 }
             }
         };
-        let guest = Self {
+        let agent = Self {
             attached,
             way,
             over,
         };
-        Ok((guest, serving))
+        Ok((agent, serving))
     }
 
     /// Updates the agent to what the peer reports now.
-    pub(super) fn refresh(&mut self, hub: &Hub, listed: Listed) {
+    pub(super) fn refresh(&mut self, hub: &Hub, listed: RemoteAgent) {
         // Not waited for: the next look saves the same again.
         drop(hub.refresh(&self.attached, listed.profile));
         *self.way.write() = listed.way;
     }
 }
 
-impl Drop for Guest {
+impl Drop for PeerAgent {
     fn drop(&mut self) {
         self.over.cancel();
     }

@@ -73,7 +73,7 @@ pub enum PeerEvent {
 }
 
 #[derive(Debug)]
-pub(super) struct Board {
+pub(super) struct Connections {
     own: PeerId,
     state: RwLock<State>,
     addresses: watch::Sender<Vec<Multiaddr>>,
@@ -82,13 +82,13 @@ pub(super) struct Board {
 
 #[derive(Debug, Default)]
 struct State {
-    peers: FxHashMap<PeerId, Known>,
+    peers: FxHashMap<PeerId, ConnectedEntry>,
 }
 
 #[derive(Debug)]
-struct Known {
+struct ConnectedEntry {
     /// Direct connections first, the newest first among equals.
-    lines: Vec<Line>,
+    lines: Vec<PeerConnection>,
     agent: Option<String>,
     protocols: Vec<StreamProtocol>,
     listens: Vec<Multiaddr>,
@@ -96,7 +96,7 @@ struct Known {
 }
 
 #[derive(Debug)]
-struct Line {
+struct PeerConnection {
     id: ConnectionId,
     address: Multiaddr,
     is_relayed: bool,
@@ -108,7 +108,7 @@ const MAX_AGENT: usize = 128;
 /// Most stored listen addresses: a machine has a few, each by some transports.
 const MAX_LISTENS: usize = 16;
 
-impl Board {
+impl Connections {
     pub(super) fn new(own: PeerId) -> Self {
         Self {
             own,
@@ -130,7 +130,7 @@ impl Board {
         let state = self.state.read();
         let peers = state.peers.iter();
         peers
-            .filter_map(|(peer, known)| known.show(*peer))
+            .filter_map(|(peer, entry)| entry.show(*peer))
             .collect()
     }
 
@@ -155,7 +155,7 @@ impl Board {
     }
 
     pub(super) fn connection_made(&self, peer: PeerId, id: ConnectionId, end: &ConnectedPoint) {
-        let line = Line {
+        let connection = PeerConnection {
             id,
             address: end.get_remote_address().clone(),
             is_relayed: end.is_relayed() || is_relayed(end.get_remote_address()),
@@ -163,21 +163,21 @@ impl Board {
         };
         let event = PeerEvent::Connected {
             peer,
-            address: line.address.clone(),
-            is_relayed: line.is_relayed,
+            address: connection.address.clone(),
+            is_relayed: connection.is_relayed,
         };
         let mut state = self.state.write();
-        let known = state.peers.entry(peer).or_insert_with(|| Known {
+        let entry = state.peers.entry(peer).or_insert_with(|| ConnectedEntry {
             lines: Vec::new(),
             agent: None,
             protocols: Vec::new(),
             listens: Vec::new(),
             seen: Instant::now(),
         });
-        let is_first = known.lines.is_empty();
-        known.lines.insert(0, line);
-        known.lines.sort_by_key(|line| line.is_relayed);
-        known.seen = Instant::now();
+        let is_first = entry.lines.is_empty();
+        entry.lines.insert(0, connection);
+        entry.lines.sort_by_key(|connection| connection.is_relayed);
+        entry.seen = Instant::now();
         drop(state);
         if is_first {
             self.tell(event);
@@ -186,11 +186,11 @@ impl Board {
 
     pub(super) fn connection_ended(&self, peer: PeerId, id: ConnectionId, why: Option<String>) {
         let mut state = self.state.write();
-        let Some(known) = state.peers.get_mut(&peer) else {
+        let Some(entry) = state.peers.get_mut(&peer) else {
             return;
         };
-        known.lines.retain(|line| line.id != id);
-        if known.lines.is_empty() {
+        entry.lines.retain(|connection| connection.id != id);
+        if entry.lines.is_empty() {
             state.peers.remove(&peer);
             drop(state);
             self.tell(PeerEvent::Disconnected { peer, why });
@@ -198,8 +198,8 @@ impl Board {
     }
 
     pub(super) fn peer_alive(&self, peer: PeerId) {
-        if let Some(known) = self.state.write().peers.get_mut(&peer) {
-            known.seen = Instant::now();
+        if let Some(entry) = self.state.write().peers.get_mut(&peer) {
+            entry.seen = Instant::now();
         }
     }
 
@@ -211,15 +211,15 @@ impl Board {
         listens: Vec<Multiaddr>,
     ) {
         let mut state = self.state.write();
-        let Some(known) = state.peers.get_mut(&peer) else {
+        let Some(entry) = state.peers.get_mut(&peer) else {
             return;
         };
-        known.agent = Some(agent[..agent.floor_char_boundary(MAX_AGENT)].to_owned());
-        known.protocols.clone_from(&protocols);
+        entry.agent = Some(agent[..agent.floor_char_boundary(MAX_AGENT)].to_owned());
+        entry.protocols.clone_from(&protocols);
         let listens = listens.into_iter().take(MAX_LISTENS);
-        known.listens = listens.map(|it| with_peer(it, peer)).collect();
-        sort(&mut known.listens);
-        known.seen = Instant::now();
+        entry.listens = listens.map(|it| with_peer(it, peer)).collect();
+        sort(&mut entry.listens);
+        entry.seen = Instant::now();
         drop(state);
         self.tell(PeerEvent::Identified { peer, protocols });
     }
@@ -234,10 +234,10 @@ impl Board {
     }
 }
 
-impl Known {
+impl ConnectedEntry {
     fn show(&self, peer: PeerId) -> Option<ConnectedPeer> {
         let best = self.lines.first()?;
-        let origins = self.lines.iter().map(|line| line.origin);
+        let origins = self.lines.iter().map(|connection| connection.origin);
         Some(ConnectedPeer {
             peer,
             address: best.address.clone(),
@@ -260,28 +260,28 @@ mod tests {
     #[test]
     fn a_peer_is_trusted_as_much_as_the_least_of_its_connections() {
         let peer = PeerId::random();
-        let board = Board::new(PeerId::random());
+        let connections = Connections::new(PeerId::random());
         let here: Multiaddr = "/ip4/127.0.0.1/tcp/1".parse().unwrap();
         let (came, dialled) = (
             ConnectionId::new_unchecked(1),
             ConnectionId::new_unchecked(2),
         );
-        let origin = || board.peer(peer).map(|it| it.origin);
+        let origin = || connections.peer(peer).map(|it| it.origin);
         assert_eq!(origin(), None);
         let ends = ConnectedPoint::Listener {
             local_addr: here.clone(),
             send_back_addr: here.clone(),
         };
-        board.connection_made(peer, came, &ends);
+        connections.connection_made(peer, came, &ends);
         assert_eq!(origin(), Some(Origin::ThisMachine));
         let ends = ConnectedPoint::Dialer {
             address: here,
             role_override: Endpoint::Dialer,
             port_use: PortUse::Reuse,
         };
-        board.connection_made(peer, dialled, &ends);
+        connections.connection_made(peer, dialled, &ends);
         assert_eq!(origin(), Some(Origin::Elsewhere));
-        board.connection_ended(peer, dialled, None);
+        connections.connection_ended(peer, dialled, None);
         assert_eq!(origin(), Some(Origin::ThisMachine));
     }
 }

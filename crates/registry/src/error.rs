@@ -9,14 +9,14 @@ use serde::Serialize;
 
 /// An error in the original's shape.
 #[derive(Debug)]
-pub(super) struct Refused {
+pub(super) struct RegistryError {
     pub(super) status: StatusCode,
     pub(super) text: String,
     /// Challenge that the peer could sign to be accepted.
     pub(super) challenge: Option<String>,
 }
 
-impl From<Failure> for Refused {
+impl From<Failure> for RegistryError {
     fn from(failure: Failure) -> Self {
         Self {
             status: status(&failure.reason),
@@ -26,7 +26,7 @@ impl From<Failure> for Refused {
     }
 }
 
-impl From<Fault> for Refused {
+impl From<Fault> for RegistryError {
     fn from(fault: Fault) -> Self {
         Self {
             status: StatusCode::from_u16(fault.code).unwrap_or(StatusCode::BAD_REQUEST),
@@ -36,7 +36,7 @@ impl From<Fault> for Refused {
     }
 }
 
-impl IntoResponse for Refused {
+impl IntoResponse for RegistryError {
     fn into_response(self) -> Response {
         #[derive(Serialize)]
         struct Body {
