@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use libp2p::{Multiaddr, PeerId, multiaddr::Protocol};
 
-/// Parses a multiaddr.
+/// Parses a [`Multiaddr`].
 pub fn parse(text: &str) -> Result<Multiaddr, libp2p::multiaddr::Error> {
     text.parse()
 }
@@ -42,7 +42,7 @@ pub enum AddressError {
     NotDialled,
 }
 
-/// Parses an address by which a peer can be dialled: a host, TCP or QUIC, optionally a relay, and the peer id
+/// Parses a [`Multiaddr`] by which a peer can be dialled: a host, TCP or QUIC, optionally a relay, and the peer id
 /// at the end.
 pub fn way_to_peer(text: &str) -> Result<(PeerId, Multiaddr), AddressError> {
     if text.len() > LONGEST {
@@ -79,7 +79,7 @@ pub fn way_to_peer(text: &str) -> Result<(PeerId, Multiaddr), AddressError> {
     }
 }
 
-/// Returns the peer that an address leads to: its last component.
+/// Returns the [`PeerId`] that an address leads to: its last component.
 pub fn peer_of(address: &Multiaddr) -> Option<PeerId> {
     match address.iter().last() {
         Some(Protocol::P2p(peer)) => Some(peer),

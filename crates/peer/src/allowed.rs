@@ -33,7 +33,7 @@ impl Allowed {
         Self::Only(HashSet::new())
     }
 
-    /// Returns whether `peer` may hand off over a connection of this origin.
+    /// Returns whether `peer` may hand off over a connection of this [`Origin`].
     pub fn includes(&self, peer: &str, origin: Origin) -> bool {
         match self {
             Self::Everyone => true,

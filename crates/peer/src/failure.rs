@@ -42,7 +42,7 @@ impl HandoffError {
         })
     }
 
-    /// Returns the failure that an error of a peer means here: by its name if that fits the code, else by the
+    /// Returns the [`Failure`] that an error of a peer means here: by its name if that fits the code, else by the
     /// code.
     pub fn received(error: &ErrorBody) -> Failure {
         let named = error.reason.as_deref().filter(|name| is_name(name));
@@ -67,7 +67,7 @@ fn is_name(text: &str) -> bool {
     text.len() <= MAX_NAME && text.bytes().all(fits)
 }
 
-/// Returns the meaning of a code without a name.
+/// Returns the [`Reason`] that a code without a name means.
 fn reason_by_code(code: u16) -> Reason {
     match code {
         400 | 405 => Reason::Invalid,
@@ -82,7 +82,7 @@ fn reason_by_code(code: u16) -> Reason {
     }
 }
 
-/// Returns the code of a failure; `None` if the stream is reset instead.
+/// Returns the code of a [`Reason`]; `None` if the stream is reset instead.
 fn code(reason: &Reason) -> Option<u16> {
     Some(match reason {
         Reason::Invalid | Reason::Unsupported => 400,

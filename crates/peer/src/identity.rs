@@ -60,7 +60,7 @@ pub enum IdentityError {
 pub struct Identity;
 
 impl Identity {
-    /// Loads the key of this data directory, or creates one. A key file of the original programs is used as
+    /// Loads the [`Keypair`] of this data directory, or creates one. A key file of the original programs is used as
     /// it is. If several processes start at once, the first creates the key and the others read it.
     pub fn load_or_create(data_dir: &Path) -> Result<Keypair, IdentityError> {
         let path = data_dir.join(FILE);

@@ -19,7 +19,7 @@ use crate::{
 /// How long a peer has to send its card or its list of agents.
 const ANSWER: Duration = Duration::from_secs(10);
 
-/// Fetches the card of a peer. The connection proves that the card is the peer's own.
+/// Fetches the [`Card`] of a peer. The connection proves that the card is the peer's own.
 pub async fn fetch_card(
     node: &Node,
     peer: PeerId,

@@ -33,7 +33,7 @@ const MAX_BLOCKED: usize = 4096;
 /// Precision of [`SavedPeer::seen_at`]: a peer that comes and goes is not saved each time.
 const SEEN_EVERY: SignedDuration = SignedDuration::from_hours(1);
 
-/// What is saved of a known peer.
+/// The saved part of a known peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SavedPeer {
     /// Id of the peer.
@@ -46,7 +46,7 @@ pub struct SavedPeer {
     pub seen_at: Option<Timestamp>,
 }
 
-/// Resolves when a change is on disk. Dropping it does not take the change back.
+/// Resolves when a change is on disk. Dropping the future does not undo the change.
 pub type Saving = BoxFuture<'static, Result<(), Failure>>;
 
 /// Where known peers are saved. Both methods are called under the lock of [`KnownPeers`], so that changes arrive in their
@@ -55,7 +55,7 @@ pub trait PeerStore: fmt::Debug + Send + Sync + 'static {
     /// Saves a peer, new or changed.
     fn save(&self, peer: SavedPeer) -> Saving;
 
-    /// Removes what is saved of a peer.
+    /// Removes a saved peer.
     fn remove(&self, peer: PeerId) -> Saving;
 }
 
@@ -135,7 +135,7 @@ impl PeerEntry {
         addresses
     }
 
-    /// Returns what is saved of the peer; `None` if there is no reason to remember it.
+    /// Returns the [`SavedPeer`]; `None` if there is no reason to remember the peer.
     fn saved(&self, peer: PeerId) -> Option<SavedPeer> {
         let saved = SavedPeer {
             peer,
@@ -149,8 +149,8 @@ impl PeerEntry {
 }
 
 impl KnownPeers {
-    /// Opens the known peers with what was saved and what the configuration says: blocks those that are blocked, and
-    /// keeps connections with those that are kept.
+    /// Opens the registry with saved and configured peers. Blocks the blocked ones, and keeps connections with the kept
+    /// ones.
     pub fn open(
         node: Node,
         store: Arc<dyn PeerStore>,
@@ -189,7 +189,7 @@ impl KnownPeers {
         known
     }
 
-    /// Returns a snapshot of a peer, if it is known.
+    /// Returns a snapshot of a known peer.
     pub fn get(&self, peer: PeerId) -> Option<KnownPeer> {
         let peers = self.0.peers.lock();
         let entry = peers.get(&peer)?;

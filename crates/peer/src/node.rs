@@ -49,7 +49,7 @@ pub struct NodeConfig {
     pub external: Vec<Multiaddr>,
     /// Limits of the node as a relay for unreachable peers; `None` if it is no relay.
     pub relay_server: Option<RelayLimits>,
-    /// Role that the node reports to peers.
+    /// Reported [`NodeRole`].
     pub role: NodeRole,
     /// How long a peer that answers in plain text and does not close its stream may be silent before its
     /// answer counts as complete; see [`limits::WORDS_SILENCE`].
@@ -240,7 +240,7 @@ impl Node {
         self.0.connections.watch_addresses()
     }
 
-    /// Returns the connected peers.
+    /// Returns all [`ConnectedPeer`]s.
     pub fn connected(&self) -> Vec<ConnectedPeer> {
         self.0.connections.connected()
     }
@@ -250,12 +250,12 @@ impl Node {
         self.0.connections.peer(peer)
     }
 
-    /// Watches peers connect and disconnect from now on. A reader that lags reads [`Node::connected`] again.
+    /// Subscribes to [`PeerEvent`]s from now on. A reader that lags reads [`Node::connected`] again.
     pub fn watch(&self) -> broadcast::Receiver<PeerEvent> {
         self.0.connections.watch()
     }
 
-    /// Opens a stream by the first of the protocols that the peer knows; connects first if necessary. A
+    /// Opens a [`Stream`] by the first of the protocols that the peer knows; connects first if necessary. A
     /// connection that breaks before the stream is open is made anew once, because no data was sent on it.
     pub async fn open(
         &self,
@@ -322,7 +322,7 @@ impl Node {
         self.tell(Command::Block(peer, is_blocked));
     }
 
-    /// Adds an address under which others reach this node.
+    /// Adds an external address of the node.
     pub fn add_external_address(&self, address: Multiaddr) {
         self.tell(Command::AddExternal(address));
     }
@@ -338,7 +338,7 @@ impl Node {
         self.0.shared.accept(protocol)
     }
 
-    /// Holds a reservation at a relay as long as the result lives, and asks again when the reservation is
+    /// Holds a [`Reservation`] at a relay as long as the result lives, and asks again when the reservation is
     /// lost. `relay` is an address that ends in the relay's `/p2p/ID`.
     pub fn reserve(&self, relay: Multiaddr) -> Result<Reservation, StreamOpenError> {
         let peer = peer_of(&relay).ok_or(StreamOpenError::NoAddress)?;

@@ -15,7 +15,7 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// Returns the origin of a connection with these ends.
+    /// Returns the [`Origin`] of a connection with these ends.
     pub(crate) fn of(ends: &ConnectedPoint) -> Self {
         match ends {
             // The relay may be on this machine, and the peer behind it anywhere.

@@ -34,7 +34,7 @@ pub enum LimitReached {
     Total,
 }
 
-/// Issuer of permits. Clones share the counters.
+/// Issuer of [`Permit`]s. Clones share the counters.
 #[derive(Debug, Clone, Default)]
 pub struct Permits {
     usage: Arc<Mutex<Usage>>,
@@ -62,7 +62,7 @@ impl Permits {
         Self::default()
     }
 
-    /// Takes a permit for one exchange with this peer, whose connection comes from `address` (`None` behind a
+    /// Takes a [`Permit`] for one exchange with this peer, whose connection comes from `address` (`None` behind a
     /// relay).
     pub fn take(
         &self,

@@ -16,16 +16,16 @@ const IDENTITY: u64 = 0;
 /// The statement that a peer signs for a registry.
 #[derive(Debug, Clone, Copy)]
 pub enum Statement<'a> {
-    /// Register this name at these addresses.
+    /// Registers a name and addresses.
     Register {
         /// Name; empty if the request has none.
         name: &'a str,
         /// Addresses in the order of the request.
         addresses: &'a [String],
     },
-    /// Extend the registration.
+    /// Extends the registration.
     Renew,
-    /// Remove the registration.
+    /// Removes the registration.
     Remove,
 }
 
@@ -47,7 +47,7 @@ impl Statement<'_> {
     }
 }
 
-/// Signs a statement with the peer's key.
+/// Signs a [`Statement`] with the peer's key.
 pub fn sign(
     key: &Keypair,
     challenge: &str,

@@ -24,7 +24,7 @@ impl RetryDelay {
         self.attempt = 0;
     }
 
-    /// Returns the next delay.
+    /// Returns the delay before the next attempt.
     pub fn next_delay(&mut self) -> Duration {
         let bound = limits::AGAIN
             .saturating_mul(1 << self.attempt.min(16))

@@ -82,7 +82,7 @@ pub(crate) enum StreamError {
     Lost,
 }
 
-/// Outcome of a request for a stream.
+/// Outcome of a request for a [`Stream`].
 pub(crate) type OpenedStream = Result<(Stream, StreamProtocol), StreamError>;
 
 /// State that the connections share with the node: the acceptors, and the kept peers.

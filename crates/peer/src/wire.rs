@@ -27,13 +27,13 @@ pub use data::Data;
 pub use end::JsonEnd;
 pub use request::HandOff;
 
-/// Protocol in which a peer shows who it is and what it can do.
+/// Protocol in which a peer sends its [`Card`].
 pub const PROTOCOL_CARD: &str = "/ai-agent/card/1.0.0";
 
-/// Protocol in which work is handed to a peer.
+/// Protocol in which a peer gets a [`HandOff`].
 pub const PROTOCOL_HANDOFF: &str = "/ai-agent/handoff/1.0.0";
 
-/// Protocol of handoffs that are answered in frames while the work continues.
+/// Protocol of handoffs that are answered in frames ([`frame`]) while the work continues.
 pub const PROTOCOL_HANDOFF_STREAM: &str = "/ai-agent/handoff/1.1.0";
 
 /// Most addresses of a registration.

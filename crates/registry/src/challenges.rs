@@ -46,7 +46,7 @@ impl Challenges {
         format!("{body}.{seal}")
     }
 
-    /// Checks that the peer itself signed this statement.
+    /// Checks that the peer signed the [`Statement`].
     pub(super) fn check(
         &self,
         peer: &PeerId,

@@ -16,7 +16,7 @@ impl RegistryService {
         agents
     }
 
-    /// Returns the entry of the hub itself, if it has an address.
+    /// Returns the [`Entry`] of the hub itself, if the hub has an address.
     pub(super) fn own_entry(&self, agents: &[AgentView]) -> Option<Entry> {
         let addresses = (self.hub_peer.addresses)();
         if addresses.is_empty() {

@@ -58,7 +58,7 @@ impl PeerQuery {
         }
     }
 
-    /// Returns how well a candidate matches; `None` if it does not.
+    /// Returns how well a [`SearchSubject`] matches; `None` without a match.
     pub(super) fn score(&self, subject: &SearchSubject<'_>) -> Option<usize> {
         if self.name.as_ref().is_some_and(|name| name != subject.name) {
             return None;

@@ -6,7 +6,7 @@
 //!
 //! - `address.rs` which addresses are kept, `challenges.rs` how a peer proves its identity
 //! - `find.rs` what a search asks for, `directory.rs` the results, including the hub's own agents
-//! - `serve.rs` the HTTP API, with `query.rs` and `refused.rs`; `describe.rs` its description
+//! - `serve.rs` the HTTP API, with `query.rs` and `error.rs`; `describe.rs` its description
 
 mod address;
 mod challenges;
@@ -133,7 +133,7 @@ pub struct RegisteredPeer {
 type Payer = Option<Owner>;
 
 impl RegisteredPeer {
-    /// Returns the entry as the HTTP API shows it.
+    /// Returns the [`Entry`] of the HTTP API.
     fn entry(&self) -> Entry {
         Entry {
             peer_id: self.peer.to_string(),
@@ -228,14 +228,14 @@ impl Registry {
         peers.by_id.get(peer).is_some_and(|had| !had.is_over(now))
     }
 
-    /// Returns a registered peer.
+    /// Returns the [`RegisteredPeer`] of a peer id.
     pub fn get(&self, peer: &PeerId) -> Option<RegisteredPeer> {
         let now = Instant::now();
         let found = self.0.peers.lock().by_id.get(peer).cloned();
         found.filter(|registered| !registered.is_over(now))
     }
 
-    /// Lists a connected peer that showed its card, unless it has just removed its entry.
+    /// Lists a connected peer with a card, unless the peer has just removed its entry.
     pub fn note(&self, new: &Registration) -> Result<(), Failure> {
         let peer = peer_id(&new.peer_id)?;
         let now = Instant::now();
@@ -264,7 +264,7 @@ impl Registry {
         self.changed();
     }
 
-    /// Removes an entry without asking for its owner. Returns whether there was one.
+    /// Removes an entry, whoever its owner is. Returns whether the peer was registered.
     pub fn forget(&self, peer: &PeerId) -> bool {
         let had = self.0.peers.lock().by_id.remove(peer);
         if had.is_some() {
@@ -295,7 +295,7 @@ impl Registry {
         self.changed();
     }
 
-    /// Registers a peer, or replaces its entry. The holder of a name keeps its rank.
+    /// Registers a peer ([`Registration`]), or replaces its entry. The holder of a name keeps its rank.
     pub fn register(
         &self,
         new: &Registration,
@@ -491,7 +491,7 @@ impl Registry {
     }
 }
 
-/// Parses a peer id.
+/// Parses a [`PeerId`].
 fn peer_id(text: &str) -> Result<PeerId, Failure> {
     text.parse()
         .map_err(|_| invalid("field \"peer_id\" must be a peer id"))

@@ -93,7 +93,7 @@ struct Inner {
     /// URL of the agent, without a slash at the end.
     base: String,
     origin: String,
-    /// Name that replaces the one of the card.
+    /// Name in place of the card's name.
     name: Option<String>,
     outbound: Outbound,
     sight: watch::Sender<EndpointState>,
@@ -121,7 +121,7 @@ impl Endpoint {
         })))
     }
 
-    /// Returns the present state.
+    /// Returns the present [`EndpointState`].
     pub fn sight(&self) -> EndpointState {
         self.0.sight.borrow().clone()
     }
@@ -231,7 +231,7 @@ impl Endpoint {
         Ok(SeenCard { card, text })
     }
 
-    /// Returns the request for a path, which must be filled in and checked. Refused unless the card declares
+    /// Returns the [`Fetch`] for a path, which must be filled in and checked. Refused unless the card declares
     /// it. At most `max` bytes of the answer are read.
     pub fn plan(
         &self,

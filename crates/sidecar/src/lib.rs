@@ -68,7 +68,7 @@ pub struct SidecarConfig {
     pub outbound: Outbound,
     /// URL of the agent, whose card is at `/card` below.
     pub agent_url: String,
-    /// Name of the agent, if not the one of its card.
+    /// Name of the agent; by default the name on its card.
     pub name: Option<String>,
     /// Peers that may hand off.
     pub allowed: Allowed,
@@ -78,7 +78,7 @@ pub struct SidecarConfig {
     pub deadline: Duration,
     /// Registry to announce the agent in.
     pub registry: Option<RegistryAt>,
-    /// Hub to connect to, which makes the agent one of its own.
+    /// Hub to connect to, where the agent becomes callable.
     pub hub: Option<RegistryAt>,
 }
 
@@ -108,7 +108,7 @@ pub struct Sidecar {
 }
 
 impl Sidecar {
-    /// Starts a sidecar, which listens when this returns, whether the agent is there or not.
+    /// Starts a sidecar. Its node listens when the future resolves, with or without a running agent.
     pub async fn open(setting: SidecarConfig) -> Result<Self, SidecarError> {
         let SidecarConfig {
             tasks, outbound, ..
@@ -184,17 +184,17 @@ impl Sidecar {
         })
     }
 
-    /// Returns the peer id.
+    /// Returns the [`PeerId`].
     pub fn peer_id(&self) -> PeerId {
         self.node.peer_id()
     }
 
-    /// Returns the node.
+    /// Returns the [`Node`].
     pub fn node(&self) -> &Node {
         &self.node
     }
 
-    /// Watches the status; only the newest value is kept.
+    /// Watches the [`SidecarStatus`]; only the newest value is kept.
     pub fn status(&self) -> watch::Receiver<SidecarStatus> {
         self.status.clone()
     }

@@ -178,7 +178,7 @@ impl RegistryClient {
         all.take(MAX_ADDRESSES).collect()
     }
 
-    /// Signs a statement; `None` if the registry gives no challenge.
+    /// Signs a [`Statement`]; `None` if the registry gives no challenge.
     async fn proof(&self, statement: &Statement<'_>) -> Result<Option<Proof>, ListError> {
         let path = self.own_path();
         let body = match self.site.ask(Method::GET, &path, String::new()).await {
@@ -205,7 +205,7 @@ impl RegistryClient {
     }
 }
 
-/// Waits until the agent has another card than this one.
+/// Waits until the agent's card differs from `shown`.
 async fn until_new(sight: &mut watch::Receiver<EndpointState>, shown: &SeenCard) {
     let is_new = |sight: &EndpointState| sight.last().is_some_and(|now| now.text != shown.text);
     if sight.wait_for(is_new).await.is_err() {

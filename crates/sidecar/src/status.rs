@@ -67,7 +67,7 @@ pub enum HubStatus {
     /// No hub, or not asked yet.
     #[default]
     None,
-    /// The agent is one of the hub's, under this id.
+    /// The agent is callable at the hub, under this id.
     Callable(Arc<str>),
     /// Connected, but the agent is not one of the hub's, or that is unknown.
     Connected,

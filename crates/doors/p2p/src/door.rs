@@ -73,7 +73,7 @@ pub struct P2p {
 }
 
 impl P2p {
-    /// Opens the door, which listens when this returns.
+    /// Opens the door. Its [`Node`] listens when the future resolves.
     pub(crate) async fn open(mut setting: P2pSetting) -> Result<Self, P2pStartError> {
         let is_relay = setting.node.relay_server.is_some();
         if let Some(relay) = &mut setting.node.relay_server {
@@ -143,7 +143,7 @@ impl P2p {
         })
     }
 
-    /// Returns the node.
+    /// Returns the [`Node`].
     pub fn node(&self) -> &Node {
         &self.node
     }

@@ -127,7 +127,7 @@ impl PeerTracker {
         }
     }
 
-    /// Returns what a tracked peer has shown so far.
+    /// Returns the [`PeerStatus`] of a tracked peer.
     pub(crate) fn shown(&self, peer: PeerId) -> Option<PeerStatus> {
         let tracked = self.0.tracked.lock();
         tracked

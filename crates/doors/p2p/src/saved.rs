@@ -15,7 +15,7 @@ use jackfield_peer::{
 pub(crate) struct StoredPeers(pub(crate) Arc<dyn Store>);
 
 impl StoredPeers {
-    /// Loads all saved peers.
+    /// Loads every [`SavedPeer`].
     pub(crate) async fn load(&self) -> Result<Vec<SavedPeer>, StoreError> {
         let records = self.0.load_peers().await?;
         Ok(records.iter().filter_map(from_record).collect())

@@ -112,12 +112,12 @@ impl HubHost {
         }))
     }
 
-    /// Returns the hub.
+    /// Returns the [`Hub`].
     pub(crate) fn hub(&self) -> &Hub {
         &self.0.hub
     }
 
-    /// Returns the terms.
+    /// Returns the [`HandoffTerms`].
     pub(crate) fn terms(&self) -> &HandoffTerms {
         &self.0.terms
     }
@@ -317,7 +317,7 @@ impl HubHost {
         agents
     }
 
-    /// Returns the state of each agent behind HTTP.
+    /// Returns the [`EndpointState`] of each agent behind HTTP.
     fn seen(&self) -> Vec<(&str, EndpointState)> {
         let endpoints = self.0.endpoints.iter();
         let seen = endpoints.map(|(id, endpoint)| (id.as_str(), endpoint.sight()));

@@ -6,7 +6,7 @@ use jackfield_peer::wire::{Data, HandOff};
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
-/// Builds the message to the agent: the goal of the path, then the input. Without either, the parameters are
+/// Builds the [`Message`] to the agent: the goal of the path, then the input. Without either, the parameters are
 /// the message; `None` without parameters.
 pub(crate) fn message_from(
     hand_off: &HandOff,
@@ -63,7 +63,7 @@ fn metadata_from(skill: Option<&str>, params: Option<&Json>) -> Option<Json> {
     Json::parse(&written).ok()
 }
 
-/// Converts an answer to the one value that a peer gets: text or a single piece of data unchanged, everything
+/// Converts an answer to the one [`Data`] value that a peer gets: text or a single piece of data unchanged, everything
 /// else as an object with `text`, `data` and `files`, which are links.
 pub(crate) fn data_from_parts(parts: Vec<Part>, files: &Files) -> Data {
     #[derive(Serialize)]

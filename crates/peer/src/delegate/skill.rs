@@ -26,7 +26,7 @@ pub fn choose<'a>(skills: &'a [Skill], wanted: Option<&str>) -> Result<&'a Skill
     })
 }
 
-/// Builds the handoff to a skill. `given` supplies the parameters of the path. A single parameter, such as
+/// Builds the [`HandOff`] to a [`Skill`]. `given` supplies the parameters of the path. A single parameter, such as
 /// the original's `/{goal}`, takes the words of the message if `given` has none; words too long for a path
 /// are cut there, since the input has all of them. Paths that cannot work are refused here and not by the
 /// peer; `remedy` tells the caller how to supply a missing parameter.

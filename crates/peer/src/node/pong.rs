@@ -32,7 +32,7 @@ use crate::limits;
 /// Bytes of a ping.
 const PING: usize = 32;
 
-/// Event: this peer pinged us and got its answer.
+/// Event: a peer's ping was answered.
 #[derive(Debug)]
 pub(super) struct Pinged(pub(super) PeerId);
 

@@ -29,10 +29,10 @@ pub enum HandoffReply<W> {
 /// Serves the streams of a node. Every method gets the proved peer id and the origin of the connection.
 /// Clones are the same host.
 pub trait Host: Clone + Send + Sync + 'static {
-    /// Type of the work that a handoff becomes.
+    /// The host's [`Work`] on a handoff.
     type Work: Work;
 
-    /// Returns the limits of a request.
+    /// Returns the [`Limits`] of a request.
     fn limits(&self) -> Limits;
 
     /// Returns the text for a card stream: a card, or an error.

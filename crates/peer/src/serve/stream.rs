@@ -171,7 +171,7 @@ where
     drop(timeout(limits::FIRST_BYTE, stream.read(&mut piece)).await);
 }
 
-/// Refuses an exchange above the limits, with an error instead of a reset.
+/// Refuses an exchange above the limits ([`LimitReached`]), with an error instead of a reset.
 async fn refuse<S>(
     stream: &mut S,
     why: LimitReached,

@@ -17,7 +17,7 @@ pub enum Progress {
     Over(Result<Option<Data>, HandoffError>),
 }
 
-/// Work on one handoff. Dropping it cancels the work.
+/// Work on one handoff, created by a [`Host`](super::Host). Dropping the value cancels the work.
 pub trait Work: fmt::Debug + Send + 'static {
     /// Waits for the next [`Progress`]; nothing comes after [`Progress::Over`]. Cancel-safe.
     fn next(&mut self) -> impl Future<Output = Progress> + Send;
@@ -26,7 +26,7 @@ pub trait Work: fmt::Debug + Send + 'static {
     fn whole(self) -> impl Future<Output = Result<Vec<u8>, HandoffError>> + Send;
 }
 
-/// Answers a handoff with the work that it has become, or with the reason why there is none.
+/// Answers a handoff with its [`Work`], or with the reason for the lack of any.
 pub async fn answer<W: Work>(
     work: Result<W, HandoffError>,
     is_framed: bool,

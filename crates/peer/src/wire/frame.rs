@@ -69,7 +69,7 @@ pub enum Frame {
 }
 
 impl Frame {
-    /// Returns whether no frame follows this one.
+    /// Returns whether the frame is the last of its stream.
     pub fn is_last(&self) -> bool {
         matches!(self, Frame::Result { .. } | Frame::Error(_))
     }

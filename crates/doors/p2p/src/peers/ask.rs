@@ -14,7 +14,7 @@ use crate::translate::data_from_parts;
 /// How a caller of the hub supplies a missing parameter.
 const REMEDY: &str = "give it as data, or in metadata \"params\"";
 
-/// Converts a message to a handoff.
+/// Converts a [`Message`] to a [`HandOff`].
 pub(super) fn hand_off(
     way: &PeerRoute,
     message: &Message,

@@ -88,7 +88,7 @@ impl RemoteAgent {
     }
 }
 
-/// Fetches the agents of another hub that this hub may know.
+/// Fetches the visible agents of another hub.
 pub(super) async fn fetch(node: &Node, peer: PeerId) -> Result<Vec<RemoteAgent>, String> {
     let answer = inquire::fetch(node, peer, &[], "/agents").await;
     let answer = answer.map_err(|failure| failure.to_string())?;

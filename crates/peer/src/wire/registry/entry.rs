@@ -112,7 +112,7 @@ fn read_list(list: &[&RawValue]) -> Result<Vec<Entry>, Fault> {
     entries.collect()
 }
 
-/// Writes all peers: `{"peers": […]}`.
+/// Writes each [`Entry`]: `{"peers": […]}`.
 pub fn write_peers(peers: &[Entry]) -> String {
     #[derive(Serialize)]
     struct Peers<'a> {
