@@ -21,7 +21,8 @@ use jackfield_kit::tasks::Tasks;
 use jackfield_model::{Failure, Reason};
 use jiff::{SignedDuration, Timestamp};
 use libp2p::{Multiaddr, PeerId, multiaddr::Protocol};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
+use rustc_hash::FxHashSet;
 use tokio_util::sync::DropGuard;
 
 use crate::{address, limits, node::Node};
@@ -59,6 +60,34 @@ pub trait PeerStore: fmt::Debug + Send + Sync + 'static {
     fn remove(&self, peer: PeerId) -> Saving;
 }
 
+/// The blocked peers. Clones share one list, which [`KnownPeers`] and the registry of peers read.
+#[derive(Debug, Clone, Default)]
+pub struct BlockList(Arc<RwLock<FxHashSet<PeerId>>>);
+
+impl BlockList {
+    /// Returns whether a peer is blocked.
+    pub fn contains(&self, peer: &PeerId) -> bool {
+        self.0.read().contains(peer)
+    }
+
+    /// Blocks a peer, or unblocks it.
+    pub fn set(&self, peer: PeerId, is_blocked: bool) {
+        let mut peers = self.0.write();
+        match is_blocked {
+            true => peers.insert(peer),
+            false => peers.remove(&peer),
+        };
+    }
+
+    fn len(&self) -> usize {
+        self.0.read().len()
+    }
+
+    fn ids(&self) -> Vec<PeerId> {
+        self.0.read().iter().copied().collect()
+    }
+}
+
 /// The known peers. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct KnownPeers(Arc<Inner>);
@@ -68,7 +97,9 @@ struct Inner {
     node: Node,
     store: Arc<dyn PeerStore>,
     tasks: Tasks,
+    /// Locked before `blocked`.
     peers: Mutex<BTreeMap<PeerId, PeerEntry>>,
+    blocked: BlockList,
 }
 
 /// A known peer.
@@ -78,7 +109,6 @@ struct PeerEntry {
     told: Option<Multiaddr>,
     /// Addresses from the configuration.
     configured: Vec<Multiaddr>,
-    is_blocked: bool,
     /// When the peer was here with agents, not more exactly than `SEEN_EVERY`.
     seen_at: Option<Timestamp>,
     /// Why the last attempt to connect failed.
@@ -136,14 +166,14 @@ impl PeerEntry {
     }
 
     /// Returns the [`SavedPeer`]; `None` if there is no reason to remember the peer.
-    fn saved(&self, peer: PeerId) -> Option<SavedPeer> {
+    fn saved(&self, peer: PeerId, is_blocked: bool) -> Option<SavedPeer> {
         let saved = SavedPeer {
             peer,
             address: self.told.clone(),
-            is_blocked: self.is_blocked,
+            is_blocked,
             seen_at: self.seen_at,
         };
-        let is_worth_it = self.told.is_some() || self.is_blocked || self.seen_at.is_some();
+        let is_worth_it = self.told.is_some() || is_blocked || self.seen_at.is_some();
         is_worth_it.then_some(saved)
     }
 }
@@ -159,10 +189,11 @@ impl KnownPeers {
         configured: Vec<Multiaddr>,
     ) -> Self {
         let mut peers: BTreeMap<PeerId, PeerEntry> = BTreeMap::new();
+        let blocked = BlockList::default();
         for saved in saved {
+            blocked.set(saved.peer, saved.is_blocked);
             let entry = PeerEntry {
                 told: saved.address,
-                is_blocked: saved.is_blocked,
                 seen_at: saved.seen_at,
                 ..PeerEntry::default()
             };
@@ -178,9 +209,10 @@ impl KnownPeers {
             store,
             tasks,
             peers: Mutex::new(peers),
+            blocked,
         }));
         for (peer, entry) in known.0.peers.lock().iter_mut() {
-            if entry.is_blocked {
+            if known.0.blocked.contains(peer) {
                 known.0.node.block(*peer, true);
             } else if entry.is_kept() {
                 known.start(*peer, entry);
@@ -192,12 +224,13 @@ impl KnownPeers {
     /// Returns a snapshot of a known peer.
     pub fn get(&self, peer: PeerId) -> Option<KnownPeer> {
         let peers = self.0.peers.lock();
+        let is_blocked = self.0.blocked.contains(&peer);
         let entry = peers.get(&peer)?;
         Some(KnownPeer {
             addresses: entry.addresses(),
             is_kept: entry.is_kept(),
             is_configured: !entry.configured.is_empty(),
-            is_blocked: entry.is_blocked,
+            is_blocked,
             error: entry.error.clone(),
         })
     }
@@ -205,15 +238,14 @@ impl KnownPeers {
     /// Returns the ids of the peers that are kept or blocked.
     pub fn ids(&self) -> Vec<PeerId> {
         let peers = self.0.peers.lock();
-        let told = peers.iter().filter(|(_, it)| it.is_kept() || it.is_blocked);
-        told.map(|(peer, _)| *peer).collect()
+        let kept = peers.iter().filter(|(_, it)| it.is_kept());
+        let kept = kept.map(|(peer, _)| *peer);
+        kept.chain(self.0.blocked.ids()).collect()
     }
 
-    /// Returns the ids of the peers that are blocked.
-    pub fn blocked(&self) -> Vec<PeerId> {
-        let peers = self.0.peers.lock();
-        let blocked = peers.iter().filter(|(_, it)| it.is_blocked);
-        blocked.map(|(peer, _)| *peer).collect()
+    /// Returns the list of blocked peers.
+    pub fn blocked(&self) -> &BlockList {
+        &self.0.blocked
     }
 
     /// Returns whether a connection with this peer is kept. A kept peer can be called, whether it may hand
@@ -273,7 +305,7 @@ impl KnownPeers {
     fn check_room(&self, peer: PeerId) -> Result<(), Failure> {
         let peers = self.0.peers.lock();
         let entry = peers.get(&peer);
-        if entry.is_some_and(|entry| entry.is_blocked) {
+        if self.0.blocked.contains(&peer) {
             let text = format!("peer {peer} is blocked; unblock it first");
             return Err(Failure::new(Reason::Conflict, text));
         }
@@ -313,7 +345,7 @@ impl KnownPeers {
             entry.told = None;
             entry.error = None;
             entry.keeping = None;
-            if entry.is_kept() && !entry.is_blocked {
+            if entry.is_kept() && !self.0.blocked.contains(&peer) {
                 self.start(peer, entry);
             }
         });
@@ -328,9 +360,7 @@ impl KnownPeers {
             return Err(invalid("this is the hub itself; name another peer"));
         }
         if is_blocked {
-            let peers = self.0.peers.lock();
-            let blocked = peers.values().filter(|entry| entry.is_blocked).count();
-            if blocked >= MAX_BLOCKED {
+            if self.0.blocked.len() >= MAX_BLOCKED {
                 let text =
                     format!("this hub refuses {MAX_BLOCKED} peers already; unblock one of them");
                 return Err(Failure::new(Reason::Busy, text));
@@ -338,7 +368,7 @@ impl KnownPeers {
         }
         self.0.node.block(peer, is_blocked);
         let saved = self.change(peer, |entry| {
-            entry.is_blocked = is_blocked;
+            self.0.blocked.set(peer, is_blocked);
             entry.keeping = None;
             if entry.is_kept() && !is_blocked {
                 self.start(peer, entry);
@@ -391,7 +421,8 @@ impl KnownPeers {
         let entry = peers.entry(peer).or_default();
         change(entry);
         let saved = self.write(peer, entry);
-        if entry.saved(peer).is_none() && !entry.is_kept() {
+        let is_blocked = self.0.blocked.contains(&peer);
+        if entry.saved(peer, is_blocked).is_none() && !entry.is_kept() {
             peers.remove(&peer);
         }
         saved
@@ -399,7 +430,7 @@ impl KnownPeers {
 
     /// Saves an entry. Called under the lock, so that the store gets changes in their order.
     fn write(&self, peer: PeerId, entry: &PeerEntry) -> Saving {
-        match entry.saved(peer) {
+        match entry.saved(peer, self.0.blocked.contains(&peer)) {
             Some(saved) => self.0.store.save(saved),
             None => self.0.store.remove(peer),
         }

@@ -32,7 +32,9 @@ use jackfield_core::{
 use jackfield_kit::api::invalid;
 use jackfield_model::{Failure, Owner, Reason};
 use jackfield_peer::{
-    Multiaddr, PeerId, limits,
+    Multiaddr, PeerId,
+    known::BlockList,
+    limits,
     wire::{
         Card,
         registry::{Entry, MAX_TTL, Registration},
@@ -81,6 +83,8 @@ struct Inner {
     /// Shares of the entries, by the owner that answers for an entry.
     places: Arc<Shares<Payer>>,
     challenges: Challenges,
+    /// Blocked peers, which have no entry.
+    blocked: BlockList,
     /// Counts up with every change of the entries.
     changes: watch::Sender<u64>,
     /// Publishes every peer that registered by a request.
@@ -94,8 +98,6 @@ struct Entries {
     count: u64,
     /// Peers that removed their entry a moment ago; at most as many as entries.
     left: HashMap<PeerId, Instant>,
-    /// Blocked peers, which have no entry.
-    refused: HashSet<PeerId>,
 }
 
 /// A registered peer.
@@ -199,13 +201,19 @@ impl Claimant<'_> {
 }
 
 impl Registry {
-    /// Creates an empty registry.
+    /// Creates an empty registry with a list of blocked peers of its own.
     pub fn new(rules: RegistryRules) -> Self {
+        Self::with_blocked(rules, BlockList::default())
+    }
+
+    /// Creates an empty registry that shares a [`BlockList`], such as that of the known peers.
+    pub fn with_blocked(rules: RegistryRules, blocked: BlockList) -> Self {
         Self(Arc::new(Inner {
             rules,
             peers: Mutex::default(),
             places: Shares::new(MAX_PEERS),
             challenges: Challenges::new(),
+            blocked,
             changes: watch::Sender::new(0),
             registered: broadcast::Sender::new(limits::NEWS),
         }))
@@ -248,19 +256,15 @@ impl Registry {
 
     /// Returns whether a peer is blocked.
     pub fn is_refused(&self, peer: &PeerId) -> bool {
-        self.0.peers.lock().refused.contains(peer)
+        self.0.blocked.contains(peer)
     }
 
     /// Blocks a peer and removes its entry, or unblocks it.
     pub fn refuse(&self, peer: PeerId, is_refused: bool) {
-        let mut peers = self.0.peers.lock();
+        self.0.blocked.set(peer, is_refused);
         if is_refused {
-            peers.refused.insert(peer);
-            peers.by_id.remove(&peer);
-        } else {
-            peers.refused.remove(&peer);
+            self.0.peers.lock().by_id.remove(&peer);
         }
-        drop(peers);
         self.changed();
     }
 
@@ -328,7 +332,8 @@ impl Registry {
         }
         let now = Instant::now();
         let mut peers = self.0.peers.lock();
-        if peers.refused.contains(&peer) {
+        // Under the lock: an entry that slips in here is removed after the peer was blocked.
+        if self.0.blocked.contains(&peer) {
             return Err(Failure::new(Reason::Unauthorized, REFUSED));
         }
         let had = peers.by_id.get(&peer).filter(|had| !had.is_over(now));

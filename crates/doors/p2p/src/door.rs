@@ -86,14 +86,11 @@ impl P2p {
             tasks.spawn(stop.run_until_cancelled_owned(endpoint.clone().keep()));
         }
         let host = HubHost::new(hub.clone(), setting.terms, setting.endpoints);
-        let registry = Registry::new(setting.rules);
         serve_peers(&node, &host, &tasks);
         let stored = Arc::new(StoredPeers(setting.store));
         let saved = stored.load().await?;
         let known = KnownPeers::open(node.clone(), stored, tasks.clone(), saved, setting.peers);
-        for peer in known.blocked() {
-            registry.refuse(peer, true);
-        }
+        let registry = Registry::with_blocked(setting.rules, known.blocked().clone());
         let peers = PeerTracker::new(
             hub,
             node.clone(),

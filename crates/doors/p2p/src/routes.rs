@@ -46,7 +46,9 @@ impl PeerRoutes {
     /// Blocks a peer everywhere, or unblocks it: its connections, and its entry in the registry.
     async fn block(&self, peer: PeerId, is_blocked: bool) -> Result<(), Failure> {
         let saving = self.known.block(peer, is_blocked)?;
-        self.registry.refuse(peer, is_blocked);
+        if is_blocked {
+            self.registry.forget(&peer);
+        }
         saving.await
     }
 }
