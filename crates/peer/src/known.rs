@@ -359,12 +359,9 @@ impl KnownPeers {
         if peer == self.0.node.peer_id() {
             return Err(invalid("this is the hub itself; name another peer"));
         }
-        if is_blocked {
-            if self.0.blocked.len() >= MAX_BLOCKED {
-                let text =
-                    format!("this hub refuses {MAX_BLOCKED} peers already; unblock one of them");
-                return Err(Failure::new(Reason::Busy, text));
-            }
+        if is_blocked && self.0.blocked.len() >= MAX_BLOCKED {
+            let text = format!("this hub refuses {MAX_BLOCKED} peers already; unblock one of them");
+            return Err(Failure::new(Reason::Busy, text));
         }
         self.0.node.block(peer, is_blocked);
         let saved = self.change(peer, |entry| {
