@@ -28,8 +28,8 @@ use jackfield_core::{
 };
 use jackfield_kit::tasks::Tasks;
 use jackfield_model::AgentId;
-#[cfg(feature = "p2p")]
 use jackfield_sdk::Address;
+#[cfg(feature = "p2p")]
 use jackfield_sidecar::Sidecar;
 use serde_json::{Value, json};
 use tokio::time::timeout;
