@@ -176,7 +176,7 @@ impl Failure {
     /// Returns the failure for both unknown and foreign teams, so that a caller cannot tell the two apart.
     pub fn no_such_team(id: &str) -> Self {
         let id: String = id.chars().take(crate::id::MAX_NAME).collect();
-        let text = format!("no team {id} is known here; see `jackfield team ls`");
+        let text = format!("no team {id:?} is known here; see `jackfield team ls`");
         Self::new(Reason::NotFound, text)
     }
 
@@ -231,6 +231,13 @@ mod tests {
         }
         assert_eq!(Reason::from_name("quota"), Reason::Agent("quota".into()));
         assert_eq!(Reason::from_name("quota").label(), "agent");
+    }
+
+    #[test]
+    fn an_unknown_id_is_repeated_escaped() {
+        for failure in [Failure::no_such_agent("a\nb"), Failure::no_such_team("a\nb")] {
+            assert!(failure.text.contains(r#""a\nb""#), "{}", failure.text);
+        }
     }
 
     #[test]
