@@ -129,7 +129,7 @@ pub(crate) async fn redeem(
         let failure = Failure::new(Reason::Unsupported, "an invite is taken by GET");
         return Err(Problem::from(failure).with_status(StatusCode::METHOD_NOT_ALLOWED));
     }
-    let ticket = tickets.take(&secret)?;
+    let (ticket, until) = tickets.take(&secret)?;
     let base = state.hub.files().base().unwrap_or_default();
     let name = format!("invite of {}", ticket.agent);
     let made = state
@@ -141,7 +141,7 @@ pub(crate) async fn redeem(
         Ok(new) => new,
         Err(error) => {
             // No token was issued for the ticket.
-            tickets.give_back(&secret, ticket);
+            tickets.give_back(&secret, ticket, until);
             return Err(error.into());
         }
     };
