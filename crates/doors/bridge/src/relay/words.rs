@@ -12,6 +12,9 @@ pub(crate) const CANCELLED: &str = "Request cancelled";
 /// Text for a request refused by the agent; the protocol has no code for a refusal.
 pub(crate) const REJECTED: &str = "The agent refused the request";
 
+/// Text for a failed request whose failure is no longer stored.
+pub(crate) const FAILED: &str = "The request failed";
+
 /// Prefix of the core's text for a silent agent.
 const SILENT: &str = "the agent did not respond within ";
 
