@@ -19,12 +19,10 @@ use jiff::fmt::rfc2822::DateTimeParser;
 use super::shelf::Issued;
 use crate::A2a;
 use crate::wire::{
-    card::{KEYS_PATH, OLD_PATH, PATH, Reader},
+    card::{KEYS_PATH, KINDS, OLD_PATH, PATH, Reader},
     official::{Version, error::http_error},
 };
 
-/// Path segments that may precede an agent's id; all kinds share the same ids.
-const KINDS: [&str; 3] = ["agents", "teams", "workflows"];
 /// Seconds for which a card may be cached. An agent changes its card only when it connects again, and a
 /// minute is an acceptable delay for callers.
 const MAX_AGE: u32 = 60;

@@ -36,11 +36,14 @@ use self::{
     status::status_from,
     translate::{read, write},
 };
-use super::{Updates, Visit, failure::fault_from, reply, serve::KINDS};
-use crate::wire::official::{
-    Version,
-    error::{Fault, Kind},
-    method::Operation,
+use super::{Updates, Visit, failure::fault_from, reply};
+use crate::wire::{
+    card::KINDS,
+    official::{
+        Version,
+        error::{Fault, Kind},
+        method::Operation,
+    },
 };
 use crate::{A2a, DOOR};
 

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use super::{
     super::{
-        Version,
+        MAX_PAGE, Version,
         error::Fault,
         fields::{Count, Integer, Object, here, read_params, word, word_in},
         model::{
@@ -29,9 +29,6 @@ const OLD_NAMES: [(&str, &str); 2] = [
     ("blocking", "returnImmediately, which says the opposite"),
     ("pushNotificationConfig", "taskPushNotificationConfig"),
 ];
-
-/// Largest number of tasks per page.
-const MAX_PAGE: usize = 100;
 
 /// Params of a send.
 #[derive(Debug, Deserialize)]
