@@ -209,6 +209,8 @@ impl<'a> Hearing<'a> {
         self.artifacts = Transcript::new(self.asked.hub().limits().message.0);
         self.heard.text.clear();
         self.heard.files.clear();
+        self.heard.is_short = false;
+        self.heard.has_gap = false;
     }
 
     /// Adds text. A position counts every byte: cuts text that the client has already, and leaves text beyond
