@@ -93,7 +93,7 @@ impl OpenAi {
 
     /// Finds the list of models, and thereby the base URL.
     async fn look(&self) -> Result<Found, Failure> {
-        let mut complaint = None;
+        let (mut complaint, mut missing) = (None, StatusCode::NOT_FOUND);
         for base in self.place.bases() {
             let request = self.web.request(Method::GET, place::below(base, "models"));
             let body = self.web.send(request.timeout(web::LOOKING)).await?;
@@ -105,6 +105,7 @@ impl OpenAi {
                 if status != StatusCode::NOT_FOUND && status != StatusCode::METHOD_NOT_ALLOWED {
                     return Err(failure);
                 }
+                missing = status;
                 continue;
             }
             let Some(models) = stream::models(&text) else {
@@ -122,15 +123,17 @@ impl OpenAi {
         if let (None, Some(model), Some(base)) =
             (complaint, &self.wanted, self.place.bases().first())
         {
-            return Ok(Found {
+            let found = Found {
                 base: base.clone(),
                 model: model.clone(),
-            });
+            };
+            *self.found.lock() = Some(found.clone());
+            return Ok(found);
         }
         let text = format!(
             "{} has no list of models ({}); is it the base URL of an OpenAI-compatible API?",
             self.web.origin(),
-            complaint.unwrap_or("404 Not Found")
+            complaint.map_or_else(|| web::status_text(missing), str::to_owned)
         );
         Err(Failure::new(CRASHED, text))
     }
