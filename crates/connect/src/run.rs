@@ -122,8 +122,10 @@ fn told(error: &Error) -> String {
     while let Some(deeper) = cause.source() {
         cause = deeper;
     }
-    if let Error::Tls { why, .. } = error {
-        return format!("{error}; {}", why.remedy());
+    match error {
+        Error::Tls { why, .. } => return format!("{error}; {}", why.remedy()),
+        Error::Untrusted { why, .. } => return format!("{error}; {}", why.remedy),
+        _ => {}
     }
     let (text, root) = (error.to_string(), cause.to_string());
     match root == text {
@@ -282,5 +284,28 @@ impl Worker {
         let (worker, session) = (self.clone(), message.session.clone());
         let keeper = move |native: &str| worker.connect.sessions.keep(&session, native);
         Voice::new(reply, Arc::new(owner), Arc::new(keeper))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jackfield_sdk::Untrusted;
+
+    use super::*;
+
+    #[test]
+    fn a_hub_that_is_not_trusted_is_told_with_the_remedy() {
+        let error = Error::Untrusted {
+            url: "http://127.0.0.1:7411".to_owned(),
+            why: Untrusted {
+                why: "it runs as bob".to_owned(),
+                remedy: "name it with --hub".to_owned(),
+            },
+        };
+        let text = told(&error);
+        assert_eq!(
+            text,
+            "the hub at http://127.0.0.1:7411 is not trusted: it runs as bob; name it with --hub"
+        );
     }
 }
