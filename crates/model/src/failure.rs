@@ -235,7 +235,10 @@ mod tests {
 
     #[test]
     fn an_unknown_id_is_repeated_escaped() {
-        for failure in [Failure::no_such_agent("a\nb"), Failure::no_such_team("a\nb")] {
+        for failure in [
+            Failure::no_such_agent("a\nb"),
+            Failure::no_such_team("a\nb"),
+        ] {
             assert!(failure.text.contains(r#""a\nb""#), "{}", failure.text);
         }
     }
