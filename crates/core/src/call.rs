@@ -5,6 +5,7 @@ mod asks;
 mod serving;
 
 use std::{
+    fmt,
     sync::{
         Arc, OnceLock, Weak,
         atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
@@ -135,6 +136,8 @@ pub struct Call {
     ended: AtomicBool,
     /// Share of the owner's account that the message takes while the call exists.
     held: Held,
+    /// Span of the call in the log at level `debug`: its id, caller and agent, never its content.
+    span: tracing::Span,
 }
 
 /// State of a call that the agent got before the hub was restarted.
@@ -183,7 +186,16 @@ impl Call {
         let is_resumed = draft.resumed.is_some();
         let has_reply = draft.resumed.as_ref().is_some_and(|call| call.has_reply);
         let acked = draft.resumed.as_ref().map_or(0, |call| call.received);
+        let span = tracing::debug_span!(
+            parent: None,
+            "call",
+            call = %draft.id,
+            from = draft.principal.label(),
+            to = %entry.id,
+            protocol = draft.door,
+        );
         let call = Arc::new(Self {
+            span,
             id: draft.id,
             principal: draft.principal,
             door: draft.door,
@@ -231,7 +243,24 @@ impl Call {
             }
             call.restore_asks(resumed.asks, resumed.answers);
         }
+        call.trace(format_args!("opened"));
         call
+    }
+
+    /// Returns the span of the call, for the tasks that work on the call. Disabled above level `debug`.
+    pub fn span(&self) -> &tracing::Span {
+        &self.span
+    }
+
+    /// Writes a step of the call to the log at level `debug`.
+    pub(crate) fn trace(&self, step: fmt::Arguments<'_>) {
+        tracing::debug!(parent: &self.span, "{step}");
+    }
+
+    /// Notes that the agent has the call from `now` on.
+    pub(crate) fn mark_sent(&self, now: Instant) {
+        self.clock.lock().enter(Progress::Sent, now);
+        self.trace(format_args!("sent to the agent"));
     }
 
     /// Whether the call has ended.
@@ -403,6 +432,7 @@ impl Call {
             self.made.elapsed(),
         );
         tracing::info!(
+            parent: None,
             call = %self.id,
             from = self.principal.label(),
             to = %self.target,

@@ -183,6 +183,7 @@ impl Call {
             ask,
         };
         self.clock.lock().ask_since.get_or_insert(open.since);
+        self.trace(format_args!("question {} opened", open.ask.id));
         asks.open.insert(open.ask.id.clone(), open);
     }
 
@@ -301,6 +302,7 @@ impl Call {
                 "field \"approved\" must be true or false for an approval",
             ));
         }
+        self.trace(format_args!("question {ask_id} answered"));
         let answered = asks.open.remove(ask_id);
         asks.remember(ask_id.to_owned(), answer.clone(), &self.shared.limits);
         // The oldest open question decides when the wait times out.

@@ -142,6 +142,7 @@ impl Serving {
                 {
                     let after = call.made.elapsed();
                     call.shared.metrics.first_event(call.door, after);
+                    call.trace(format_args!("first event of the reply"));
                 }
                 call.shared.metrics.event(weight);
                 if let Some(event) = seen {

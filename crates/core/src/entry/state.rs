@@ -169,7 +169,7 @@ impl State {
     /// Lets a call that the agent got before a restart of the hub wait for the agent to resume it.
     pub(super) fn await_resume(&mut self, call: &Call, grace: Duration) {
         let now = Instant::now();
-        call.clock.lock().enter(Progress::Sent, now);
+        call.mark_sent(now);
         self.grace.get_or_insert(now + grace);
     }
 
@@ -217,7 +217,7 @@ impl State {
                     undelivered.refused.push((call.clone(), failure));
                     return;
                 }
-                call.clock.lock().enter(Progress::Sent, Instant::now());
+                call.mark_sent(Instant::now());
                 let kept_back = link.deliver(call.serve()).err();
                 undelivered.servings.extend(kept_back);
             }

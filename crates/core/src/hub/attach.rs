@@ -210,6 +210,9 @@ impl AgentRegistry {
         } else {
             None
         };
+        // The span of a connection has this field; elsewhere nothing is recorded.
+        tracing::Span::current().record("agent", entry.id.as_str());
+        tracing::debug!(agent = %entry.id, resumes = taken.resumes, "agent attached");
         Ok(Attached {
             entry,
             link,

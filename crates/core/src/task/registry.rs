@@ -17,6 +17,8 @@ use tokio_util::{
     task::{TaskTracker, task_tracker::TaskTrackerToken},
 };
 
+use tracing::Instrument as _;
+
 use super::{
     LiveTasks, Task, claims::Claims, delivery::Delivery, idempotency::ScopedKey, no_such_task,
     recorder::Recorder, store_failure, turns::Turns,
@@ -218,13 +220,16 @@ impl TaskRegistry {
         self.turns.tell(task.id);
         let (accepted, receipt) = Receipt::pair();
         let delivery = Delivery::new(task.clone(), call.clone(), is_sent);
+        let task_id = task.id;
         let recorder = Recorder::new(task, Asking::new(call), &self.shared.limits);
         let (live, stopping) = (self.live.clone(), self.stopping.clone());
-        self.recorders.spawn(async move {
+        let span = tracing::debug_span!(parent: None, "task", task = %task_id);
+        let recording = async move {
             recorder
                 .run(delivery, saved, accepted, &live, stopping)
                 .await
-        });
+        };
+        self.recorders.spawn(recording.instrument(span));
         receipt
     }
 }

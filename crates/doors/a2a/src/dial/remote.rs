@@ -28,6 +28,7 @@ use tokio::{
     time::{Instant, sleep, sleep_until, timeout},
 };
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use super::{
     contexts::Contexts,
@@ -333,7 +334,9 @@ impl Remote {
         let mut served = JoinSet::new();
         let leaving = CancellationToken::new();
         for serving in std::mem::take(&mut attached.adopted) {
-            served.spawn(work::go_on(self.clone(), serving, leaving.clone()));
+            let span = serving.call().span().clone();
+            let work = work::go_on(self.clone(), serving, leaving.clone());
+            served.spawn(work.instrument(span));
         }
         if is_found {
             self.stand(RemoteState::Online);
@@ -372,7 +375,9 @@ impl Remote {
         loop {
             tokio::select! {
                 Some(serving) = delivered.recv() => {
-                    served.spawn(work::serve(self.clone(), serving, leaving.clone()));
+                    let span = serving.call().span().clone();
+                    let work = work::serve(self.clone(), serving, leaving.clone());
+                    served.spawn(work.instrument(span));
                 }
                 Some(_) = served.join_next() => {}
                 looked = async { look.as_mut().expect("it is there").await }, if look.is_some() => {

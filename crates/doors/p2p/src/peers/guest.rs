@@ -12,6 +12,7 @@ use jackfield_peer::{PeerId, node::Node};
 use parking_lot::RwLock;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use super::{
     list::{Listed, Way},
@@ -58,7 +59,9 @@ impl Guest {
                         Some(call) => {
                             let way = ways.read().clone();
                             let (node, again) = (node.clone(), again.clone());
-                            working.spawn(work::carry_out(node, peer, way, call, again));
+                            let span = call.call().span().clone();
+                            let work = work::carry_out(node, peer, way, call, again);
+                            working.spawn(work.instrument(span));
                         }
                         None => return,
                     },
