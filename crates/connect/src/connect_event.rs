@@ -50,7 +50,7 @@ pub enum ConnectEvent {
     },
 }
 
-/// Outcome of the work on a message ([`ConnectEvent::MessageOutcome`]).
+/// Outcome of the work on a message ([`ConnectEvent::Ended`]).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MessageOutcome {
     /// Completed.

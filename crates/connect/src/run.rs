@@ -124,8 +124,10 @@ fn error_text(error: &Error) -> String {
     while let Some(deeper) = cause.source() {
         cause = deeper;
     }
-    if let Error::Tls { why, .. } = error {
-        return format!("{error}; {}", why.remedy());
+    match error {
+        Error::Tls { why, .. } => return format!("{error}; {}", why.remedy()),
+        Error::Untrusted { why, .. } => return format!("{error}; {}", why.remedy),
+        _ => {}
     }
     let (text, root) = (error.to_string(), cause.to_string());
     match root == text {
@@ -294,5 +296,28 @@ impl MessageWorker {
         let (worker, session) = (self.clone(), message.session.clone());
         let keeper = move |native: &str| worker.connect.sessions.store(&session, native);
         DriverOutput::new(reply, Arc::new(owner), Arc::new(keeper))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jackfield_sdk::UntrustedHub;
+
+    use super::*;
+
+    #[test]
+    fn a_hub_that_is_not_trusted_is_told_with_the_remedy() {
+        let error = Error::Untrusted {
+            url: "http://127.0.0.1:7411".to_owned(),
+            why: UntrustedHub {
+                why: "it runs as bob".to_owned(),
+                remedy: "name it with --hub".to_owned(),
+            },
+        };
+        let text = error_text(&error);
+        assert_eq!(
+            text,
+            "the hub at http://127.0.0.1:7411 is not trusted: it runs as bob; name it with --hub"
+        );
     }
 }

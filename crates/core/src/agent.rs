@@ -6,7 +6,7 @@ use jackfield_model::{Json, Owner};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    call::{Call, Serving},
+    call::{AgentHandle, Call},
     units::Span,
 };
 
@@ -147,8 +147,8 @@ pub enum Closing {
 /// the lock of the agent's [`Entry`](crate::entry::Entry).
 pub trait Link: Any + Send + Sync + std::fmt::Debug {
     /// Delivers a call. A link returns the call if its connection is gone, or if it has no room, marked by
-    /// [`Serving::turn_away`].
-    fn deliver(&self, call: Serving) -> Result<(), Serving>;
+    /// [`AgentHandle::turn_away`].
+    fn deliver(&self, call: AgentHandle) -> Result<(), AgentHandle>;
     /// Tells the agent to stop working on a call.
     fn cancel(&self, call: &Arc<Call>);
     /// Closes the connection.
@@ -162,7 +162,7 @@ pub trait Link: Any + Send + Sync + std::fmt::Debug {
         false
     }
     /// Reports that all frames of a durable call up to the agent's number `seq` are in the log and need not
-    /// be sent again; see [`Serving::push_numbered`]. Called under no lock, in order, and only for the last
+    /// be sent again; see [`AgentHandle::push_numbered`]. Called under no lock, in order, and only for the last
     /// number of a batch.
     fn acked(&self, call: &Arc<Call>, seq: u64) {
         let _ = (call, seq);

@@ -128,16 +128,16 @@ impl Budget {
         bytes.saturating_sub(lease.max(STEP_MIN))
     }
 
-    /// Takes bytes for the lifetime of the returned [`Held`], if they are a fair share.
-    pub(crate) fn take(self: &Arc<Self>, bytes: usize) -> Result<Held, Failure> {
+    /// Takes bytes for the lifetime of the returned [`BudgetLease`], if they are a fair share.
+    pub(crate) fn take(self: &Arc<Self>, bytes: usize) -> Result<BudgetLease, Failure> {
         self.check_for(bytes)?;
         Ok(self.hold(bytes))
     }
 
     /// Takes bytes like [`Budget::take`], however much is leased already.
-    pub(crate) fn hold(self: &Arc<Self>, bytes: usize) -> Held {
+    pub(crate) fn hold(self: &Arc<Self>, bytes: usize) -> BudgetLease {
         self.add(bytes);
-        Held {
+        BudgetLease {
             budget: self.clone(),
             bytes,
         }
@@ -172,19 +172,19 @@ impl Drop for Budget {
 
 /// Bytes of a [`Budget`], returned on drop.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct BudgetLease {
     budget: Arc<Budget>,
     bytes: usize,
 }
 
-impl Held {
+impl BudgetLease {
     /// Returns the budget or account of the bytes.
     pub(crate) fn budget(&self) -> &Arc<Budget> {
         &self.budget
     }
 }
 
-impl Drop for Held {
+impl Drop for BudgetLease {
     fn drop(&mut self) {
         self.budget.give_back(self.bytes);
     }

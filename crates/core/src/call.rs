@@ -1,10 +1,11 @@
-//! [`Call`]: one request on its way to an agent, with two pipes and two handles. The agent's connection holds a [`Serving`], the caller an [`Asking`]. `Call::finish` is the only way to end a call; a call ends once.
+//! [`Call`]: one request on its way to an agent, with two pipes and two handles. The agent's connection holds a [`AgentHandle`], the caller an [`CallerHandle`]. `Call::finish` is the only way to end a call; a call ends once.
 
-mod asking;
+mod agent_handle;
 mod asks;
-mod serving;
+mod caller_handle;
 
 use std::{
+    fmt,
     sync::{
         Arc, OnceLock, Weak,
         atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
@@ -15,11 +16,12 @@ use std::{
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use self::asks::Asks;
+use self::asks::CallAsks;
+pub(crate) use self::caller_handle::LiveItem;
 pub use self::{
-    asking::{Asking, Replies, Reply},
-    asks::{Approval, WAITS_FOR_OWNER},
-    serving::Serving,
+    agent_handle::AgentHandle,
+    asks::Approval,
+    caller_handle::{CallerHandle, Replies, Reply},
 };
 use jackfield_model::{
     AgentId, Answer, Ask, CallId, End, Event, Failure, Input, Json, Message, Offer, Reason,
@@ -28,7 +30,7 @@ use jackfield_model::{
 
 use crate::{
     agent::Share,
-    budget::Held,
+    budget::BudgetLease,
     chain::Chain,
     clock::{Clock, Progress},
     entry::Entry,
@@ -51,7 +53,7 @@ pub enum Life {
     /// The caller's connection. Losing the connection cancels the call.
     Live,
     /// A task, which writes the reply to its log. Only a cancel, a clock or the agent ends the call.
-    Kept,
+    Durable,
 }
 
 /// Progress of an open call.
@@ -103,7 +105,7 @@ pub struct Call {
     pub(crate) touched: AtomicBool,
     /// Number of open questions of this call and its descendants.
     pub(crate) suspended: AtomicU32,
-    pub(crate) asks: Mutex<Asks>,
+    pub(crate) asks: Mutex<CallAsks>,
     pub(crate) entry: Arc<Entry>,
     right: Right,
     pub(crate) shared: Arc<Shared>,
@@ -134,7 +136,9 @@ pub struct Call {
     acked: AtomicU64,
     ended: AtomicBool,
     /// Share of the owner's account that the message takes while the call exists.
-    held: Held,
+    held: BudgetLease,
+    /// Span of the call in the log at level `debug`: its id, caller and agent, never its content.
+    span: tracing::Span,
 }
 
 /// State of a call that the agent got before the hub was restarted.
@@ -154,7 +158,7 @@ pub(crate) struct Draft {
     pub(crate) id: CallId,
     pub(crate) principal: Principal,
     pub(crate) right: Right,
-    pub(crate) held: Held,
+    pub(crate) held: BudgetLease,
     pub(crate) door: &'static str,
     pub(crate) addressed: AgentId,
     pub(crate) session: SessionId,
@@ -183,7 +187,16 @@ impl Call {
         let is_resumed = draft.resumed.is_some();
         let has_reply = draft.resumed.as_ref().is_some_and(|call| call.has_reply);
         let acked = draft.resumed.as_ref().map_or(0, |call| call.received);
+        let span = tracing::debug_span!(
+            parent: None,
+            "call",
+            call = %draft.id,
+            from = draft.principal.label(),
+            to = %entry.id,
+            protocol = draft.door,
+        );
         let call = Arc::new(Self {
+            span,
             id: draft.id,
             principal: draft.principal,
             door: draft.door,
@@ -231,7 +244,24 @@ impl Call {
             }
             call.restore_asks(resumed.asks, resumed.answers);
         }
+        call.trace(format_args!("opened"));
         call
+    }
+
+    /// Returns the span of the call, for the tasks that work on the call. Disabled above level `debug`.
+    pub fn span(&self) -> &tracing::Span {
+        &self.span
+    }
+
+    /// Writes a step of the call to the log at level `debug`.
+    pub(crate) fn trace(&self, step: fmt::Arguments<'_>) {
+        tracing::debug!(parent: &self.span, "{step}");
+    }
+
+    /// Notes that the agent has the call from `now` on.
+    pub(crate) fn mark_sent(&self, now: Instant) {
+        self.clock.lock().enter(Progress::Sent, now);
+        self.trace(format_args!("sent to the agent"));
     }
 
     /// Whether the call has ended.
@@ -299,13 +329,13 @@ impl Call {
         self.answered.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of keepalives that the agent sent: see [`Serving::pulse`].
+    /// Returns the number of keepalives that the agent sent: see [`AgentHandle::pulse`].
     pub fn pulses(&self) -> u64 {
         self.pulses.load(Ordering::Relaxed)
     }
 
     /// Returns the door-specific handle for finding the remote work after a restart of the hub: see
-    /// [`Serving::note`].
+    /// [`AgentHandle::note`].
     pub fn handle(&self) -> Option<&Json> {
         self.handle.get()
     }
@@ -320,7 +350,7 @@ impl Call {
     /// door finds the work again.
     pub(crate) fn may_be_resumed(&self) -> bool {
         let is_found = self.handle().is_some();
-        self.life == Life::Kept && self.is_sent() && self.entry.may_be_resumed(is_found)
+        self.life == Life::Durable && self.is_sent() && self.entry.may_be_resumed(is_found)
     }
 
     /// Returns the failure of a call whose agent did not come back.
@@ -403,6 +433,7 @@ impl Call {
             self.made.elapsed(),
         );
         tracing::info!(
+            parent: None,
             call = %self.id,
             from = self.principal.label(),
             to = %self.target,
@@ -479,8 +510,8 @@ impl Call {
 
     /// Hands the call to a new connection of its agent. Events of the previous connection are refused by the
     /// connection's number.
-    pub(crate) fn serve(self: &Arc<Self>) -> Serving {
-        Serving::new(self.clone(), self.next_turn())
+    pub(crate) fn serve(self: &Arc<Self>) -> AgentHandle {
+        AgentHandle::new(self.clone(), self.next_turn())
     }
 
     /// Invalidates the connection that served the call, without ending the call: further events of that
@@ -506,7 +537,7 @@ impl Call {
                 Reason::SlowReader,
                 "the caller did not read the reply fast enough",
             ),
-            Life::Kept => Failure::new(
+            Life::Durable => Failure::new(
                 Reason::Internal,
                 "the hub's store did not keep up with the reply",
             ),

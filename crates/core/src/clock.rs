@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jackfield_model::{Failure, Reason};
+use jackfield_model::{Cause, Failure, Reason};
 use tokio::time::Instant;
 
 /// Progress of a call on its way to the agent.
@@ -75,10 +75,11 @@ impl Clock {
         if let Some(since) = self.ask_since
             && now.saturating_duration_since(since) >= self.ask
         {
-            return Some(timeout(format!(
+            let text = format!(
                 "nobody answered the agent's question within {}",
                 seconds(self.ask)
-            )));
+            );
+            return Some(timeout(text).because(Cause::Unanswered));
         }
         if signs.suspended {
             // While a question is open, the other timeouts stand still.

@@ -405,7 +405,7 @@ impl Entry {
         }
         let mut is_full = false;
         if let Some(link) = state.way() {
-            call.clock.lock().enter(Progress::Sent, Instant::now());
+            call.mark_sent(Instant::now());
             match link.deliver(call.serve()) {
                 Ok(()) => return true,
                 Err(serving) => {

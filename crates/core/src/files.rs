@@ -5,10 +5,10 @@
 //! Nothing is written to disk. A link whose file was evicted, or that was made before a restart of the hub,
 //! is gone; a new request for the answer gets a new link.
 
+mod cache;
 mod held;
 mod key;
 mod name;
-mod shelf;
 
 use std::{
     borrow::Cow,
@@ -19,9 +19,9 @@ use std::{
 use jiff::Timestamp;
 use parking_lot::Mutex;
 
-use self::shelf::Shelf;
+use self::cache::FileCache;
 pub use self::{
-    held::{Held, Pieces},
+    held::{Pieces, ServedFile},
     key::FileKey,
 };
 use jackfield_model::{File, FileSource, Owner};
@@ -43,7 +43,7 @@ struct Kept {
     lifetime: Duration,
     /// `None` while the hub does not know its own address.
     place: OnceLock<Place>,
-    shelf: Mutex<Shelf>,
+    cache: Mutex<FileCache>,
 }
 
 #[derive(Debug)]
@@ -82,7 +82,7 @@ impl Files {
         let kept = Kept {
             lifetime: limits.file_link.0,
             place: OnceLock::new(),
-            shelf: Mutex::new(Shelf::new(limits.files_total.0)),
+            cache: Mutex::new(FileCache::new(limits.files_total.0)),
         };
         Self {
             kept: Arc::new(kept),
@@ -132,7 +132,7 @@ impl Files {
     /// Returns a link as of the time `now`.
     pub fn link_at(&self, file: &File, now: Timestamp) -> Option<String> {
         let place = self.kept.place.get()?;
-        let held = Held::of(file)?;
+        let held = ServedFile::of(file)?;
         let (id, name) = (held.id(self.owner.as_ref()), held.encoded_name());
         let lifetime = i64::try_from(self.kept.lifetime.as_secs()).unwrap_or(i64::MAX);
         let expires = now.as_second().saturating_add(lifetime);
@@ -140,7 +140,7 @@ impl Files {
         let owner = self.owner.clone();
         let is_kept = self
             .kept
-            .shelf
+            .cache
             .lock()
             .put(Arc::from(&*id), held, expires, owner);
         is_kept.then(|| {
@@ -150,12 +150,12 @@ impl Files {
     }
 
     /// Returns the file of a link.
-    pub fn open(&self, link: Link<'_>) -> Result<Held, BadLink> {
+    pub fn open(&self, link: Link<'_>) -> Result<ServedFile, BadLink> {
         self.open_at(link, Timestamp::now())
     }
 
     /// Returns the file of a link as of the time `now`.
-    pub fn open_at(&self, link: Link<'_>, now: Timestamp) -> Result<Held, BadLink> {
+    pub fn open_at(&self, link: Link<'_>, now: Timestamp) -> Result<ServedFile, BadLink> {
         let place = self.kept.place.get().ok_or(BadLink::Forged)?;
         if !place.key.has_signed(link) {
             return Err(BadLink::Forged);
@@ -164,12 +164,12 @@ impl Files {
         if expires <= now.as_second() {
             return Err(BadLink::Gone);
         }
-        self.kept.shelf.lock().get(link.id).ok_or(BadLink::Gone)
+        self.kept.cache.lock().get(link.id).ok_or(BadLink::Gone)
     }
 
     /// Drops files whose links have all expired.
     pub(crate) fn expire(&self, now: Timestamp) {
-        self.kept.shelf.lock().expire(now.as_second());
+        self.kept.cache.lock().expire(now.as_second());
     }
 }
 

@@ -9,7 +9,7 @@ use tokio::sync::{
 
 use crate::{
     agent::{Closing, Link},
-    call::{Call, Serving},
+    call::{AgentHandle, Call},
     limits::Limits,
 };
 
@@ -21,7 +21,7 @@ const MOST: usize = 1 << 16;
 /// Link to an agent whose calls are worked on by one job each.
 #[derive(Debug)]
 pub struct Inbox {
-    calls: Sender<Serving>,
+    calls: Sender<AgentHandle>,
     closing: SetOnce<Closing>,
     door: &'static str,
     is_alive: bool,
@@ -35,7 +35,7 @@ impl Inbox {
         door: &'static str,
         limits: &Limits,
         is_alive: bool,
-    ) -> (Arc<Self>, Receiver<Serving>) {
+    ) -> (Arc<Self>, Receiver<AgentHandle>) {
         let room = limits.pending_per_agent.saturating_mul(SPARE);
         let (calls, delivered) = mpsc::channel(room.clamp(SPARE, MOST));
         let inbox = Self {
@@ -54,7 +54,7 @@ impl Inbox {
 }
 
 impl Link for Inbox {
-    fn deliver(&self, call: Serving) -> Result<(), Serving> {
+    fn deliver(&self, call: AgentHandle) -> Result<(), AgentHandle> {
         self.calls.try_send(call).map_err(|error| match error {
             TrySendError::Full(call) => call.turn_away(),
             TrySendError::Closed(call) => call,

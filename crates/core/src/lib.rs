@@ -4,7 +4,6 @@
 //! the two, a [`call::Call`] carries events from socket to socket through its pipes. See `docs/architecture.md`.
 
 pub mod agent;
-pub mod bell;
 pub mod budget;
 pub mod call;
 pub mod chain;
@@ -21,6 +20,8 @@ pub mod observer;
 pub mod outbox;
 pub mod pipe;
 pub mod principal;
+pub mod ready;
+pub mod reply;
 pub mod resolver;
 pub mod resume;
 pub mod shared;

@@ -235,7 +235,7 @@ impl Metrics {
     ) {
         let life = match life {
             Life::Live => "live",
-            Life::Kept => "kept",
+            Life::Durable => "kept",
         };
         self.open_calls.dec();
         self.calls

@@ -1,11 +1,11 @@
-//! [`Pipe`]: a queue bounded in bytes that ends exactly once. Nothing here waits: a push tells the writer that the pipe is full, and the reader is woken through its [`Rope`]. The end is a slot, not an item, so that it always fits. Under a pipe's lock only leaves are taken: the ready set of the reader and the [`Budget`].
+//! [`Pipe`]: a queue bounded in bytes that ends exactly once. Nothing here waits: a push tells the writer that the pipe is full, and the reader is woken through its [`ReadyHandle`]. The end is a slot, not an item, so that it always fits. Under a pipe's lock only leaves are taken: the ready set of the reader and the [`Budget`].
 
 use std::{collections::VecDeque, sync::Arc};
 
 use jackfield_model::{End, Event, Input};
 use parking_lot::Mutex;
 
-use crate::{bell::Rope, budget::Budget, gate::Gate, limits::Limits};
+use crate::{budget::Budget, gate::Gate, limits::Limits, ready::ReadyHandle};
 
 /// An item of a [`Pipe`].
 pub trait Item: Sized {
@@ -121,9 +121,9 @@ struct State<T, E> {
     /// Highest received mark: items with lower marks are repetitions.
     received: u64,
     writer: u64,
-    rope: Option<Rope>,
+    reader: Option<ReadyHandle>,
     /// Whether the reader was woken and has not drained the pipe since.
-    rung: bool,
+    is_woken: bool,
     gate: Option<Arc<Gate>>,
 }
 
@@ -142,8 +142,8 @@ impl<T: Item, E: Ending> Pipe<T, E> {
             end_bytes: 0,
             received: 0,
             writer: 0,
-            rope: None,
-            rung: false,
+            reader: None,
+            is_woken: false,
             gate: None,
         };
         Self {
@@ -222,7 +222,7 @@ impl<T: Item, E: Ending> Pipe<T, E> {
             }
         }
         let full = state.full;
-        state.ring();
+        state.wake_reader();
         if full { Pushed::Full } else { Pushed::Room }
     }
 
@@ -268,11 +268,11 @@ impl<T: Item, E: Ending> Pipe<T, E> {
         }
         if !state.items.is_empty() {
             // There is more: the reader is woken again, behind its other sources.
-            state.rung = false;
-            state.ring();
+            state.is_woken = false;
+            state.wake_reader();
             return None;
         }
-        state.rung = false;
+        state.is_woken = false;
         state.end.take()
     }
 
@@ -303,18 +303,18 @@ impl<T: Item, E: Ending> Pipe<T, E> {
         if let Some(gate) = state.gate.take() {
             gate.closed();
         }
-        state.rung = false;
-        state.ring();
+        state.is_woken = false;
+        state.wake_reader();
         true
     }
 
     /// Sets who is woken when there is something to read; wakes at once if there is already.
-    pub fn listen(&self, rope: Rope) {
+    pub fn listen(&self, reader: ReadyHandle) {
         let mut state = self.state.lock();
-        state.rope = Some(rope);
-        state.rung = false;
+        state.reader = Some(reader);
+        state.is_woken = false;
         if !state.items.is_empty() || state.end.is_some() {
-            state.ring();
+            state.wake_reader();
         }
     }
 
@@ -360,7 +360,7 @@ impl<T: Item, E: Ending> Pipe<T, E> {
     pub fn pulse(&self) {
         let mut state = self.state.lock();
         if !state.ended {
-            state.ring();
+            state.wake_reader();
         }
     }
 
@@ -386,12 +386,12 @@ impl<T: Item, E: Ending> Pipe<T, E> {
 }
 
 impl<T, E> State<T, E> {
-    fn ring(&mut self) {
-        if !self.rung
-            && let Some(rope) = &self.rope
+    fn wake_reader(&mut self) {
+        if !self.is_woken
+            && let Some(reader) = &self.reader
         {
-            self.rung = true;
-            rope.pull();
+            self.is_woken = true;
+            reader.notify();
         }
     }
 

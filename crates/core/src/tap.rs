@@ -10,13 +10,13 @@ use jiff::Timestamp;
 use parking_lot::RwLock;
 
 use crate::{
-    bell::Bell,
     budget::Budget,
     entry::Entry,
     limits::Limits,
     metrics::Metrics,
     pipe::{Item, Levels, Pipe, Pushed},
     principal::Principal,
+    ready::ReadySet,
 };
 
 /// Direction of a raw frame.
@@ -250,10 +250,10 @@ impl Taps {
 
     /// Adds an observer.
     pub fn watch(self: &Arc<Self>, principal: Principal, filter: TapFilter) -> Watching {
-        let bell = Bell::new();
+        let ready_set = ReadySet::new();
         // Observers have a budget of their own: they must not make calls `busy`.
         let pipe = Pipe::new(self.levels, Arc::new(Budget::new(usize::MAX)));
-        pipe.listen(bell.rope(0));
+        pipe.listen(ready_set.handle(0));
         let watcher = Arc::new(Watcher {
             principal,
             filter,
@@ -266,7 +266,7 @@ impl Taps {
             .fetch_add(usize::from(watcher.filter.raw), Ordering::Relaxed);
         Watching {
             watcher,
-            bell,
+            ready_set,
             taps: Arc::downgrade(self),
             ready: Vec::new().into_iter(),
         }
@@ -277,7 +277,7 @@ impl Taps {
 #[derive(Debug)]
 pub struct Watching {
     watcher: Arc<Watcher>,
-    bell: Arc<Bell>,
+    ready_set: Arc<ReadySet>,
     taps: Weak<Taps>,
     ready: std::vec::IntoIter<Seen>,
 }
@@ -289,7 +289,7 @@ impl Watching {
             if let Some(seen) = self.ready.next() {
                 return seen;
             }
-            self.bell.wait(&mut Vec::new()).await;
+            self.ready_set.wait(&mut Vec::new()).await;
             let mut items = Vec::new();
             self.watcher.pipe.take(&mut items, 64 << 10);
             self.ready = items.into_iter();

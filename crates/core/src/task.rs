@@ -1,6 +1,6 @@
 //! [`Task`]: a durable call. A task numbers the events of the reply, writes them to its log, and serves any number of readers by [`Cursor`], from memory and then from the log. Losing a reader changes nothing. [`TaskRegistry`] owns the tasks.
 //!
-//! Locks of a task: `record` first; under it `said`, then `ring`, then `keep` and `call`. The ring's lock is held while rows
+//! Locks of a task: `record` first; under it `turn_reply`, then `ring`, then `keep` and `call`. The ring's lock is held while rows
 //! are handed to the store, so that the store gets them in the order of their numbers.
 
 mod claims;
@@ -15,9 +15,9 @@ mod refused;
 mod registry;
 mod reopen;
 mod ring;
-mod said;
 mod start;
 mod subscription;
+mod turn_reply;
 mod turns;
 
 use std::{
@@ -39,7 +39,7 @@ pub use self::{
     registry::TaskRegistry,
     subscription::{Subscription, TaskItem},
 };
-use self::{readers::Readers, ring::Ring, said::Said};
+use self::{readers::ReaderCount, ring::Ring, turn_reply::TurnReply};
 use jackfield_model::{Answer, DoneState, End, Event, Failure, Json, Reason, TaskId};
 
 use crate::{
@@ -100,17 +100,17 @@ pub struct Task {
     call: Mutex<Weak<Call>>,
     /// Whether the end is on its way to the store: nothing comes after it. Changes under the record's lock.
     is_over: AtomicBool,
-    readers: Readers,
+    readers: ReaderCount,
     /// Reply for callbacks, if the log is not kept.
-    said: Mutex<Option<Said>>,
-    said_max: usize,
+    turn_reply: Mutex<Option<TurnReply>>,
+    turn_reply_max: usize,
     store: Arc<dyn Store>,
     callbacks: Callbacks,
 }
 
 /// The end of a turn before any reader sees it: what the store gets, in one commit.
 #[derive(Debug)]
-struct Ending {
+struct TurnEnd {
     /// Record of the task after the end.
     record: TaskRecord,
     /// Row of the end.
@@ -130,12 +130,12 @@ impl Task {
         let (moved, _) = watch::channel((record.log_end, running));
         let limits = &tasks.shared.limits;
         let is_told = record.callback.is_some() || !record.followers.is_empty();
-        let said = (is_told && keep != Keep::Full).then(|| Said::new(limits.message.0));
+        let turn_reply = (is_told && keep != Keep::Full).then(|| TurnReply::new(limits.message.0));
         Arc::new(Self {
             id: record.id,
             ring: Mutex::new(Ring::new(record.log_end, limits.task_ring.0)),
-            said: Mutex::new(said),
-            said_max: limits.message.0,
+            turn_reply: Mutex::new(turn_reply),
+            turn_reply_max: limits.message.0,
             is_announced: AtomicBool::new(false),
             record: Mutex::new(record),
             keep: Mutex::new(keep),
@@ -143,7 +143,7 @@ impl Task {
             moved,
             call: Mutex::new(Weak::new()),
             is_over: AtomicBool::new(false),
-            readers: Readers::default(),
+            readers: ReaderCount::default(),
             store: tasks.store.clone(),
             callbacks: tasks.callbacks.clone(),
         })
@@ -217,8 +217,8 @@ impl Task {
         at: Timestamp,
         is_told: impl Fn(&LogItem) -> bool,
     ) -> Option<Receipt> {
-        if let Some(said) = &mut *self.said.lock() {
-            items.iter().for_each(|(item, _)| said.add(item));
+        if let Some(turn_reply) = &mut *self.turn_reply.lock() {
+            items.iter().for_each(|(item, _)| turn_reply.add(item));
         }
         let is_logged = *self.keep.lock() == Keep::Full;
         let (receipt, end) = {
@@ -342,7 +342,7 @@ impl Task {
     }
 
     /// Ends the turn: nothing else is written after it. Readers do not see the end before [`Task::show_end`].
-    fn end_turn(&self, end: End, seq: Option<u64>) -> Ending {
+    fn end_turn(&self, end: End, seq: Option<u64>) -> TurnEnd {
         let record = self.record.lock();
         self.is_over.store(true, Ordering::Relaxed);
         let pos = self.ring.lock().end();
@@ -357,13 +357,13 @@ impl Task {
         let told = self.told_of_end(&record, pos, &end, !is_waiting);
         let item = LogItem::End(end);
         let row = LogRow { pos, seq, at, item };
-        Ending { record, row, told }
+        TurnEnd { record, row, told }
     }
 
     /// Writes the end with the agent's frame number, the final state and the callbacks in one commit. May be
     /// retried.
-    fn write_end(&self, ending: &Ending) -> Receipt {
-        let Ending { record, row, told } = ending;
+    fn write_end(&self, ending: &TurnEnd) -> Receipt {
+        let TurnEnd { record, row, told } = ending;
         self.save(record.clone(), vec![row.clone()], told.clone(), true)
     }
 
@@ -390,8 +390,8 @@ impl Task {
         end: &End,
         is_turns: bool,
     ) -> Vec<NewCallback> {
-        let said = self.said.lock().take();
-        let reply = said.map_or_else(Vec::new, |mut said| said.take(end.clone()));
+        let turn_reply = self.turn_reply.lock().take();
+        let reply = turn_reply.map_or_else(Vec::new, |mut turn_reply| turn_reply.take(end.clone()));
         let mut told = self.tell(record, pos, record.updated_at, &reply);
         let callback =
             OutboxRow::of(record).filter(|row| is_turns && self.callbacks.is_wanted(&row.callback));

@@ -47,7 +47,7 @@ impl fmt::Debug for NewToken {
 
 /// Result of looking up a token.
 #[derive(Debug)]
-pub enum Lookup {
+pub enum TokenLookup {
     /// A valid token.
     Valid(Principal),
     /// A revoked or expired token.
@@ -57,7 +57,7 @@ pub enum Lookup {
 }
 
 #[derive(Debug)]
-struct Live {
+struct LiveToken {
     record: TokenRecord,
     grant: Arc<Grant>,
 }
@@ -66,7 +66,7 @@ struct Live {
 #[derive(Debug)]
 pub struct Tokens {
     store: Arc<dyn Store>,
-    by_hash: RwLock<FxHashMap<[u8; 32], Live>>,
+    by_hash: RwLock<FxHashMap<[u8; 32], LiveToken>>,
     /// Grants by the public ids of their tokens.
     grants: RwLock<FxHashMap<TokenId, Arc<Grant>>>,
 }
@@ -83,7 +83,7 @@ fn new_secret(prefix: &str) -> Result<String, StoreError> {
     }))
 }
 
-impl Live {
+impl LiveToken {
     fn new(record: TokenRecord) -> Self {
         // Scopes were checked when the token was made; unreadable scopes of an older or newer hub grant
         // nothing.
@@ -126,7 +126,7 @@ impl Tokens {
     pub fn new(store: Arc<dyn Store>, records: Vec<TokenRecord>) -> Self {
         let by_hash: FxHashMap<_, _> = records
             .into_iter()
-            .map(|record| (record.hash, Live::new(record)))
+            .map(|record| (record.hash, LiveToken::new(record)))
             .collect();
         let grants = by_hash
             .values()
@@ -203,29 +203,29 @@ impl Tokens {
             revoked_at: None,
         };
         self.store.save_token(record.clone()).await?;
-        let live = Live::new(record.clone());
+        let live = LiveToken::new(record.clone());
         self.grants.write().insert(record.id, live.grant.clone());
         self.by_hash.write().insert(record.hash, live);
         Ok(NewToken { record, secret })
     }
 
     /// Finds the principal of a token.
-    pub fn look_up(&self, secret: &str) -> Lookup {
+    pub fn look_up(&self, secret: &str) -> TokenLookup {
         let hash = hash(secret);
         let by_hash = self.by_hash.read();
         match by_hash.get(&hash) {
             Some(live) if bool::from(live.record.hash.ct_eq(&hash)) => {
                 if live.is_dead(Timestamp::now()) {
-                    return Lookup::Dead;
+                    return TokenLookup::Dead;
                 }
                 let agent = live.record.agent.clone();
-                Lookup::Valid(Principal {
+                TokenLookup::Valid(Principal {
                     owner: live.record.owner.clone(),
                     who: agent.map_or(Who::Person, Who::Agent),
                     grant: live.grant.clone(),
                 })
             }
-            _ => Lookup::Unknown,
+            _ => TokenLookup::Unknown,
         }
     }
 
@@ -344,18 +344,18 @@ mod tests {
             )
             .await
             .unwrap();
-        let Lookup::Valid(principal) = tokens.look_up(&new.secret) else {
+        let TokenLookup::Valid(principal) = tokens.look_up(&new.secret) else {
             panic!("not valid")
         };
         assert_eq!(principal.owner, owner());
         assert!(tokens.revoke(new.record.id).await.unwrap());
-        assert!(matches!(tokens.look_up(&new.secret), Lookup::Dead));
+        assert!(matches!(tokens.look_up(&new.secret), TokenLookup::Dead));
         assert!(
             principal.grant.revoked.is_cancelled(),
             "open sockets are told"
         );
         assert!(!tokens.revoke(TokenId::new()).await.unwrap());
-        assert!(matches!(tokens.look_up("jf_guess"), Lookup::Unknown));
+        assert!(matches!(tokens.look_up("jf_guess"), TokenLookup::Unknown));
     }
 
     #[tokio::test]
@@ -370,7 +370,7 @@ mod tests {
             new.secret.starts_with("ah_"),
             "published clients of the bridge take no other"
         );
-        let Lookup::Valid(principal) = tokens.look_up(&new.secret) else {
+        let TokenLookup::Valid(principal) = tokens.look_up(&new.secret) else {
             panic!("not valid")
         };
         assert_eq!(principal.owner, owner());
@@ -398,7 +398,7 @@ mod tests {
             )
             .await
             .unwrap();
-        assert!(matches!(tokens.look_up(&new.secret), Lookup::Dead));
+        assert!(matches!(tokens.look_up(&new.secret), TokenLookup::Dead));
         tokens.expire(Timestamp::now());
         let by_hash = tokens.by_hash.read();
         assert!(by_hash[&new.record.hash].grant.revoked.is_cancelled());
@@ -425,16 +425,25 @@ mod tests {
         let (oldest, newest) = (&dead[0], &dead[DEAD_MAX]);
         let now = Timestamp::now();
         tokens.expire(now);
-        assert!(matches!(tokens.look_up(&oldest.secret), Lookup::Unknown));
-        assert!(matches!(tokens.look_up(&newest.secret), Lookup::Dead));
+        assert!(matches!(
+            tokens.look_up(&oldest.secret),
+            TokenLookup::Unknown
+        ));
+        assert!(matches!(tokens.look_up(&newest.secret), TokenLookup::Dead));
         assert_eq!(tokens.list().len(), 2 + DEAD_MAX);
         tokens.expire(now.checked_add(DEAD_KEPT / 2).unwrap());
         assert_eq!(tokens.list().len(), 2 + DEAD_MAX, "not yet");
         tokens.expire(now.checked_add(2 * DEAD_KEPT).unwrap());
-        assert!(matches!(tokens.look_up(&newest.secret), Lookup::Unknown));
-        assert!(matches!(tokens.look_up(&live.secret), Lookup::Valid(_)));
+        assert!(matches!(
+            tokens.look_up(&newest.secret),
+            TokenLookup::Unknown
+        ));
+        assert!(matches!(
+            tokens.look_up(&live.secret),
+            TokenLookup::Valid(_)
+        ));
         // Its secret may be the one that a start takes as an admin's if nobody knows it.
-        assert!(matches!(tokens.look_up(&admin.secret), Lookup::Dead));
+        assert!(matches!(tokens.look_up(&admin.secret), TokenLookup::Dead));
         let kept = store.load_tokens().await.unwrap();
         assert_eq!(kept, tokens.list());
         assert_eq!(kept.len(), 2);

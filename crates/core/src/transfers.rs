@@ -89,14 +89,14 @@ type Known = VecDeque<Arc<Transfer>>;
 /// The transfers of a hub.
 #[derive(Debug, Default)]
 pub struct Transfers {
-    book: Mutex<Book>,
+    index: Mutex<TransferIndex>,
     /// Store for the entries, if any. The hub owns the store: open calls, which hold this registry, do not
     /// keep it open.
     store: OnceLock<Weak<dyn Store>>,
 }
 
 #[derive(Debug, Default)]
-struct Book {
+struct TransferIndex {
     /// Transfers by the name under which the agent was called: its own, or an alias. Oldest first.
     agents: HashMap<AgentId, Known>,
     count: usize,
@@ -110,7 +110,7 @@ impl Transfers {
         records: Vec<TransferRecord>,
         now: Instant,
     ) {
-        let mut book = self.book.lock();
+        let mut index = self.index.lock();
         for record in records {
             let left = record.until.duration_since(Timestamp::now());
             let Ok(left) = Duration::try_from(left) else {
@@ -133,7 +133,7 @@ impl Transfers {
                 caller,
                 until: now + left.min(KNOWN_FOR),
             };
-            book.enter(&name, Arc::new(transfer), now);
+            index.enter(&name, Arc::new(transfer), now);
         }
         self.store.get_or_init(|| Arc::downgrade(store));
     }
@@ -170,13 +170,13 @@ impl Transfers {
     ) {
         let transfer = Transfer::new(agent, caller, offer, Toward::Caller, now);
         let transfer = Arc::new(transfer);
-        let mut book = self.book.lock();
+        let mut index = self.index.lock();
         if agent != called {
             self.write_down(called, &transfer);
-            book.enter(called, transfer.clone(), now);
+            index.enter(called, transfer.clone(), now);
         }
         self.write_down(agent, &transfer);
-        book.enter(agent, transfer, now);
+        index.enter(agent, transfer, now);
     }
 
     /// Adds an archive that a caller announced to an agent. Fails for an id that another caller has there, or
@@ -188,8 +188,8 @@ impl Transfers {
         offer: Offer,
         now: Instant,
     ) -> Result<Arc<Transfer>, Failure> {
-        let mut book = self.book.lock();
-        if let Some(known) = book.find(agent, &offer.transfer_id, now)
+        let mut index = self.index.lock();
+        if let Some(known) = index.find(agent, &offer.transfer_id, now)
             && !(known.is_of(caller) && known.toward == Toward::Agent)
         {
             return Err(not_yours());
@@ -197,14 +197,14 @@ impl Transfers {
         let transfer = Transfer::new(agent, caller, offer, Toward::Agent, now);
         let transfer = Arc::new(transfer);
         self.write_down(agent, &transfer);
-        book.enter(agent, transfer.clone(), now);
+        index.enter(agent, transfer.clone(), now);
         Ok(transfer)
     }
 
     /// Removes an announcement that never reached the agent.
     pub fn withdraw(&self, transfer: &Transfer) {
-        let mut book = self.book.lock();
-        book.remove(&transfer.agent, |known| known.as_ref() == transfer);
+        let mut index = self.index.lock();
+        index.remove(&transfer.agent, |known| known.as_ref() == transfer);
         if let Some(store) = self.store() {
             let id = transfer.offer.transfer_id.clone();
             drop(store.remove_transfer(transfer.agent.clone(), id));
@@ -213,7 +213,7 @@ impl Transfers {
 
     /// Finds a transfer with this agent, whoever the other party is.
     pub fn find(&self, agent: &AgentId, id: &str, now: Instant) -> Option<Arc<Transfer>> {
-        self.book.lock().find(agent, id, now)
+        self.index.lock().find(agent, id, now)
     }
 
     /// Finds a transfer of this caller with this agent. Unknown transfers and those of other callers give the
@@ -233,9 +233,9 @@ impl Transfers {
 
     /// Removes the transfers of a forgotten agent; the store removes them with the agent.
     pub fn forget(&self, agent: &AgentId) {
-        let mut book = self.book.lock();
-        if let Some(known) = book.agents.remove(agent) {
-            book.count -= known.len();
+        let mut index = self.index.lock();
+        if let Some(known) = index.agents.remove(agent) {
+            index.count -= known.len();
         }
     }
 }
@@ -248,7 +248,7 @@ pub fn not_yours() -> Failure {
     )
 }
 
-impl Book {
+impl TransferIndex {
     fn find(&mut self, agent: &AgentId, id: &str, now: Instant) -> Option<Arc<Transfer>> {
         self.expire(agent, now);
         let known = self.agents.get(agent)?;

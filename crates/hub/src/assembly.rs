@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context as _, Result};
 use axum::Router;
-use jackfield_core::{hub::Hub, principal::Scopes, store::Store, token::Lookup};
+use jackfield_core::{hub::Hub, principal::Scopes, store::Store, token::TokenLookup};
 use jackfield_kit::{
     auth::Gatekeeper,
     door::{self, DoorContext, ReloadSecrets, SecretStore},
@@ -216,7 +216,7 @@ async fn proof_key(hub: &Hub, config: &HubConfig) -> Result<Option<ProofKey>> {
         return Ok(None);
     }
     let secret = load_or_create_admin_token(hub, data_dir).await?;
-    let works = matches!(hub.tokens().look_up(secret.expose()), Lookup::Valid(_));
+    let works = matches!(hub.tokens().look_up(secret.expose()), TokenLookup::Valid(_));
     let is_needed = !config.allows_missing_token();
     Ok((works || is_needed).then(|| ProofKey::new(secret.expose())))
 }
@@ -226,7 +226,7 @@ async fn proof_key(hub: &Hub, config: &HubConfig) -> Result<Option<ProofKey>> {
 async fn load_or_create_admin_token(hub: &Hub, data_dir: &Path) -> Result<HubSecret> {
     let secret = secrets::load_or_create(data_dir, ADMIN_TOKEN)
         .with_context(|| format!("cannot read or make the secret {ADMIN_TOKEN}"))?;
-    if let Lookup::Unknown = hub.tokens().look_up(secret.expose()) {
+    if let TokenLookup::Unknown = hub.tokens().look_up(secret.expose()) {
         let (name, owner) = ("first admin".to_owned(), Owner::local());
         hub.tokens()
             .add(

@@ -388,6 +388,7 @@ pub(crate) async fn request_within(
         Ok(answer) => answer,
         Err(_) => Err(Error::Failed {
             code: "timeout".to_owned(),
+            cause: None,
             message: format!("the hub did not answer within {} s", patience.as_secs()),
         }),
     }

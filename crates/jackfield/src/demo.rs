@@ -3,7 +3,7 @@
 //!
 //! - `researcher.rs` Agora, `editor.rs` the bridge, `factchecker.rs` A2A, `translator.rs` libp2p
 //! - `facts.rs` and `morse.rs` contents of the answers, `pace.rs` speed of the answers
-//! - `life.rs` automatic calls, `greeting.rs` the message at the start
+//! - `automatic_calls.rs` automatic calls, `greeting.rs` the message at the start
 
 mod automatic_calls;
 mod editor;
@@ -28,8 +28,8 @@ use jackfield_core::{
 };
 use jackfield_kit::tasks::Tasks;
 use jackfield_model::AgentId;
-#[cfg(feature = "p2p")]
 use jackfield_sdk::HubAddress;
+#[cfg(feature = "p2p")]
 use jackfield_sidecar::Sidecar;
 use serde_json::{Value, json};
 use tokio::time::timeout;

@@ -2,7 +2,7 @@
 
 use std::{error::Error as _, fmt, io, process::ExitCode};
 
-use jackfield_model::Reason;
+use jackfield_model::{Cause, Reason};
 use jackfield_sdk::Error;
 
 use crate::{client::is_loopback_url, local, shell};
@@ -195,12 +195,10 @@ pub(crate) fn classify(error: &Error, about: ErrorSubject) -> (ExitKind, &'stati
             ExitKind::Failed,
             "is it a Jackfield hub? jackfield doctor looks into it",
         ),
-        Error::Failed { code, message } if code == "timeout" && message.starts_with(UNANSWERED) => {
-            (
-                ExitKind::Timeout,
-                "with --detach a call waits a day for the answer; jackfield task wait then prints the command to answer",
-            )
-        }
+        Error::Failed { cause, .. } if cause.as_deref() == Some(Cause::Unanswered.name()) => (
+            ExitKind::Timeout,
+            "with --detach a call waits a day for the answer; jackfield task wait then prints the command to answer",
+        ),
         // The agent was online when the call began.
         Error::Failed { code, .. } if code == "offline" && about == ErrorSubject::Agent => (
             ExitKind::Missing,
@@ -211,9 +209,6 @@ pub(crate) fn classify(error: &Error, about: ErrorSubject) -> (ExitKind, &'stati
         }
     }
 }
-
-/// Start of the hub's message about an unanswered question or approval.
-const UNANSWERED: &str = "nobody answered";
 
 /// Returns whether a server accepted the connection but did not speak HTTP.
 pub(crate) fn is_not_http(error: &(dyn std::error::Error + 'static)) -> bool {
@@ -419,6 +414,7 @@ mod tests {
     fn failed(code: &str) -> Error {
         Error::Failed {
             code: code.to_owned(),
+            cause: None,
             message: "it did".to_owned(),
         }
     }
@@ -471,6 +467,7 @@ mod tests {
     fn an_approval_that_nobody_gave_names_the_remedy() {
         let error = Error::Failed {
             code: "timeout".to_owned(),
+            cause: Some("unanswered".to_owned()),
             message: "nobody answered the agent's question within 600 seconds".to_owned(),
         };
         let (code, next) = classify(&error, ErrorSubject::Agent);
@@ -482,6 +479,7 @@ mod tests {
     fn what_an_agent_says_cannot_steer_the_terminal() {
         let error = Error::Failed {
             code: "x".to_owned(),
+            cause: None,
             message: "a\u{1b}[2Jb".to_owned(),
         };
         assert!(

@@ -6,9 +6,9 @@ mod writer;
 
 use anyhow::Result;
 use http::Method;
-use jackfield_core::call::WAITS_FOR_OWNER;
+use jackfield_model::WaitingFor;
 use jackfield_sdk::{
-    CallStream, Chunk, ChunkKind, Done, DoneState, Error, Event, Hub, RawEvent, Reconnect, encode,
+    CallStream, Chunk, Done, DoneState, Error, Event, Hub, RawEvent, Reconnect, encode,
 };
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
@@ -291,7 +291,7 @@ fn is_connection_lost(error: &Error) -> bool {
 /// Returns whether a status reports a pending approval. The hub is then asked for the approval, so an agent
 /// that sends the same text does no harm.
 fn waits_for_owner(chunk: &Chunk) -> bool {
-    chunk.kind == ChunkKind::Status && chunk.text.starts_with(WAITS_FOR_OWNER)
+    chunk.waiting_for == Some(WaitingFor::Owner)
 }
 
 /// Returns the id by which other users find the call.

@@ -58,6 +58,15 @@ impl ChunkKind {
     }
 }
 
+/// Who a call waits for, on a status [`Chunk`] of the hub.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub enum WaitingFor {
+    /// The owner of the agent, who has to approve a step.
+    Owner,
+}
+
 /// A piece of a reply.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
@@ -78,6 +87,10 @@ pub struct Chunk {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(nullable = false))]
     pub tool_call_id: Option<String>,
+    /// Who the call waits for, on a status line of the hub.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(nullable = false))]
+    pub waiting_for: Option<WaitingFor>,
     /// Fields of the agent's protocol that this model does not know, as in [`Message::extra`]. Chunks with
     /// different `extra` are not merged.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -140,11 +140,34 @@ impl Reason {
     }
 }
 
+/// A narrower cause within a [`Reason`], for programs that advise on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// A question or an approval was not answered in time; with [`Reason::Timeout`].
+    Unanswered,
+}
+
+impl Cause {
+    /// Returns the name that our own protocols and the store use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unanswered => "unanswered",
+        }
+    }
+
+    /// Reads a cause from its [name](Self::name). A name of a newer hub is none.
+    pub fn from_name(name: &str) -> Option<Self> {
+        (name == Self::Unanswered.name()).then_some(Self::Unanswered)
+    }
+}
+
 /// A failure as reported to peers: a reason and a sentence for people.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct Failure {
     /// The reason, for programs.
     pub reason: Reason,
+    /// The narrower cause, if the reason has one.
+    pub cause: Option<Cause>,
     /// The sentence, for people.
     pub text: Cow<'static, str>,
 }
@@ -160,7 +183,17 @@ impl Failure {
     pub fn new(reason: Reason, text: impl Into<Cow<'static, str>>) -> Self {
         Self {
             reason,
+            cause: None,
             text: text.into(),
+        }
+    }
+
+    /// Adds the narrower cause.
+    #[must_use]
+    pub fn because(self, cause: impl Into<Option<Cause>>) -> Self {
+        Self {
+            cause: cause.into(),
+            ..self
         }
     }
 
@@ -176,7 +209,7 @@ impl Failure {
     /// Returns the failure for both unknown and foreign teams, so that a caller cannot tell the two apart.
     pub fn no_such_team(id: &str) -> Self {
         let id: String = id.chars().take(crate::id::MAX_NAME).collect();
-        let text = format!("no team {id} is known here; see `jackfield team ls`");
+        let text = format!("no team {id:?} is known here; see `jackfield team ls`");
         Self::new(Reason::NotFound, text)
     }
 
@@ -231,6 +264,16 @@ mod tests {
         }
         assert_eq!(Reason::from_name("quota"), Reason::Agent("quota".into()));
         assert_eq!(Reason::from_name("quota").label(), "agent");
+    }
+
+    #[test]
+    fn an_unknown_id_is_repeated_escaped() {
+        for failure in [
+            Failure::no_such_agent("a\nb"),
+            Failure::no_such_team("a\nb"),
+        ] {
+            assert!(failure.text.contains(r#""a\nb""#), "{}", failure.text);
+        }
     }
 
     #[test]

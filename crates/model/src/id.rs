@@ -147,6 +147,11 @@ impl Owner {
     }
 }
 
+/// Position of the home hub in the bytes of an id: the last two, which are the last four hex digits of its text.
+const HOME_AT: usize = 14;
+/// Home hub of ids that a hub outside a cluster creates (docs/decisions/0028-ids-with-a-home.md).
+const STANDALONE: u16 = 0;
+
 macro_rules! uuid_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -158,7 +163,9 @@ macro_rules! uuid_id {
             /// Creates a new id. Ids sort by their creation time.
             #[allow(clippy::new_without_default, reason = "a default id would suggest that there is one")]
             pub fn new() -> Self {
-                Self(Uuid::now_v7())
+                let mut bytes = Uuid::now_v7().into_bytes();
+                bytes[HOME_AT..].copy_from_slice(&STANDALONE.to_be_bytes());
+                Self(Uuid::from_bytes(bytes))
             }
 
             /// Parses an id from its text.
@@ -241,6 +248,16 @@ mod tests {
         }
         for good in ["a", "7", "agent-1", "a.b_c:d@e-f", &"x".repeat(128)] {
             assert_eq!(AgentId::parse(good).unwrap().as_str(), good);
+        }
+    }
+
+    #[test]
+    fn new_ids_differ_sort_by_time_and_have_no_home_yet() {
+        let ids: Vec<_> = (0..10_000).map(|_| TaskId::new()).collect();
+        assert!(ids.is_sorted_by(|a, b| a < b));
+        for id in ids {
+            assert_eq!(id.0.get_version_num(), 7, "{id}");
+            assert!(id.to_string().ends_with("0000"), "{id}");
         }
     }
 

@@ -53,8 +53,10 @@ impl Transcript {
         }
     }
 
-    /// Begins the next turn of the same task. Text and end are reset, the artifacts stay.
+    /// Begins the next turn of the same task. Text and end are reset and the text's bytes are free
+    /// again; the artifacts stay.
     pub fn begin_turn(&mut self) {
+        self.used -= self.text.len();
         self.text.clear();
         self.done = Done::default();
     }
@@ -258,6 +260,21 @@ mod tests {
         transcript.add(Event::text("two")).unwrap();
         assert_eq!(transcript.text(), "two");
         assert_eq!(transcript.artifacts().len(), 1);
+    }
+
+    #[test]
+    fn the_text_of_an_earlier_turn_takes_no_room_from_the_next() {
+        let mut transcript = Transcript::new(10);
+        transcript.reserve(2).unwrap();
+        for _ in 0..3 {
+            transcript.begin_turn();
+            transcript.add(Event::text("01234")).unwrap();
+            transcript.finish(result("01234567"));
+            assert_eq!(transcript.text(), "01234567");
+        }
+        assert!(!transcript.is_truncated());
+        // What the caller reserved stays reserved.
+        assert!(transcript.add(Event::text("8")).is_err());
     }
 
     #[test]

@@ -1,56 +1,58 @@
-//! Pure functions about multiaddrs: whose they are, by which way they lead, and how the node shows its own.
+//! Pure functions about multiaddrs: the peer that an address leads to, its transport, and the order in which
+//! addresses are tried. Nothing here dials.
 
 use std::net::IpAddr;
 
 use libp2p::{Multiaddr, PeerId, multiaddr::Protocol};
 
-/// Reads an address.
+/// Parses a [`Multiaddr`].
 pub fn parse(text: &str) -> Result<Multiaddr, libp2p::multiaddr::Error> {
     text.parse()
 }
 
-/// The longest address that is taken: two host names and two peer ids.
+/// Longest accepted address in bytes: two host names and two peer ids.
 const LONGEST: usize = 1024;
-/// How an address by which a peer is dialled may look.
+/// Example of an address by which a peer can be dialled.
 const EXAMPLE: &str = "/ip4/192.0.2.7/tcp/7412/p2p/12D3KooW…";
 
-/// Why an address is none by which a peer can be dialled. The texts go on after the name of what is wrong.
+/// Why a peer cannot be dialled by an address. Each text continues a sentence that names the wrong field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoWay {
-    /// It is too long.
+pub enum AddressError {
+    /// The address is too long.
     #[error("is longer than {LONGEST} characters")]
     TooLong,
-    /// It is a URL.
+    /// The address is a URL.
     #[error("is a URL; peers have multiaddrs, such as {EXAMPLE}")]
     Url,
-    /// It is no multiaddr.
+    /// The address is not a multiaddr.
     #[error("is no multiaddr: {0}; write it like {EXAMPLE}")]
     NoMultiaddr(String),
-    /// It does not say whom it leads to.
+    /// The address does not end in a peer id.
     #[error("must end in /p2p/ and the id of the peer, such as {EXAMPLE}")]
     NoPeer,
-    /// Nobody is there.
+    /// The address has an unspecified host or port 0.
     #[error(
         "leads nowhere: give an address and a port at which the peer is reached, such as {EXAMPLE}"
     )]
     Nowhere,
-    /// No transport that we have leads there.
+    /// No transport of the node can dial the address.
     #[error(
         "goes by a way that is not dialled here; give one by tcp, by udp and quic-v1, or through a relay that is reached so"
     )]
     NotDialled,
 }
 
-/// Reads an address by which a peer can be dialled: a host, TCP or QUIC, perhaps a relay, and the peer at its end.
-pub fn way_to_peer(text: &str) -> Result<(PeerId, Multiaddr), NoWay> {
+/// Parses a [`Multiaddr`] by which a peer can be dialled: a host, TCP or QUIC, optionally a relay, and the peer id
+/// at the end.
+pub fn way_to_peer(text: &str) -> Result<(PeerId, Multiaddr), AddressError> {
     if text.len() > LONGEST {
-        return Err(NoWay::TooLong);
+        return Err(AddressError::TooLong);
     }
     if text.contains("://") {
-        return Err(NoWay::Url);
+        return Err(AddressError::Url);
     }
-    let address = parse(text).map_err(|error| NoWay::NoMultiaddr(error.to_string()))?;
-    let peer = peer_of(&address).ok_or(NoWay::NoPeer)?;
+    let address = parse(text).map_err(|error| AddressError::NoMultiaddr(error.to_string()))?;
+    let peer = peer_of(&address).ok_or(AddressError::NoPeer)?;
     let parts: Vec<_> = address.iter().collect();
     let named = match parts.as_slice() {
         [Protocol::Dnsaddr(_), named @ ..] => named,
@@ -60,24 +62,24 @@ pub fn way_to_peer(text: &str) -> Result<(PeerId, Multiaddr), NoWay> {
                 Protocol::Ip4(ip) => !ip.is_unspecified(),
                 Protocol::Ip6(ip) => !ip.is_unspecified(),
                 Protocol::Dns(_) | Protocol::Dns4(_) | Protocol::Dns6(_) => true,
-                _ => return Err(NoWay::NotDialled),
+                _ => return Err(AddressError::NotDialled),
             };
             if !is_somewhere || *port == 0 {
-                return Err(NoWay::Nowhere);
+                return Err(AddressError::Nowhere);
             }
             named
         }
-        _ => return Err(NoWay::NotDialled),
+        _ => return Err(AddressError::NotDialled),
     };
     match named {
         [Protocol::P2p(_)] | [Protocol::P2p(_), Protocol::P2pCircuit, Protocol::P2p(_)] => {
             Ok((peer, address))
         }
-        _ => Err(NoWay::NotDialled),
+        _ => Err(AddressError::NotDialled),
     }
 }
 
-/// The peer that an address leads to: its last component.
+/// Returns the [`PeerId`] that an address leads to: its last component.
 pub fn peer_of(address: &Multiaddr) -> Option<PeerId> {
     match address.iter().last() {
         Some(Protocol::P2p(peer)) => Some(peer),
@@ -85,14 +87,14 @@ pub fn peer_of(address: &Multiaddr) -> Option<PeerId> {
     }
 }
 
-/// Whether an address leads through a relay.
+/// Returns whether an address leads through a relay.
 pub fn is_relayed(address: &Multiaddr) -> bool {
     address
         .iter()
         .any(|part| matches!(part, Protocol::P2pCircuit))
 }
 
-/// The IP address at which a connection ends: the peer's own, and unknown behind a relay.
+/// Returns the IP address at which a connection ends. Behind a relay the peer's own address is unknown.
 pub fn ip_of(address: &Multiaddr) -> Option<IpAddr> {
     if is_relayed(address) {
         return None;
@@ -104,7 +106,7 @@ pub fn ip_of(address: &Multiaddr) -> Option<IpAddr> {
     })
 }
 
-/// The address with `/p2p/PEER` at its end, whether it had it or not.
+/// Returns the address with `/p2p/PEER` at its end, appended if missing.
 pub(crate) fn with_peer(address: Multiaddr, peer: PeerId) -> Multiaddr {
     if peer_of(&address) == Some(peer) {
         address
@@ -113,7 +115,8 @@ pub(crate) fn with_peer(address: Multiaddr, peer: PeerId) -> Multiaddr {
     }
 }
 
-/// Sorts addresses as they are to be tried: TCP before QUIC (some peers' QUIC cuts long answers), relays last.
+/// Sorts addresses in the order of attempts: TCP before QUIC (the QUIC of some peers cuts long answers),
+/// relays last.
 pub(crate) fn sort(addresses: &mut Vec<Multiaddr>) {
     addresses.sort_by_cached_key(|address| {
         let is_quic = address.iter().any(|part| matches!(part, Protocol::QuicV1));
@@ -192,32 +195,38 @@ mod tests {
             assert_eq!((peer.to_string(), address.to_string()), (PEER.into(), way));
         }
         for (way, why) in [
-            (format!("/ip4/0.0.0.0/tcp/1/p2p/{PEER}"), NoWay::Nowhere),
-            (format!("/ip6/::/tcp/1/p2p/{PEER}"), NoWay::Nowhere),
-            (format!("/ip4/192.0.2.1/tcp/0/p2p/{PEER}"), NoWay::Nowhere),
-            ("/ip4/192.0.2.1/tcp/1".into(), NoWay::NoPeer),
+            (
+                format!("/ip4/0.0.0.0/tcp/1/p2p/{PEER}"),
+                AddressError::Nowhere,
+            ),
+            (format!("/ip6/::/tcp/1/p2p/{PEER}"), AddressError::Nowhere),
+            (
+                format!("/ip4/192.0.2.1/tcp/0/p2p/{PEER}"),
+                AddressError::Nowhere,
+            ),
+            ("/ip4/192.0.2.1/tcp/1".into(), AddressError::NoPeer),
             (
                 format!("/ip4/192.0.2.1/tcp/1/p2p/{RELAY}/p2p-circuit"),
-                NoWay::NoPeer,
+                AddressError::NoPeer,
             ),
-            (format!("/p2p/{PEER}"), NoWay::NotDialled),
+            (format!("/p2p/{PEER}"), AddressError::NotDialled),
             (
                 format!("/p2p/{RELAY}/p2p-circuit/p2p/{PEER}"),
-                NoWay::NotDialled,
+                AddressError::NotDialled,
             ),
             (
                 format!("/ip4/192.0.2.1/tcp/1/ws/p2p/{PEER}"),
-                NoWay::NotDialled,
+                AddressError::NotDialled,
             ),
             (
                 format!("/ip4/192.0.2.1/udp/1/p2p/{PEER}"),
-                NoWay::NotDialled,
+                AddressError::NotDialled,
             ),
-            (format!("/unix/a/p2p/{PEER}"), NoWay::NotDialled),
-            (format!("http://a.example/p2p/{PEER}"), NoWay::Url),
+            (format!("/unix/a/p2p/{PEER}"), AddressError::NotDialled),
+            (format!("http://a.example/p2p/{PEER}"), AddressError::Url),
             (
                 format!("/dns/{}/tcp/1/p2p/{PEER}", "a".repeat(1024)),
-                NoWay::TooLong,
+                AddressError::TooLong,
             ),
         ] {
             assert_eq!(way_to_peer(&way), Err(why), "{way}");
@@ -225,7 +234,7 @@ mod tests {
         for way in ["", "hello", "/ip4/1/tcp/1", "/ip4/192.0.2.1/tcp/1/p2p/me"] {
             let refused = way_to_peer(way).unwrap_err();
             assert!(
-                matches!(refused, NoWay::NoMultiaddr(_) | NoWay::NoPeer),
+                matches!(refused, AddressError::NoMultiaddr(_) | AddressError::NoPeer),
                 "{way}: {refused}"
             );
         }

@@ -1,14 +1,15 @@
-//! The id under which a peer is an agent of a hub: its name, and the end of its peer id. Pure. The hub gives the id, the
-//! registry checks the scope of a token against it, and the sidecar asks the hub for it.
+//! The id of a peer as an agent of a hub: its name, and the end of its peer id. Pure. The hub assigns the id,
+//! the registry checks the scope of a token against it, and the sidecar looks for it at its hub.
 
 use jackfield_model::AgentId;
 use libp2p::PeerId;
 
-/// Number of characters of a peer id that tell its agents from those of other peers: 12 characters of base 58 are some 70
-/// bits.
+/// Characters at the end of a peer id that tell its agents from those of other peers: 12 characters of base
+/// 58 are some 70 bits.
 const SUFFIX: usize = 12;
 
-/// Returns the agent id of a peer by its name: the characters that fit into an id, and the end of the peer id.
+/// Returns the [`AgentId`] of a peer by its name: the characters that fit into an id, and the end of the peer
+/// id.
 pub fn agent_id(name: &str, peer: PeerId) -> Option<AgentId> {
     let fits = |it: char| {
         if it.is_ascii_alphanumeric() || it == '_' {
@@ -31,7 +32,7 @@ pub fn with_suffix(name: &str, peer: PeerId) -> Option<AgentId> {
     AgentId::parse(&format!("{name}@{}", suffix(peer))).ok()
 }
 
-/// Returns the end of a peer id, which is where ids differ.
+/// Returns the end of a peer id, where ids differ.
 fn suffix(peer: PeerId) -> String {
     let text = peer.to_string();
     text[text.len().saturating_sub(SUFFIX)..].to_owned()

@@ -1,5 +1,5 @@
-//! Which peers may hand off work, decided by their proved peer id and by where their connection comes from. The door, the
-//! sidecar and the relay ask; nothing here is read from what a peer says about itself.
+//! Which peers may hand off work, decided by the proved peer id and the [`Origin`] of the connection. The
+//! door, the sidecar and the relay ask; claims of a peer about itself play no part.
 
 use std::collections::HashSet;
 
@@ -7,19 +7,19 @@ use libp2p::PeerId;
 
 use crate::origin::Origin;
 
-/// Which peers may hand off.
+/// The peers that may hand off.
 #[derive(Debug, Clone)]
 pub enum Allowed {
-    /// All, wherever they are: for an agent that is there to be called by strangers.
+    /// All peers, wherever they are: for an agent that strangers may call.
     Everyone,
-    /// Whoever connects by itself from this machine.
+    /// Programs of this machine that connected by themselves.
     ThisMachine,
-    /// Those with these ids.
+    /// Peers with these ids.
     Only(HashSet<String>),
 }
 
 impl Allowed {
-    /// Those with these ids; the one that is none, if there is one.
+    /// Allows the peers with these ids. The error is the first text that is no peer id.
     pub fn only(peers: &[String]) -> Result<Self, &str> {
         let ids = peers.iter().map(|text| {
             let id = text.parse::<PeerId>();
@@ -28,12 +28,12 @@ impl Allowed {
         ids.collect::<Result<_, _>>().map(Self::Only)
     }
 
-    /// No peer.
+    /// Allows no peer.
     pub fn nobody() -> Self {
         Self::Only(HashSet::new())
     }
 
-    /// Whether this peer may, by a connection that comes from there.
+    /// Returns whether `peer` may hand off over a connection of this [`Origin`].
     pub fn includes(&self, peer: &str, origin: Origin) -> bool {
         match self {
             Self::Everyone => true,

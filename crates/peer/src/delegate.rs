@@ -1,9 +1,11 @@
-//! The caller's side of a handoff: work goes out by the newest protocol that the peer knows, and what comes back is heard as
-//! it comes: frames, the words of a body, or a body of JSON once it is whole. The hub's calls to peers go this way
-//! (`peers/work.rs`), and so do the commands.
+//! The caller's side of a handoff. A [`Delegation`] sends work by the newest protocol that the peer knows and
+//! reports the answer as it arrives: frames, the text of a plain body piece by piece, or a JSON body once
+//! complete. The hub's calls to peers (`doors/p2p/src/peers/work.rs`) and the commands `jackfield p2p …` use
+//! it.
 //!
-//! What nobody can know: whether words that go silent go on, since the seed's own handlers never close a stream, and whether
-//! they were cut, since over some multiplexers a reset looks like an end. After some silence they are the answer.
+//! Two facts cannot be known. Text that pauses may continue or not, because the seed's own handlers never
+//! close a stream. Text may have been cut, because over some multiplexers a reset looks like an end. After
+//! some silence the text so far counts as the answer.
 
 mod skill;
 
@@ -19,14 +21,14 @@ use tokio::time::{Instant, timeout_at};
 pub use self::skill::{choose, to_skill};
 use crate::wire::{
     Data, HandOff, PeerAnswer, PeerInputError, code,
-    frame::{Frame, FrameReader, Verdict},
+    frame::{Frame, FrameReader, FrameStreamEnd},
     read_answer,
 };
 use crate::{
-    exchange::{self, Body, Kind, Outgoing, PIECE, TooLarge},
-    failure::Trouble,
+    exchange::{self, BodyKind, BodyTooLarge, OutgoingRequest, PIECE, ReplyBody},
+    failure::HandoffError,
     limits::{self, MAX_ANSWER, MAX_FRAME},
-    node::{Node, OpenError},
+    node::{Node, StreamOpenError},
     protocol::{HANDOFF, HANDOFF_STREAM},
     streams::Stream,
 };
@@ -34,13 +36,14 @@ use crate::{
 /// Why a handoff brought no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DelegationError {
-    /// The peer ended the stream before its answer was complete. Whether the peer is gone altogether is not known here.
+    /// The peer ended the stream before its answer was complete. Whether the peer itself is gone is not known
+    /// here.
     #[error("the peer ended the stream before its answer was complete")]
     BrokenOff,
     /// The peer ended the stream in the middle of a JSON value.
     #[error("the peer's answer was cut: it is the beginning of a JSON value")]
     CutJson,
-    /// Any other failure: of the peer's own telling, or of the exchange.
+    /// Any other failure: an error that the peer reported, or a failed exchange.
     #[error("{0}")]
     Failed(Failure),
 }
@@ -62,50 +65,51 @@ impl From<DelegationError> for Failure {
     }
 }
 
-/// What is heard of work that was handed over.
+/// Progress of a handoff.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
-    /// All of the request went out.
+pub enum HandoffEvent {
+    /// The whole request was written.
     Sent,
-    /// The work goes on.
+    /// Sign of life: the work continues.
     Sign,
-    /// The answer goes on.
+    /// Next piece of the answer.
     Chunk(Data),
-    /// What the agent does meanwhile; no part of the answer.
+    /// What the agent is doing; no part of the answer.
     Status(String),
-    /// It is done: the answer, or what it has besides the chunks; nothing if they are all of it.
+    /// End of the work: the answer, or the part of it that is not in the chunks; `None` if the chunks are the
+    /// whole answer.
     Done(Option<Data>),
 }
 
-/// Work that is handed to a peer. Dropping it resets the stream, which cancels the work there.
+/// Work handed to a peer. Dropping a delegation resets the stream, which cancels the work at the peer.
 #[derive(Debug)]
 pub struct Delegation<S = Stream> {
     stream: S,
     is_framed: bool,
-    outgoing: Outgoing<Vec<u8>>,
+    outgoing: OutgoingRequest<Vec<u8>>,
     is_sent: bool,
-    reading: Reading,
-    /// What was read last.
+    reading: ReplyReader,
+    /// Buffer for the last read.
     piece: Vec<u8>,
-    /// Frames that nobody has heard yet.
+    /// Received frames that [`Delegation::next_event`] has not returned yet.
     unheard: VecDeque<Frame>,
-    /// What the chunks said.
+    /// Text of all chunks so far.
     said: StreamedText,
-    /// When something last went out or came in.
+    /// Time of the last write or read.
     moved: Instant,
-    /// When the answer began.
+    /// Time of the first byte of the answer.
     begun: Instant,
 }
 
-/// What comes back.
+/// Parser of the answer, by the agreed protocol.
 #[derive(Debug)]
-enum Reading {
+enum ReplyReader {
     Frames(FrameReader),
-    Body(Body),
+    Body(ReplyBody),
 }
 
 /// What happened on the stream.
-enum News {
+enum StreamNews {
     Sent,
     Read(usize),
     Ended,
@@ -113,13 +117,13 @@ enum News {
 }
 
 impl Delegation {
-    /// Opens a stream for work; nothing is sent yet. Without `is_streamed` the answer comes in one body.
+    /// Opens a stream for work and sends nothing yet. Without `is_streamed` the answer comes in one body.
     pub async fn open(
         node: &Node,
         peer: PeerId,
         addresses: &[Multiaddr],
         is_streamed: bool,
-    ) -> Result<Self, OpenError> {
+    ) -> Result<Self, StreamOpenError> {
         let protocols = [HANDOFF_STREAM, HANDOFF];
         let protocols = &protocols[usize::from(!is_streamed)..];
         let (stream, protocol) = node.open(peer, addresses, protocols).await?;
@@ -133,11 +137,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
         Self {
             stream,
             is_framed,
-            outgoing: Outgoing::new(Vec::new(), false),
+            outgoing: OutgoingRequest::new(Vec::new(), false),
             is_sent: true,
             reading: match is_framed {
-                true => Reading::Frames(FrameReader::new(MAX_FRAME)),
-                false => Reading::Body(Body::new(MAX_ANSWER, words_silence)),
+                true => ReplyReader::Frames(FrameReader::new(MAX_FRAME)),
+                false => ReplyReader::Body(ReplyBody::new(MAX_ANSWER, words_silence)),
             },
             piece: vec![0; PIECE],
             unheard: VecDeque::new(),
@@ -147,27 +151,28 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
         }
     }
 
-    /// Whether the answer may come in pieces.
+    /// Returns whether the answer may come in pieces.
     pub fn is_streamed(&self) -> bool {
         self.is_framed
     }
 
-    /// Hands the work over, once. It goes out while [`Delegation::hear`] is waited for.
+    /// Queues the request, once. [`Delegation::next_event`] writes it.
     pub fn send(&mut self, hand_off: &HandOff) {
-        // Whoever speaks the newer protocol finds the end of the request. A stream that is closed on our side cannot be
-        // reset by it any more, so that a cancel would not be heard. Of the others, some never answer before the end.
+        // A peer of the newer protocol finds the end of the request by itself. Closing our side would make a
+        // later reset, and so a cancel, invisible to the peer. Some peers of the older protocol answer only
+        // after our side is closed.
         let closes = !self.is_framed;
         let request = match self.is_framed {
             true => hand_off.to_framed_json(),
             false => hand_off.to_json(),
         };
-        self.outgoing = Outgoing::new(request.into_bytes(), closes);
+        self.outgoing = OutgoingRequest::new(request.into_bytes(), closes);
         self.is_sent = false;
         self.moved = Instant::now();
     }
 
-    /// What comes next; nothing comes after [`Heard::Done`] or a failure. Cancel-safe.
-    pub async fn hear(&mut self) -> Result<Heard, DelegationError> {
+    /// Waits for the next event; nothing follows [`HandoffEvent::Done`] or an error. Cancel-safe.
+    pub async fn next_event(&mut self) -> Result<HandoffEvent, DelegationError> {
         loop {
             if let Some(frame) = self.unheard.pop_front() {
                 match self.take(frame)? {
@@ -176,28 +181,29 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
                 }
             }
             match self.next().await? {
-                News::Sent => return Ok(Heard::Sent),
-                News::Read(read) => {
+                StreamNews::Sent => return Ok(HandoffEvent::Sent),
+                StreamNews::Read(read) => {
                     self.read(read)?;
                     if let Some(words) = self.fresh_words() {
                         return Ok(words);
                     }
                 }
-                News::Ended => return self.ended(),
-                News::Silence => return self.silent(),
+                StreamNews::Ended => return self.ended(),
+                StreamNews::Silence => return self.silent(),
             }
         }
     }
 
-    /// Ends the stream of work that is done, without a reset. Nothing depends on how that goes.
+    /// Ends the stream of finished work without a reset. A failure here has no consequence.
     pub async fn end(mut self) {
-        // By the older protocol our side is closed already. A peer that has not closed its own by now never does.
+        // By the older protocol our side is closed already. A peer that has not closed its own side by now
+        // never does.
         if self.is_framed {
             drop(exchange::finish(&mut self.stream).await);
         }
     }
 
-    async fn next(&mut self) -> Result<News, Failure> {
+    async fn next(&mut self) -> Result<StreamNews, Failure> {
         loop {
             let patience = self.patience();
             let Self {
@@ -217,49 +223,49 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
                 if outgoing.is_over() && !*is_sent {
                     *is_sent = true;
                     if !outgoing.is_broken() {
-                        return Poll::Ready(News::Sent);
+                        return Poll::Ready(StreamNews::Sent);
                     }
                 }
-                // Some peers reset a stream after they have said everything.
+                // Some peers reset a stream after the complete answer.
                 stream.poll_read(cx, piece).map(|read| match read {
-                    Ok(0) | Err(_) => News::Ended,
-                    Ok(read) => News::Read(read),
+                    Ok(0) | Err(_) => StreamNews::Ended,
+                    Ok(read) => StreamNews::Read(read),
                 })
             });
             let news = match until {
                 None => news.await,
                 Some(until) => match timeout_at(until, news).await {
                     Ok(news) => news,
-                    // Some of the request went out meanwhile.
+                    // Part of the request was written meanwhile.
                     Err(_) if patience.is_some_and(|wait| self.moved + wait > until) => continue,
                     Err(_) if !self.outgoing.is_over() => {
                         return Err(unsent("it does not read"));
                     }
-                    Err(_) => News::Silence,
+                    Err(_) => StreamNews::Silence,
                 },
             };
-            if let News::Read(_) = news {
+            if let StreamNews::Read(_) = news {
                 self.moved = Instant::now();
             }
             return Ok(news);
         }
     }
 
-    /// How long nothing may move, where that means something.
+    /// Returns how long the stream may stay idle, if idleness means anything now.
     fn patience(&self) -> Option<Duration> {
         if !self.outgoing.is_over() {
             return Some(limits::WRITE_STUCK);
         }
         match &self.reading {
-            Reading::Body(body) => body.patience(),
-            Reading::Frames(_) => None,
+            ReplyReader::Body(body) => body.patience(),
+            ReplyReader::Frames(_) => None,
         }
     }
 
-    /// The words of a body that came since the last ones. The first wait a moment for the end of the stream: a peer that closes
-    /// it has given its whole answer in one piece.
-    fn fresh_words(&mut self) -> Option<Heard> {
-        let Reading::Body(body) = &mut self.reading else {
+    /// Takes the text of a body that arrived since the last call. The first text waits a moment for the end
+    /// of the stream: a peer that closes the stream by then has sent its whole answer in one piece.
+    fn fresh_words(&mut self) -> Option<HandoffEvent> {
+        let ReplyReader::Body(body) = &mut self.reading else {
             return None;
         };
         let is_due = body.is_taken() || self.begun.elapsed() >= limits::AFTER_JSON;
@@ -267,61 +273,62 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
         fresh.map(words)
     }
 
-    /// The peer has said nothing for as long as that means something: what came is the answer, or is handed over at least.
-    fn silent(&mut self) -> Result<Heard, DelegationError> {
-        let Reading::Body(body) = &mut self.reading else {
+    /// Handles silence of the peer that is long enough to matter: the body so far is the answer, or at least
+    /// its next piece.
+    fn silent(&mut self) -> Result<HandoffEvent, DelegationError> {
+        let ReplyReader::Body(body) = &mut self.reading else {
             return Err(DelegationError::BrokenOff);
         };
         match body.kind() {
-            Kind::Json => self.whole(),
-            // The rest may come at any time.
-            Kind::CutJson => Ok(body.take_all().map_or(Heard::Sign, words)),
-            Kind::Words => match body.take_words() {
+            BodyKind::Json => self.whole(),
+            // The rest may arrive at any time.
+            BodyKind::CutJson => Ok(body.take_all().map_or(HandoffEvent::Sign, words)),
+            BodyKind::Words => match body.take_words() {
                 Some(said) => Ok(words(said)),
                 None => Ok(self.all_said()),
             },
         }
     }
 
-    /// A body is the whole answer.
-    fn whole(&mut self) -> Result<Heard, DelegationError> {
-        let Reading::Body(body) = &mut self.reading else {
+    /// Handles a complete body.
+    fn whole(&mut self) -> Result<HandoffEvent, DelegationError> {
+        let ReplyReader::Body(body) = &mut self.reading else {
             return Err(DelegationError::BrokenOff);
         };
         if let PeerAnswer::Error(error) = read_answer(body.bytes()) {
-            return Err(Trouble::heard(&error).into());
+            return Err(HandoffError::received(&error).into());
         }
         Ok(self.all_said())
     }
 
-    /// A body is over: all of it, or the last words, and then that it is done.
-    fn all_said(&mut self) -> Heard {
-        let Reading::Body(body) = &mut self.reading else {
-            return Heard::Done(None);
+    /// Ends a body: returns the whole of it, or the last text and then [`HandoffEvent::Done`].
+    fn all_said(&mut self) -> HandoffEvent {
+        let ReplyReader::Body(body) = &mut self.reading else {
+            return HandoffEvent::Done(None);
         };
         let is_whole = !body.is_taken();
         match body.take_all() {
-            Some(whole) if is_whole => Heard::Done(Some(Data::Text(whole))),
+            Some(whole) if is_whole => HandoffEvent::Done(Some(Data::Text(whole))),
             Some(last) => {
                 self.unheard.push_back(Frame::Result { data: None });
                 words(last)
             }
-            None => Heard::Done(None),
+            None => HandoffEvent::Done(None),
         }
     }
 
-    /// Takes as much of what was read last.
+    /// Parses the first `read` bytes of the buffer.
     fn read(&mut self, read: usize) -> Result<(), Failure> {
         let bytes = &self.piece[..read];
-        if matches!(&self.reading, Reading::Body(body) if body.is_empty()) {
+        if matches!(&self.reading, ReplyReader::Body(body) if body.is_empty()) {
             self.begun = Instant::now();
         }
         match &mut self.reading {
-            Reading::Frames(reader) => {
+            ReplyReader::Frames(reader) => {
                 let frames = reader.feed(bytes).map_err(|fault| unreadable(&fault))?;
                 self.unheard.extend(frames);
             }
-            Reading::Body(body) => body.push(bytes).map_err(|TooLarge(cap)| {
+            ReplyReader::Body(body) => body.push(bytes).map_err(|BodyTooLarge(cap)| {
                 let text = format!("the peer's answer is larger than {cap} bytes");
                 Failure::new(Reason::TooLarge, text)
             })?,
@@ -329,58 +336,58 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
         Ok(())
     }
 
-    fn take(&mut self, frame: Frame) -> Result<Option<Heard>, Failure> {
+    fn take(&mut self, frame: Frame) -> Result<Option<HandoffEvent>, Failure> {
         Ok(Some(match frame {
-            Frame::Accepted { .. } | Frame::Heartbeat => Heard::Sign,
+            Frame::Accepted { .. } | Frame::Heartbeat => HandoffEvent::Sign,
             Frame::Unknown => return Ok(None),
             Frame::Chunk { data, .. } => {
                 self.said.push(data.as_str());
-                Heard::Chunk(data)
+                HandoffEvent::Chunk(data)
             }
-            Frame::Status { text, .. } => Heard::Status(text),
+            Frame::Status { text, .. } => HandoffEvent::Status(text),
             Frame::Result {
                 data: Some(Data::Text(whole)),
             } if !self.said.is_empty() => self.repeated(whole),
-            Frame::Result { data } => Heard::Done(data),
-            Frame::Error(error) => return Err(Trouble::heard(&error)),
+            Frame::Result { data } => HandoffEvent::Done(data),
+            Frame::Error(error) => return Err(HandoffError::received(&error)),
         }))
     }
 
-    /// The words of a result that follows chunks: what they add to the chunks is one chunk more. Words that do not begin as
-    /// the chunks did are told as they are.
-    fn repeated(&mut self, whole: String) -> Heard {
+    /// Handles the text of a result that follows chunks. Text beyond the chunks is one more chunk; text that
+    /// does not begin with the chunks is returned unchanged.
+    fn repeated(&mut self, whole: String) -> HandoffEvent {
         match self.said.continued_by(&whole) {
-            Some("") => Heard::Done(None),
+            Some("") => HandoffEvent::Done(None),
             Some(rest) => {
                 self.unheard.push_front(Frame::Result { data: None });
-                Heard::Chunk(Data::Text(rest.to_owned()))
+                HandoffEvent::Chunk(Data::Text(rest.to_owned()))
             }
-            None => Heard::Done(Some(Data::Text(whole))),
+            None => HandoffEvent::Done(Some(Data::Text(whole))),
         }
     }
 
-    /// What a text says beyond the chunks so far; `None` if it does not begin with them.
+    /// Returns the part of a text beyond the chunks so far; `None` if the text does not begin with them.
     pub fn rest_of<'a>(&self, whole: &'a str) -> Option<&'a str> {
         self.said.continued_by(whole)
     }
 
-    /// The stream ended: what there is by now.
-    fn ended(&mut self) -> Result<Heard, DelegationError> {
-        if let Reading::Body(body) = &mut self.reading {
+    /// Handles the end of the stream.
+    fn ended(&mut self) -> Result<HandoffEvent, DelegationError> {
+        if let ReplyReader::Body(body) = &mut self.reading {
             if body.is_empty() {
                 return Err(self.nothing());
             }
             return match body.kind() {
-                Kind::Json => self.whole(),
-                Kind::CutJson => Err(DelegationError::CutJson),
-                Kind::Words => Ok(self.all_said()),
+                BodyKind::Json => self.whole(),
+                BodyKind::CutJson => Err(DelegationError::CutJson),
+                BodyKind::Words => Ok(self.all_said()),
             };
         }
         let reading = std::mem::replace(
             &mut self.reading,
-            Reading::Body(Body::new(0, Duration::ZERO)),
+            ReplyReader::Body(ReplyBody::new(0, Duration::ZERO)),
         );
-        let Reading::Frames(reader) = reading else {
+        let ReplyReader::Frames(reader) = reading else {
             return Err(DelegationError::BrokenOff);
         };
         let (last, verdict) = reader.finish();
@@ -390,15 +397,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
             return Ok(heard);
         }
         match verdict {
-            Verdict::Plain(body) => self.no_frames(&body),
-            Verdict::Complete | Verdict::Cut => Err(DelegationError::BrokenOff),
+            FrameStreamEnd::Plain(body) => self.no_frames(&body),
+            FrameStreamEnd::Complete | FrameStreamEnd::Cut => Err(DelegationError::BrokenOff),
         }
     }
 
-    /// Where frames were agreed on, one body can only be an error, of a peer that did not get as far as the request.
-    fn no_frames(&mut self, body: &[u8]) -> Result<Heard, DelegationError> {
+    /// Handles a stream without frames although frames were agreed on: its body can only be an error of a
+    /// peer that never got as far as the request.
+    fn no_frames(&mut self, body: &[u8]) -> Result<HandoffEvent, DelegationError> {
         match read_answer(body) {
-            PeerAnswer::Error(error) => Err(Trouble::heard(&error).into()),
+            PeerAnswer::Error(error) => Err(HandoffError::received(&error).into()),
             PeerAnswer::Body([]) => Err(self.nothing()),
             PeerAnswer::Body(body) => {
                 let text = "the peer's answer cannot be read: it is no stream of frames, which are lines of JSON";
@@ -419,22 +427,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Delegation<S> {
     }
 }
 
-/// The next words of a body.
-fn words(text: String) -> Heard {
-    Heard::Chunk(Data::Text(text))
+/// Wraps text of a body as a chunk.
+fn words(text: String) -> HandoffEvent {
+    HandoffEvent::Chunk(Data::Text(text))
 }
 
-/// Why there is no way to a peer.
-pub fn unreachable(error: &OpenError) -> Failure {
+/// Converts the failure to open a stream.
+pub fn unreachable(error: &StreamOpenError) -> Failure {
     let reason = match error {
-        OpenError::TooMany => Reason::Busy,
-        OpenError::TooSlow => Reason::Timeout,
-        OpenError::Unsupported => Reason::Unsupported,
-        OpenError::NoAddress
-        | OpenError::Unreachable(_)
-        | OpenError::TurnedAway(_)
-        | OpenError::Lost
-        | OpenError::Stopped => Reason::Offline,
+        StreamOpenError::TooMany => Reason::Busy,
+        StreamOpenError::TooSlow => Reason::Timeout,
+        StreamOpenError::Unsupported => Reason::Unsupported,
+        StreamOpenError::NoAddress
+        | StreamOpenError::Unreachable(_)
+        | StreamOpenError::TurnedAway(_)
+        | StreamOpenError::Lost
+        | StreamOpenError::Stopped => Reason::Offline,
     };
     Failure::new(reason, error.to_string())
 }

@@ -1,5 +1,6 @@
-//! How bytes are exchanged on a stream: nothing is framed, some peers never close their side, some read only once. These
-//! functions are the rules that all of them can live with. Every wait has a deadline, and one task owns a stream.
+//! The exchange of bytes on a stream. The protocol frames nothing, some peers never close their side, and
+//! some read only once; these functions follow rules that work with all of them. Every wait has a deadline,
+//! and one task owns a stream.
 
 mod body;
 mod outgoing;
@@ -10,32 +11,32 @@ use libp2p::futures::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as
 use tokio::time::{Instant, timeout, timeout_at};
 
 pub(crate) use self::{
-    body::{Body, Kind, TooLarge},
-    outgoing::Outgoing,
+    body::{BodyKind, BodyTooLarge, ReplyBody},
+    outgoing::OutgoingRequest,
 };
 use crate::limits;
 use crate::wire::{BodyLimits, JsonEnd, PeerInputError};
 
-/// How much is read at once: a frame of the multiplexer.
+/// Bytes per read: a frame of the multiplexer.
 pub(crate) const PIECE: usize = 16 * 1024;
 
-/// Why there is no request.
+/// Why a request could not be read.
 #[derive(Debug, thiserror::Error)]
-pub enum ReadTrouble {
-    /// It is too large, too deep or no JSON; the peer is told.
+pub enum StreamReadError {
+    /// The request is too large, too deep or not JSON. The peer gets an error.
     #[error("{0}")]
     Refused(PeerInputError),
-    /// It did not come in time; the peer is told.
+    /// The request did not arrive in time. The peer gets an error.
     #[error("the request did not come in time")]
     TooSlow,
-    /// The stream broke; there is nobody to tell.
+    /// The stream broke, so no error can be sent.
     #[error("the stream broke")]
     Broken(#[source] io::Error),
 }
 
-/// Why an answer did not get to the peer.
+/// Why an answer did not reach the peer.
 #[derive(Debug, thiserror::Error)]
-pub enum WriteTrouble {
+pub enum StreamWriteError {
     /// The peer does not read.
     #[error("the peer does not read")]
     TooSlow,
@@ -44,13 +45,13 @@ pub enum WriteTrouble {
     Broken(#[source] io::Error),
 }
 
-/// Why there is no answer from a peer.
+/// Why a peer gave no answer.
 #[derive(Debug, thiserror::Error)]
-pub enum AskTrouble {
-    /// It is larger than was allowed.
+pub enum AskError {
+    /// The answer is larger than this many bytes.
     #[error("the answer is larger than {0} bytes")]
     TooLarge(usize),
-    /// It did not come in time.
+    /// The answer did not arrive in time.
     #[error("the answer did not come in time")]
     TooSlow,
     /// The stream broke before the answer was complete.
@@ -58,8 +59,9 @@ pub enum AskTrouble {
     Broken(#[source] io::Error),
 }
 
-/// Reads one request: until the peer closes its side, or until one JSON value is complete, since some never close.
-pub async fn read_json<S>(stream: &mut S, limits: BodyLimits) -> Result<Vec<u8>, ReadTrouble>
+/// Reads one request: until the peer closes its side, or until one JSON value is complete, because some peers
+/// never close.
+pub async fn read_json<S>(stream: &mut S, limits: BodyLimits) -> Result<Vec<u8>, StreamReadError>
 where
     S: AsyncRead + Unpin,
 {
@@ -75,14 +77,14 @@ where
         };
         let read = timeout_at(begun + wait, stream.read(&mut piece))
             .await
-            .map_err(|_| ReadTrouble::TooSlow)?
-            .map_err(ReadTrouble::Broken)?;
+            .map_err(|_| StreamReadError::TooSlow)?
+            .map_err(StreamReadError::Broken)?;
         if read == 0 {
-            end.finish().map_err(ReadTrouble::Refused)?;
+            end.finish().map_err(StreamReadError::Refused)?;
             return Ok(request);
         }
         let came = &piece[..read];
-        let is_complete = end.feed(came).map_err(ReadTrouble::Refused)?;
+        let is_complete = end.feed(came).map_err(StreamReadError::Refused)?;
         request.extend_from_slice(came);
         if is_complete {
             return Ok(request);
@@ -90,9 +92,9 @@ where
     }
 }
 
-/// Answers and ends a stream in the way that every peer understands: all bytes, a moment for the peer to look, our end,
-/// and then the peer's end, so that nothing of the answer is lost to a reset.
-pub async fn answer<S>(stream: &mut S, bytes: &[u8]) -> Result<(), WriteTrouble>
+/// Writes an answer and ends the stream in a way that every peer understands: all bytes, a moment for the
+/// peer to look, our end, then the peer's end. No part of the answer is lost to a reset.
+pub async fn answer<S>(stream: &mut S, bytes: &[u8]) -> Result<(), StreamWriteError>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
@@ -100,8 +102,8 @@ where
     finish(stream).await
 }
 
-/// Writes and flushes; the stream stays open. For answers that come in pieces, each of them with this, then [`finish`].
-pub async fn write<S>(stream: &mut S, bytes: &[u8]) -> Result<(), WriteTrouble>
+/// Writes and flushes; the stream stays open. An answer in pieces is one call per piece and then [`finish`].
+pub async fn write<S>(stream: &mut S, bytes: &[u8]) -> Result<(), StreamWriteError>
 where
     S: AsyncWrite + Unpin,
 {
@@ -110,53 +112,54 @@ where
         while !rest.is_empty() {
             let written = in_time(stream.write(rest)).await?;
             if written == 0 {
-                return Err(WriteTrouble::Broken(io::ErrorKind::WriteZero.into()));
+                return Err(StreamWriteError::Broken(io::ErrorKind::WriteZero.into()));
             }
             rest = &rest[written..];
         }
         in_time(stream.flush()).await
     };
-    // A peer that takes a byte now and then is no reader either.
+    // A peer that takes a byte now and then counts as not reading.
     let most = limits::WRITE_STUCK + limits::SLOWEST * (bytes.len() / PIECE) as u32;
     timeout(most, all)
         .await
-        .unwrap_or(Err(WriteTrouble::TooSlow))
+        .unwrap_or(Err(StreamWriteError::TooSlow))
 }
 
-/// Ends a stream on which all is said, as [`answer`] does. A peer that goes on and on is not waited for: whoever drops the
-/// stream then resets it.
-pub async fn finish<S>(stream: &mut S) -> Result<(), WriteTrouble>
+/// Ends a stream after the last byte, as [`answer`] does. A peer that keeps sending is not waited for; the
+/// caller resets the stream by dropping it.
+pub async fn finish<S>(stream: &mut S) -> Result<(), StreamWriteError>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let mut left = limits::LINGER_BYTES;
     let rest = discard(stream, &mut left, limits::LINGER, limits::BEFORE_FIN).await;
-    if rest == Rest::Endless {
-        // Without our end, dropping the stream resets it: nothing else stops a peer that does not listen.
+    if rest == Drained::Endless {
+        // Our side stays open, so dropping the stream resets it. Nothing else stops a peer that ignores the
+        // answer.
         return Ok(());
     }
     in_time(stream.close()).await?;
-    if rest != Rest::Ended {
+    if rest != Drained::Ended {
         let rest = discard(stream, &mut left, limits::LINGER, limits::LINGER).await;
         tracing::debug!(?rest, "an answered stream is over");
     }
     Ok(())
 }
 
-/// Sends a request, closes our side, without which some peers never answer, and reads the whole answer, all of it within
+/// Sends a request, closes our side (some peers answer only then) and reads the whole answer, all within
 /// `wait`.
 pub async fn ask<S>(
     stream: &mut S,
     request: &[u8],
     cap: usize,
     wait: Duration,
-) -> Result<Vec<u8>, AskTrouble>
+) -> Result<Vec<u8>, AskError>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let until = Instant::now() + wait;
-    let mut outgoing = Outgoing::new(request, true);
-    let mut answer = Body::new(cap, limits::WORDS_SILENCE);
+    let mut outgoing = OutgoingRequest::new(request, true);
+    let mut answer = ReplyBody::new(cap, limits::WORDS_SILENCE);
     let mut piece = vec![0; PIECE];
     loop {
         let silence = answer
@@ -173,36 +176,37 @@ where
                 let trouble = outgoing.take_trouble();
                 let trouble = trouble.filter(|_| answer.bytes().is_empty());
                 return match trouble {
-                    Some(error) => Err(AskTrouble::Broken(error)),
+                    Some(error) => Err(AskError::Broken(error)),
                     None => Ok(answer.into_bytes()),
                 };
             }
             Ok(Ok(read)) => {
                 let pushed = answer.push(&piece[..read]);
-                pushed.map_err(|TooLarge(cap)| AskTrouble::TooLarge(cap))?;
+                pushed.map_err(|BodyTooLarge(cap)| AskError::TooLarge(cap))?;
             }
-            // Some peers reset a stream instead of closing it, or leave it open, after they have said everything.
+            // Some peers reset the stream, or leave it open, after the complete answer.
             Ok(Err(_)) | Err(_) if answer.is_closed() => return Ok(answer.into_bytes()),
-            Ok(Err(error)) => return Err(AskTrouble::Broken(error)),
-            Err(_) if Instant::now() >= until => return Err(AskTrouble::TooSlow),
+            Ok(Err(error)) => return Err(AskError::Broken(error)),
+            Err(_) if Instant::now() >= until => return Err(AskError::TooSlow),
             Err(_) => {}
         }
     }
 }
 
-/// What became of what a peer still had to say.
+/// How reading the peer's remaining bytes ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Rest {
-    /// It closed its side.
+enum Drained {
+    /// The peer closed its side.
     Ended,
-    /// It is silent, or says little.
+    /// The peer is silent, or sends little.
     Quiet,
-    /// There is no end of it.
+    /// The peer keeps sending.
     Endless,
 }
 
-/// Reads and forgets until the peer closes its side, is silent for so long, or `wait` or the bytes are used up.
-async fn discard<S>(stream: &mut S, left: &mut usize, wait: Duration, silence: Duration) -> Rest
+/// Reads and discards until the peer closes its side or is silent for `silence`, or until `wait` or the bytes
+/// are used up.
+async fn discard<S>(stream: &mut S, left: &mut usize, wait: Duration, silence: Duration) -> Drained
 where
     S: AsyncRead + Unpin,
 {
@@ -212,19 +216,19 @@ where
         let most = piece.len().min(*left);
         let patience = until.min(Instant::now() + silence);
         match timeout_at(patience, stream.read(&mut piece[..most])).await {
-            Ok(Ok(0) | Err(_)) => return Rest::Ended,
+            Ok(Ok(0) | Err(_)) => return Drained::Ended,
             Ok(Ok(read)) => *left -= read,
-            Err(_) => return Rest::Quiet,
+            Err(_) => return Drained::Quiet,
         }
     }
-    Rest::Endless
+    Drained::Endless
 }
 
-async fn in_time<T>(io: impl Future<Output = io::Result<T>>) -> Result<T, WriteTrouble> {
+async fn in_time<T>(io: impl Future<Output = io::Result<T>>) -> Result<T, StreamWriteError> {
     timeout(limits::WRITE_STUCK, io)
         .await
-        .map_err(|_| WriteTrouble::TooSlow)?
-        .map_err(WriteTrouble::Broken)
+        .map_err(|_| StreamWriteError::TooSlow)?
+        .map_err(StreamWriteError::Broken)
 }
 
 #[cfg(test)]

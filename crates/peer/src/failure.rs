@@ -1,47 +1,50 @@
-//! What a peer is told when something goes wrong: the core's failures in the codes of docs/promises.md, in one exhaustive
-//! match; and what is made of the errors that peers tell us.
+//! Failures in the codes of the protocol, in one exhaustive match (the codes stand in docs/promises.md), and
+//! back: the failure that an error of a peer means here.
 //!
-//! A code stands for several failures, so the failure's own name goes along in frames where the code says less: hubs talk in
-//! frames, and a failure stays the same through any number of them. A plain body has the two members that everybody knows.
+//! One code stands for several failures. Frames therefore carry the name of the failure where the code says
+//! less: hubs talk in frames, and a failure stays the same through any number of hubs. A plain body has only
+//! the two members that all peers know.
 
 use jackfield_model::{Failure, Reason};
 
 use crate::wire::{PeerErrorBody, PeerInputError};
 
-/// The longest name of a failure that is believed; our own have at most 15 bytes.
+/// Longest accepted name of a failure in bytes; our own have at most 15.
 const MAX_NAME: usize = 64;
 
-/// Before the words of a peer, so that nobody takes them for ours.
+/// Prefix of a peer's words, so that readers do not take them for ours.
 const PEER_SAYS: &str = "the peer says: ";
 
 /// The original's code for an agent behind HTTP that cannot be reached.
 const AWAY: u16 = 504;
 
-/// Why there is no answer.
+/// Why a handoff has no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Trouble {
-    /// The peer is told this.
-    Told(PeerErrorBody),
-    /// Somebody cancelled the call: the stream is reset.
+pub enum HandoffError {
+    /// The peer gets this error.
+    Reported(PeerErrorBody),
+    /// The call was cancelled: the stream is reset.
     Cancelled,
 }
 
-impl Trouble {
-    /// Something that no failure of the core is about, such as a method.
-    pub fn coded(code: u16, text: impl Into<String>) -> Self {
-        Self::Told(PeerErrorBody::new(text, code))
+impl HandoffError {
+    /// Creates an error that no [`Reason`] describes, such as a wrong method.
+    pub fn with_code(code: u16, text: impl Into<String>) -> Self {
+        Self::Reported(PeerErrorBody::new(text, code))
     }
 
-    /// An agent that is not there: with the code of the original, which has the same for one that is late.
+    /// Creates the error of an agent that is not there, with the code of the original. The original has the
+    /// same code for a late agent.
     pub fn away(text: impl Into<String>) -> Self {
-        Self::Told(PeerErrorBody {
+        Self::Reported(PeerErrorBody {
             reason: Some(Reason::Offline.name().to_owned()),
             ..PeerErrorBody::new(text, AWAY)
         })
     }
 
-    /// What an error of a peer means here: the failure that it names, else what its code says.
-    pub fn heard(error: &PeerErrorBody) -> Failure {
+    /// Returns the [`Failure`] that an error of a peer means here: by its name if that fits the code, else by the
+    /// code.
+    pub fn received(error: &PeerErrorBody) -> Failure {
         let named = error.reason.as_deref().filter(|name| is_name(name));
         let named = named.map(Reason::from_name);
         let named = named.filter(|reason| {
@@ -49,7 +52,7 @@ impl Trouble {
             is_away || code(reason) == Some(error.code)
         });
         let reason = named.unwrap_or_else(|| reason_by_code(error.code));
-        // Through several hubs it is said once.
+        // The prefix stands once, through any number of hubs.
         let text = match error.text.starts_with(PEER_SAYS) {
             true => error.text.clone(),
             false => format!("{PEER_SAYS}{}", error.text),
@@ -58,13 +61,13 @@ impl Trouble {
     }
 }
 
-/// Whether a text may be the name of a failure; sentences are not.
+/// Returns whether a text may be the name of a failure; sentences may not.
 fn is_name(text: &str) -> bool {
     let fits = |letter: u8| letter.is_ascii_alphanumeric() || matches!(letter, b'_' | b'-' | b'.');
     text.len() <= MAX_NAME && text.bytes().all(fits)
 }
 
-/// What a code means that comes without a name.
+/// Returns the [`Reason`] that a code without a name means.
 fn reason_by_code(code: u16) -> Reason {
     match code {
         400 | 405 => Reason::Invalid,
@@ -79,7 +82,7 @@ fn reason_by_code(code: u16) -> Reason {
     }
 }
 
-/// The code of a failure; none if the stream is reset instead.
+/// Returns the code of a [`Reason`]; `None` if the stream is reset instead.
 fn code(reason: &Reason) -> Option<u16> {
     Some(match reason {
         Reason::Invalid | Reason::Unsupported => 400,
@@ -95,11 +98,11 @@ fn code(reason: &Reason) -> Option<u16> {
     })
 }
 
-impl From<Failure> for Trouble {
+impl From<Failure> for HandoffError {
     fn from(failure: Failure) -> Self {
         match code(&failure.reason) {
-            Some(code) => Self::Told(PeerErrorBody {
-                // Where the code says it already, the error has the shape that everybody knows, and no more.
+            Some(code) => Self::Reported(PeerErrorBody {
+                // Where the code says it all, the error has only the members that all peers know.
                 reason: (failure.reason != reason_by_code(code))
                     .then(|| failure.reason.name().to_owned()),
                 ..PeerErrorBody::new(failure.text, code)
@@ -109,9 +112,9 @@ impl From<Failure> for Trouble {
     }
 }
 
-impl From<PeerInputError> for Trouble {
+impl From<PeerInputError> for HandoffError {
     fn from(fault: PeerInputError) -> Self {
-        Self::Told(fault.to_body())
+        Self::Reported(fault.to_body())
     }
 }
 
@@ -156,7 +159,7 @@ mod tests {
 
     fn heard(json: &str) -> Failure {
         match read_answer(json.as_bytes()) {
-            PeerAnswer::Error(error) => Trouble::heard(&error),
+            PeerAnswer::Error(error) => HandoffError::received(&error),
             PeerAnswer::Body(_) => panic!("{json} is an error"),
         }
     }
@@ -183,7 +186,7 @@ mod tests {
             "internal",
         ] {
             let failure = Failure::new(Reason::from_name(name), "the peer says: so it is");
-            let Trouble::Told(error) = Trouble::from(failure.clone()) else {
+            let HandoffError::Reported(error) = HandoffError::from(failure.clone()) else {
                 panic!("{name} is told");
             };
             assert_eq!(heard(&framed(&error)), failure);
@@ -227,7 +230,8 @@ mod tests {
                 r#","reason":"crashed""#,
             ),
         ] {
-            let Trouble::Told(error) = Trouble::from(Failure::new(reason, "x")) else {
+            let HandoffError::Reported(error) = HandoffError::from(Failure::new(reason, "x"))
+            else {
                 panic!("it is told");
             };
             assert_eq!(error.to_json(), body);

@@ -1,5 +1,6 @@
-//! The node's identity: an Ed25519 key in a file of the data directory that only its owner may read, made at first start.
-//! A key of another program is taken too: a file with a bare seed of 32 bytes, or with libp2p's own encoding of a key.
+//! The identity of a node: an Ed25519 key in a file of the data directory that only its owner may read,
+//! created at the first start. Keys of other programs are accepted too: a file with a bare seed of 32 bytes,
+//! or with libp2p's own encoding of a key.
 
 use std::{
     fs,
@@ -10,43 +11,43 @@ use std::{
 
 use libp2p::identity::{Keypair, ed25519};
 
-/// The name of the file in the data directory.
+/// Name of the key file in the data directory.
 pub const FILE: &str = "p2p-key";
 
-/// The name that the original programs give it.
+/// Name that the original programs give to the key file.
 const ORIGINAL_FILE: &str = "node.key";
 
-/// A seed as the original programs keep it.
+/// Length of a seed, as the original programs keep it.
 const SEED: usize = 32;
 
-/// No file of a key is larger: an RSA key of 4096 bits, encoded, has about half of it.
+/// Largest key file in bytes: an encoded RSA key of 4096 bits takes about half.
 const MAX_FILE: u64 = 8 * 1024;
 
-/// Why there is no identity.
+/// Why no identity could be loaded or created.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
     /// The file could not be read.
     #[error("cannot read {path}")]
     Read {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the operating system.
         #[source]
         source: io::Error,
     },
-    /// The file could not be made.
+    /// The file could not be created.
     #[error("cannot make {path}")]
     Make {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the operating system.
         #[source]
         source: io::Error,
     },
-    /// Others could have taken the key.
+    /// Other users could have read the key.
     #[error("{path} can be read by other users; run `chmod 600 {path}`", path = .0.display())]
     Open(PathBuf),
-    /// It is no key.
+    /// The file holds no key.
     #[error(
         "{path} holds neither a seed of 32 bytes nor a libp2p key; remove it, and a new identity is made",
         path = .0.display()
@@ -54,12 +55,13 @@ pub enum IdentityError {
     NoKey(PathBuf),
 }
 
-/// Where the node's key is kept.
+/// The node's key on disk.
 #[derive(Debug)]
 pub struct Identity;
 
 impl Identity {
-    /// Reads the key of this data directory, or makes it if there is none; one of the original programs is taken as it is. Whoever comes first makes it; others read it.
+    /// Loads the [`Keypair`] of this data directory, or creates one. A key file of the original programs is used as
+    /// it is. If several processes start at once, the first creates the key and the others read it.
     pub fn load_or_create(data_dir: &Path) -> Result<Keypair, IdentityError> {
         let path = data_dir.join(FILE);
         for there in [&path, &data_dir.join(ORIGINAL_FILE)] {
@@ -79,7 +81,7 @@ impl Identity {
         let key = ed25519::Keypair::generate();
         match publish(data_dir, &path, key.secret().as_ref()) {
             Ok(()) => Ok(key.into()),
-            // Somebody else was faster.
+            // Another process was faster.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 Self::load(&path)?.ok_or_else(|| make(io::ErrorKind::NotFound.into()))
             }
@@ -87,12 +89,12 @@ impl Identity {
         }
     }
 
-    /// A key for somebody whom nobody is to know again.
+    /// Creates a key that is not saved, for a peer that need not be recognised later.
     pub fn fresh() -> Keypair {
         Keypair::generate_ed25519()
     }
 
-    /// Reads a key from this file; `None` if there is no file.
+    /// Loads the key in this file; `None` if the file does not exist.
     pub fn load(path: &Path) -> Result<Option<Keypair>, IdentityError> {
         let read = |source| IdentityError::Read {
             path: path.to_owned(),
@@ -119,7 +121,7 @@ impl Identity {
     }
 }
 
-/// Puts the seed into a file that is there whole or not at all, and never in place of another.
+/// Writes the seed to a new file, completely or not at all, and never over an existing file.
 fn publish(data_dir: &Path, path: &Path, seed: &[u8]) -> io::Result<()> {
     let temp = data_dir.join(format!("{FILE}.new-{:016x}", rand::random::<u64>()));
     let written = write_private(&temp, seed).and_then(|()| fs::hard_link(&temp, path));

@@ -1,4 +1,5 @@
-//! What is asked of a peer in one breath: its card, or what it says of itself at a path.
+//! Short questions to a peer: its card, or a document at a path, such as the list of a hub's agents. The
+//! door, the sidecar's commands and `jackfield p2p …` ask them.
 
 use std::time::Duration;
 
@@ -10,17 +11,17 @@ use crate::wire::{
 };
 use crate::{
     delegate::unreachable,
-    exchange::{self, AskTrouble},
-    failure::Trouble,
+    exchange::{self, AskError},
+    failure::HandoffError,
     limits::MAX_ANSWER,
     node::Node,
     protocol::{CARD, HANDOFF},
 };
 
-/// How long a peer has to show its card, or its list of agents.
+/// How long a peer has to send its card or its list of agents.
 const ANSWER: Duration = Duration::from_secs(10);
 
-/// The card of a peer, over a connection that proves that it is the peer's.
+/// Fetches the [`PeerCard`] of a peer. The connection proves that the card is the peer's own.
 pub async fn fetch_card(
     node: &Node,
     peer: PeerId,
@@ -28,7 +29,7 @@ pub async fn fetch_card(
 ) -> Result<PeerCard, Failure> {
     let answer = ask(node, peer, addresses, CARD, b"", MAX_CARD).await?;
     read_card(&answer).map_err(|no_card| match no_card {
-        CardError::Error(error) => Trouble::heard(&error),
+        CardError::Error(error) => HandoffError::received(&error),
         CardError::Fault(fault) => {
             let text = format!("the peer's card cannot be read: {fault}");
             Failure::new(Reason::Crashed, text)
@@ -36,7 +37,7 @@ pub async fn fetch_card(
     })
 }
 
-/// What a peer says at a path of its own, such as a hub at `/agents`.
+/// Fetches the document at a path of a peer, such as `/agents` of a hub.
 pub async fn fetch(
     node: &Node,
     peer: PeerId,
@@ -54,7 +55,7 @@ pub async fn fetch(
     );
     let answer = answer.await?;
     match read_answer(&answer) {
-        PeerAnswer::Error(error) => Err(Trouble::heard(&error)),
+        PeerAnswer::Error(error) => Err(HandoffError::received(&error)),
         PeerAnswer::Body(_) => Ok(answer),
     }
 }
@@ -72,9 +73,9 @@ async fn ask(
     let answer = exchange::ask(&mut stream, request, cap, ANSWER).await;
     answer.map_err(|trouble| {
         let reason = match trouble {
-            AskTrouble::TooLarge(_) => Reason::TooLarge,
-            AskTrouble::TooSlow => Reason::Timeout,
-            AskTrouble::Broken(_) => Reason::Offline,
+            AskError::TooLarge(_) => Reason::TooLarge,
+            AskError::TooSlow => Reason::Timeout,
+            AskError::Broken(_) => Reason::Offline,
         };
         Failure::new(reason, trouble.to_string())
     })

@@ -1,9 +1,10 @@
-//! The known peers: those that the operator wants a connection with, those that the operator blocks, and those that were
-//! here with agents. What an administrator says is saved and outlives the process; what the configuration says is said
-//! again at each start. Connections themselves are the node's business, and what peers announce over HTTP is the
-//! registry's.
+//! The known peers: those that the operator wants a connection with, those that the operator blocks, and
+//! those that were here with agents. Settings of an administrator are saved and outlive the process; settings
+//! of the configuration apply again at each start. The node owns the connections, and the registry owns what
+//! peers announce over HTTP.
 //!
-//! Being dialled and being allowed to hand off are two things: a peer that is kept can be called, and is no caller.
+//! Being dialled and being allowed to hand off are independent: a kept peer can be called, and may not call
+//! by that.
 //!
 //! - `known/keep.rs` how a connection is kept
 
@@ -20,7 +21,8 @@ use jackfield_kit::tasks::Tasks;
 use jackfield_model::{Failure, Reason};
 use jiff::{SignedDuration, Timestamp};
 use libp2p::{Multiaddr, PeerId, multiaddr::Protocol};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
+use rustc_hash::FxHashSet;
 use tokio_util::sync::DropGuard;
 
 use crate::{address, limits, node::Node};
@@ -32,7 +34,7 @@ const MAX_BLOCKED: usize = 4096;
 /// Precision of [`SavedPeer::seen_at`]: a peer that comes and goes is not saved each time.
 const SEEN_EVERY: SignedDuration = SignedDuration::from_hours(1);
 
-/// What is saved of a known peer.
+/// The saved part of a known peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SavedPeer {
     /// Id of the peer.
@@ -45,7 +47,7 @@ pub struct SavedPeer {
     pub seen_at: Option<Timestamp>,
 }
 
-/// Resolves when a change is on disk. Dropping it does not take the change back.
+/// Resolves when a change is on disk. Dropping the future does not undo the change.
 pub type Saving = BoxFuture<'static, Result<(), Failure>>;
 
 /// Where known peers are saved. Both methods are called under the lock of [`KnownPeers`], so that changes arrive in their
@@ -54,8 +56,36 @@ pub trait PeerStore: fmt::Debug + Send + Sync + 'static {
     /// Saves a peer, new or changed.
     fn save(&self, peer: SavedPeer) -> Saving;
 
-    /// Removes what is saved of a peer.
+    /// Removes a saved peer.
     fn remove(&self, peer: PeerId) -> Saving;
+}
+
+/// The blocked peers. Clones share one list, which [`KnownPeers`] and the registry of peers read.
+#[derive(Debug, Clone, Default)]
+pub struct BlockList(Arc<RwLock<FxHashSet<PeerId>>>);
+
+impl BlockList {
+    /// Returns whether a peer is blocked.
+    pub fn contains(&self, peer: &PeerId) -> bool {
+        self.0.read().contains(peer)
+    }
+
+    /// Blocks a peer, or unblocks it.
+    pub fn set(&self, peer: PeerId, is_blocked: bool) {
+        let mut peers = self.0.write();
+        match is_blocked {
+            true => peers.insert(peer),
+            false => peers.remove(&peer),
+        };
+    }
+
+    fn len(&self) -> usize {
+        self.0.read().len()
+    }
+
+    fn ids(&self) -> Vec<PeerId> {
+        self.0.read().iter().copied().collect()
+    }
 }
 
 /// The known peers. Cheap to clone.
@@ -67,17 +97,18 @@ struct Inner {
     node: Node,
     store: Arc<dyn PeerStore>,
     tasks: Tasks,
-    peers: Mutex<BTreeMap<PeerId, Entry>>,
+    /// Locked before `blocked`.
+    peers: Mutex<BTreeMap<PeerId, PeerEntry>>,
+    blocked: BlockList,
 }
 
 /// A known peer.
 #[derive(Debug, Default)]
-struct Entry {
+struct PeerEntry {
     /// Address that an administrator gave.
     told: Option<Multiaddr>,
     /// Addresses from the configuration.
     configured: Vec<Multiaddr>,
-    is_blocked: bool,
     /// When the peer was here with agents, not more exactly than `SEEN_EVERY`.
     seen_at: Option<Timestamp>,
     /// Why the last attempt to connect failed.
@@ -118,12 +149,12 @@ impl PastError {
     }
 }
 
-impl Entry {
+impl PeerEntry {
     fn is_kept(&self) -> bool {
         self.told.is_some() || !self.configured.is_empty()
     }
 
-    /// By which addresses it is dialled: what was said last comes first.
+    /// Returns the addresses by which the peer is dialled: the administrator's first.
     fn addresses(&self) -> Vec<Multiaddr> {
         let mut addresses: Vec<_> = self.told.iter().cloned().collect();
         for address in &self.configured {
@@ -134,22 +165,22 @@ impl Entry {
         addresses
     }
 
-    /// Returns what is saved of the peer; `None` if there is no reason to remember it.
-    fn saved(&self, peer: PeerId) -> Option<SavedPeer> {
+    /// Returns the [`SavedPeer`]; `None` if there is no reason to remember the peer.
+    fn saved(&self, peer: PeerId, is_blocked: bool) -> Option<SavedPeer> {
         let saved = SavedPeer {
             peer,
             address: self.told.clone(),
-            is_blocked: self.is_blocked,
+            is_blocked,
             seen_at: self.seen_at,
         };
-        let is_worth_it = self.told.is_some() || self.is_blocked || self.seen_at.is_some();
+        let is_worth_it = self.told.is_some() || is_blocked || self.seen_at.is_some();
         is_worth_it.then_some(saved)
     }
 }
 
 impl KnownPeers {
-    /// Opens the known peers with what was saved and what the configuration says: blocks those that are blocked, and
-    /// keeps connections with those that are kept.
+    /// Opens the registry with saved and configured peers. Blocks the blocked ones, and keeps connections with the kept
+    /// ones.
     pub fn open(
         node: Node,
         store: Arc<dyn PeerStore>,
@@ -157,13 +188,14 @@ impl KnownPeers {
         saved: Vec<SavedPeer>,
         configured: Vec<Multiaddr>,
     ) -> Self {
-        let mut peers: BTreeMap<PeerId, Entry> = BTreeMap::new();
+        let mut peers: BTreeMap<PeerId, PeerEntry> = BTreeMap::new();
+        let blocked = BlockList::default();
         for saved in saved {
-            let entry = Entry {
+            blocked.set(saved.peer, saved.is_blocked);
+            let entry = PeerEntry {
                 told: saved.address,
-                is_blocked: saved.is_blocked,
                 seen_at: saved.seen_at,
-                ..Entry::default()
+                ..PeerEntry::default()
             };
             peers.insert(saved.peer, entry);
         }
@@ -177,9 +209,10 @@ impl KnownPeers {
             store,
             tasks,
             peers: Mutex::new(peers),
+            blocked,
         }));
         for (peer, entry) in known.0.peers.lock().iter_mut() {
-            if entry.is_blocked {
+            if known.0.blocked.contains(peer) {
                 known.0.node.block(*peer, true);
             } else if entry.is_kept() {
                 known.start(*peer, entry);
@@ -188,15 +221,16 @@ impl KnownPeers {
         known
     }
 
-    /// Returns a snapshot of a peer, if it is known.
+    /// Returns a snapshot of a known peer.
     pub fn get(&self, peer: PeerId) -> Option<KnownPeer> {
         let peers = self.0.peers.lock();
+        let is_blocked = self.0.blocked.contains(&peer);
         let entry = peers.get(&peer)?;
         Some(KnownPeer {
             addresses: entry.addresses(),
             is_kept: entry.is_kept(),
             is_configured: !entry.configured.is_empty(),
-            is_blocked: entry.is_blocked,
+            is_blocked,
             error: entry.error.clone(),
         })
     }
@@ -204,24 +238,28 @@ impl KnownPeers {
     /// Returns the ids of the peers that are kept or blocked.
     pub fn ids(&self) -> Vec<PeerId> {
         let peers = self.0.peers.lock();
-        let told = peers.iter().filter(|(_, it)| it.is_kept() || it.is_blocked);
-        told.map(|(peer, _)| *peer).collect()
+        let kept = peers.iter().filter(|(_, it)| it.is_kept());
+        let kept = kept.map(|(peer, _)| *peer);
+        kept.chain(self.0.blocked.ids()).collect()
     }
 
-    /// Returns the ids of the peers that are blocked.
-    pub fn blocked(&self) -> Vec<PeerId> {
-        let peers = self.0.peers.lock();
-        let blocked = peers.iter().filter(|(_, it)| it.is_blocked);
-        blocked.map(|(peer, _)| *peer).collect()
+    /// Returns the list of blocked peers.
+    pub fn blocked(&self) -> &BlockList {
+        &self.0.blocked
     }
 
-    /// Whether a connection with this peer is kept: then it can be called, whether it may hand off or not.
+    /// Returns whether a connection with this peer is kept. A kept peer can be called, whether it may hand
+    /// off or not.
     pub fn is_kept(&self, peer: PeerId) -> bool {
-        self.0.peers.lock().get(&peer).is_some_and(Entry::is_kept)
+        self.0
+            .peers
+            .lock()
+            .get(&peer)
+            .is_some_and(PeerEntry::is_kept)
     }
 
-    /// Keeps a connection with a peer from now on, by this address. It is tried once before this returns; a peer that
-    /// cannot be reached is kept only if that is meant. Whether it was not kept before.
+    /// Keeps a connection with a peer from now on, by this address. Tries the address once before returning;
+    /// an unreachable peer is kept only with `even_if_away`. Returns whether the peer was not kept before.
     pub async fn keep(
         &self,
         peer: PeerId,
@@ -235,7 +273,7 @@ impl KnownPeers {
             ));
         }
         self.check_room(peer)?;
-        // This address, since it is the one by which the peer is found again, whoever made the connection that may be there.
+        // Tries this very address, even to a connected peer, because later reconnects depend on it.
         let error = match self.0.node.connect_by(address.clone()).await {
             Ok(_) => None,
             Err(error) if even_if_away => Some(PastError::now(error.to_string())),
@@ -255,7 +293,7 @@ impl KnownPeers {
             (is_new, self.write(peer, entry))
         };
         if let Err(error) = saved.await {
-            // Whoever asked is told that it failed: it goes as it came.
+            // The caller gets the error, so the change is undone.
             drop(self.take_back(peer));
             return Err(error);
         }
@@ -263,16 +301,16 @@ impl KnownPeers {
         Ok(is_new)
     }
 
-    /// Refuses what cannot be kept: a peer that is blocked, or one more than there is room for.
+    /// Refuses a blocked peer, and a peer beyond the limit.
     fn check_room(&self, peer: PeerId) -> Result<(), Failure> {
         let peers = self.0.peers.lock();
         let entry = peers.get(&peer);
-        if entry.is_some_and(|entry| entry.is_blocked) {
+        if self.0.blocked.contains(&peer) {
             let text = format!("peer {peer} is blocked; unblock it first");
             return Err(Failure::new(Reason::Conflict, text));
         }
         let kept = peers.values().filter(|entry| entry.is_kept()).count();
-        if entry.is_some_and(Entry::is_kept) || kept < MAX_KEPT {
+        if entry.is_some_and(PeerEntry::is_kept) || kept < MAX_KEPT {
             return Ok(());
         }
         let text =
@@ -280,7 +318,7 @@ impl KnownPeers {
         Err(Failure::new(Reason::Busy, text))
     }
 
-    /// Keeps the connection with a peer no longer, and ends it.
+    /// Stops keeping the connection with a peer, and closes it.
     pub async fn forget(&self, peer: PeerId) -> Result<(), Failure> {
         {
             let peers = self.0.peers.lock();
@@ -301,13 +339,13 @@ impl KnownPeers {
         Ok(())
     }
 
-    /// Takes back that an administrator wants a peer. One that the configuration wants too is dialled again.
+    /// Undoes the administrator's wish for a peer. A peer that the configuration wants too is dialled again.
     fn take_back(&self, peer: PeerId) -> Saving {
         let saved = self.change(peer, |entry| {
             entry.told = None;
             entry.error = None;
             entry.keeping = None;
-            if entry.is_kept() && !entry.is_blocked {
+            if entry.is_kept() && !self.0.blocked.contains(&peer) {
                 self.start(peer, entry);
             }
         });
@@ -315,24 +353,19 @@ impl KnownPeers {
         saved
     }
 
-    /// Blocks a peer from now on, and ends its connections; or unblocks it. That holds at once; the result resolves when
-    /// it is saved.
+    /// Blocks a peer from now on and closes its connections, or unblocks the peer. The change applies at
+    /// once; the result resolves when it is saved.
     pub fn block(&self, peer: PeerId, is_blocked: bool) -> Result<Saving, Failure> {
         if peer == self.0.node.peer_id() {
             return Err(invalid("this is the hub itself; name another peer"));
         }
-        if is_blocked {
-            let peers = self.0.peers.lock();
-            let blocked = peers.values().filter(|entry| entry.is_blocked).count();
-            if blocked >= MAX_BLOCKED {
-                let text =
-                    format!("this hub refuses {MAX_BLOCKED} peers already; unblock one of them");
-                return Err(Failure::new(Reason::Busy, text));
-            }
+        if is_blocked && self.0.blocked.len() >= MAX_BLOCKED {
+            let text = format!("this hub refuses {MAX_BLOCKED} peers already; unblock one of them");
+            return Err(Failure::new(Reason::Busy, text));
         }
         self.0.node.block(peer, is_blocked);
         let saved = self.change(peer, |entry| {
-            entry.is_blocked = is_blocked;
+            self.0.blocked.set(peer, is_blocked);
             entry.keeping = None;
             if entry.is_kept() && !is_blocked {
                 self.start(peer, entry);
@@ -345,18 +378,18 @@ impl KnownPeers {
         Ok(saved)
     }
 
-    /// Notes that a peer is here with agents.
+    /// Records that a peer is here with agents.
     pub fn seen(&self, peer: PeerId, now: Timestamp) {
         let peers = self.0.peers.lock();
         let seen_at = peers.get(&peer).and_then(|entry| entry.seen_at);
         drop(peers);
         if seen_at.is_none_or(|at| now.duration_since(at) >= SEEN_EVERY) {
-            // Nobody waits for it: it is said again.
+            // Not waited for: the next sighting saves again.
             drop(self.change(peer, |entry| entry.seen_at = Some(now)));
         }
     }
 
-    /// When a peer was last here with agents; now, if nobody wrote that down.
+    /// Returns when a peer was last here with agents. An unknown time becomes `now`.
     pub fn last_seen(&self, peer: PeerId, now: Timestamp) -> Timestamp {
         let peers = self.0.peers.lock();
         let seen_at = peers.get(&peer).and_then(|entry| entry.seen_at);
@@ -367,7 +400,7 @@ impl KnownPeers {
         })
     }
 
-    /// Forgets when peers were here that have no agents any more.
+    /// Drops the last-seen times of peers without agents.
     pub fn forget_seen(&self, have_agents: &HashSet<PeerId>) {
         let peers = self.0.peers.lock();
         let seen = peers.iter().filter(|(_, entry)| entry.seen_at.is_some());
@@ -379,21 +412,22 @@ impl KnownPeers {
         }
     }
 
-    /// Changes what is known of a peer, and writes it down.
-    fn change(&self, peer: PeerId, change: impl FnOnce(&mut Entry)) -> Saving {
+    /// Changes an entry and saves it.
+    fn change(&self, peer: PeerId, change: impl FnOnce(&mut PeerEntry)) -> Saving {
         let mut peers = self.0.peers.lock();
         let entry = peers.entry(peer).or_default();
         change(entry);
         let saved = self.write(peer, entry);
-        if entry.saved(peer).is_none() && !entry.is_kept() {
+        let is_blocked = self.0.blocked.contains(&peer);
+        if entry.saved(peer, is_blocked).is_none() && !entry.is_kept() {
             peers.remove(&peer);
         }
         saved
     }
 
-    /// Under the lock, so that the store hears of changes in their order.
-    fn write(&self, peer: PeerId, entry: &Entry) -> Saving {
-        match entry.saved(peer) {
+    /// Saves an entry. Called under the lock, so that the store gets changes in their order.
+    fn write(&self, peer: PeerId, entry: &PeerEntry) -> Saving {
+        match entry.saved(peer, self.0.blocked.contains(&peer)) {
             Some(saved) => self.0.store.save(saved),
             None => self.0.store.remove(peer),
         }

@@ -8,7 +8,7 @@
 //! - `streams.rs` raw streams on named protocols, in both directions; `protocol.rs` the names of ours
 //! - `known.rs` the peers that the operator wants a connection with or blocks
 //! - `address.rs` pure functions about multiaddrs, `origin.rs` which connections come from this machine
-//! - `limits.rs` every limit with its reason, `waits.rs` the delays between attempts
+//! - `limits.rs` every limit with its reason, `retry.rs` the delays between attempts
 //!
 //! Cards and handoffs:
 //!
@@ -35,9 +35,9 @@ pub mod origin;
 pub mod permits;
 pub mod proof;
 mod protocol;
+pub mod retry;
 pub mod serve;
 pub mod streams;
-pub mod waits;
 pub mod wire;
 
 pub use libp2p::{Multiaddr, PeerId, StreamProtocol, futures, identity as keys, multiaddr};

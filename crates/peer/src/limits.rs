@@ -1,140 +1,147 @@
-//! Every limit of the node in one place, each with its reason.
+//! Every limit of the peer in one place, each with its reason.
 
 use std::time::Duration;
 
-/// A peer that answers at all has done so by then, through a relay too.
+/// Timeout of a connection attempt. A peer that answers at all has answered by then, also through a relay.
 pub const CONNECT: Duration = Duration::from_secs(10);
 
-/// A way to a peer that is not the best has to wait this long for the better ones.
+/// Head start of better addresses over worse ones.
 pub const HEAD_START: Duration = Duration::from_secs(1);
 
-/// Whoever closes a connection at once may take the next one after this: published peers count them by the second.
+/// Pause before a second attempt after a peer closed the connection at once: published peers count
+/// connections by the second.
 pub const TURNED_AWAY: Duration = Duration::from_millis(1100);
 
-/// A socket listens at once, or never.
+/// Timeout of a listener: a socket listens at once or never.
 pub const LISTEN: Duration = Duration::from_secs(5);
 
-/// Opening a stream is one round trip and a word about its protocol.
+/// Timeout for opening a stream: one round trip and the negotiation of its protocol.
 pub const OPEN: Duration = Duration::from_secs(5);
 
-/// A peer that opened a stream to ask something starts to ask within this time.
+/// Timeout for the first byte of a request on a stream that a peer opened.
 pub const FIRST_BYTE: Duration = Duration::from_secs(5);
 
-/// A whole request, of the largest size, over a slow line.
+/// Timeout of a whole request: the largest size over a slow connection.
 pub const REQUEST: Duration = Duration::from_secs(10);
 
-/// A write of which nothing goes out for this long has lost its reader.
+/// Longest write without progress. After that the reader counts as gone.
 pub const WRITE_STUCK: Duration = Duration::from_secs(10);
 
-/// The longest time for 16 KiB of an answer, on the whole: the slowest line that anybody would wait for.
+/// Longest average time for 16 KiB of an answer: the slowest connection worth waiting for.
 pub const SLOWEST: Duration = Duration::from_millis(500);
 
-/// The largest answer that is read: one result of the hub.
+/// Largest answer that is read, in bytes: one result of the hub.
 pub const MAX_ANSWER: usize = 8 * 1024 * 1024;
 
-/// The longest line of frames that is read: the largest answer, with room for how JSON writes it.
+/// Longest line of frames that is read, in bytes: the largest answer, with room for JSON escapes.
 pub const MAX_FRAME: usize = 2 * MAX_ANSWER;
 
-/// Some peers answer and never close their side, as the handlers of the seed. An object or a list whose brackets are closed is
-/// their whole answer: this is only for the end of the stream to come along, so that those who do close meet no reset. The
-/// first words wait as long for it: who closes with them has answered in one piece.
+/// Pause after a JSON object or array whose brackets are closed. Some peers, such as the handlers of the
+/// seed, never close their side, so closed brackets are their whole answer; the pause lets the end of the
+/// stream arrive, so that peers that do close get no reset. The first text of a body waits as long: a peer
+/// that closes right after it has answered in one piece.
 pub const AFTER_JSON: Duration = Duration::from_millis(250);
 
-/// The same for JSON that might go on: a number, or a value with a line break behind it. Nobody who writes lines stops for so
-/// long between two of them.
+/// Silence that ends JSON which might continue: a number, or a value followed by a line break. Writers of
+/// lines do not pause that long between two lines.
 pub const SILENCE: Duration = Duration::from_secs(2);
 
-/// The same for words, which have no end of their own. They are handed over as they come, so that only the end of the call
-/// waits for this. By the older protocol an answer is one body, so that a pause is the network's, and shorter. A peer that thinks
-/// longer between two words cannot be told from one that is done: `p2p.words_silence` sets another time for such peers.
+/// Silence that ends plain text, which has no end of its own. Text is passed on as it arrives, so only the
+/// end of the call waits. By the older protocol an answer is one body, and pauses come from the network and
+/// are shorter. A peer that thinks longer between two words looks like a finished one: `p2p.words_silence`
+/// sets another value for such peers.
 pub const WORDS_SILENCE: Duration = Duration::from_secs(5);
 
-/// Some peers miss the end of a stream that ends before they look at it; by now they look.
+/// Pause before our end of a stream. Some peers miss an end that arrives before they look at the stream; by
+/// now they look.
 pub const BEFORE_FIN: Duration = Duration::from_millis(150);
 
-/// How long an answered stream is still read, so that the peer's last bytes meet no reset.
+/// How long a stream is read after the answer, so that the peer's last bytes cause no reset.
 pub const LINGER: Duration = Duration::from_secs(2);
 
-/// How much of that is read: the largest request, since a peer that is refused may have to get rid of all of it before it
-/// looks for the answer. One that sends more does not listen, and is reset.
+/// Bytes read after the answer: the largest request, since a refused peer may have to write all of it before
+/// it reads the answer. A peer that sends more does not read, and is reset.
 pub const LINGER_BYTES: usize = 1024 * 1024;
 
-/// Streams of one connection, both ways together. A multiplexer that gets one more drops the whole connection, so this is
-/// well above what a busy peer opens at once; what is above our own limits is answered so, on its stream.
+/// Most streams of one connection, both ways together. The multiplexer drops the whole connection at one
+/// more, so this is well above what a busy peer opens at once; what exceeds our own limits is refused on its
+/// own stream.
 pub const STREAMS_PER_CONNECTION: usize = 256;
 
-/// Streams that we open to one peer: leaves the peer as many on the same connection.
+/// Most streams that we open to one peer: leaves the peer as many on the same connection.
 pub const STREAMS_TO_PEER: usize = 128;
 
-/// Streams of one protocol that wait for the task that takes them; more wait in their connections.
+/// Most inbound streams of one protocol that wait for the accepting task; more wait in their connections.
 pub const ARRIVED: usize = 64;
 
-/// Connections that are being made to us: handshakes cost a signature each.
+/// Most inbound connections in the handshake, which costs a signature each.
 pub const PENDING_INBOUND: u32 = 64;
 
-/// Connections that are being made by us.
+/// Most outbound connections in the handshake.
 pub const PENDING_OUTBOUND: u32 = 64;
 
-/// Connections of one peer: each transport once, directly and by a relay.
+/// Most connections with one peer: each transport once, directly and through a relay.
 pub const CONNECTIONS_PER_PEER: u32 = 4;
 
-/// Connections in all.
+/// Most connections in all.
 pub const CONNECTIONS: u32 = 1024;
 
-/// Of these, connections that came to us: some are left for those that we make.
+/// Most inbound connections: the rest is left for outbound ones.
 pub const INBOUND: u32 = 960;
 
-/// A connection that nobody keeps and nothing uses.
+/// Idle timeout of a connection that is not kept.
 pub const IDLE: Duration = Duration::from_secs(600);
 
-/// How often a connection is asked for a sign of life.
+/// Interval of pings.
 pub const PING_EVERY: Duration = Duration::from_secs(15);
 
-/// How long it has for it before it is given up.
+/// Timeout of a ping. After that the connection is closed.
 pub const PING_WAIT: Duration = Duration::from_secs(20);
 
-/// Streams on which a peer pings us at a time; on one more, the oldest is given up. Some open a new one for every ping.
+/// Most streams on which one peer pings us; one more evicts the oldest. Some peers open a new stream for
+/// every ping.
 pub const PINGS: usize = 4;
 
-/// Commands that wait for the swarm's task, which takes them at once.
+/// Most queued commands to the swarm's task, which takes them at once.
 pub const COMMANDS: usize = 256;
 
-/// Events that a reader of the node's news may lag behind: a reconnect of every connection there can be.
+/// Most events that a subscriber of the node may lag behind: a reconnect of every possible connection.
 pub const NEWS: usize = 2048;
 
-/// How long closing connections have to say goodbye when the node stops.
+/// Time for connections to close in good order when the node stops.
 pub const GOODBYE: Duration = Duration::from_secs(1);
 
-/// A relay that does not answer by then is asked again.
+/// Timeout of a request to a relay. After that the relay is asked again.
 pub const RESERVE: Duration = Duration::from_secs(20);
 
-/// The first wait before something that failed is tried again: a place at a relay, a card, a registration.
+/// First delay before a retry: of a reservation at a relay, a card, a registration.
 pub const AGAIN: Duration = Duration::from_secs(1);
 
-/// The longest of these waits.
+/// Longest delay before a retry.
 pub const AGAIN_MOST: Duration = Duration::from_secs(60);
 
-/// Hops that a handoff may have passed where no hub says otherwise: as many as a hub allows by default, so that a loop ends
-/// in the same place.
+/// Most hops of a handoff where no hub says otherwise: as many as a hub allows by default, so that a loop
+/// ends in the same place.
 pub const HOPS: usize = 8;
 
-/// Handoffs of one peer at a time.
+/// Most open handoffs of one peer.
 pub const HANDOFFS_PER_PEER: usize = 8;
 
-/// Cards for one peer at a time.
+/// Most open card requests of one peer.
 pub const CARDS_PER_PEER: usize = 4;
 
-/// Exchanges of all peers at a time.
+/// Most open exchanges of all peers.
 pub const EXCHANGES: usize = 512;
 
-/// Exchanges that a peer may begin at once …
+/// Exchanges that a peer may begin in a burst.
 pub const BURST_PER_PEER: u32 = 20;
 
-/// … and per second from then on.
+/// Exchanges per second that a peer may begin after a burst.
 pub const RATE_PER_PEER: u32 = 5;
 
-/// The same for one address, since peers are free to mint: a household or an office behind it has several.
+/// Exchanges that all peers of one IP address may begin in a burst, since peer ids are free to create. A
+/// household or an office behind one address has several peers.
 pub const BURST_PER_ADDRESS: u32 = 100;
 
-/// See `BURST_PER_ADDRESS`.
+/// Exchanges per second of one IP address after a burst.
 pub const RATE_PER_ADDRESS: u32 = 25;

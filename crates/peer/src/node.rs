@@ -1,7 +1,7 @@
-//! The node: the hub's place in the network of peers. It connects, opens and accepts streams, says who is there, and may
-//! hold places at relays or be one. It knows no protocol of its own.
+//! The libp2p node. It connects to peers, opens and accepts streams, reports who is connected, and may hold
+//! reservations at relays or be a relay. It knows no application protocol.
 //!
-//! One task owns the swarm (`node/swarm.rs`) and takes commands; [`Node`] is the handle that everybody else has.
+//! One task owns the swarm (`node/swarm.rs`) and takes commands; all other code holds the handle [`Node`].
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -16,41 +16,43 @@ use tokio::{
 };
 
 mod behaviour;
-mod board;
 mod command;
-mod guests;
+mod connections;
 mod pong;
+mod relay_access;
 mod reservation;
 mod swarm;
 #[cfg(test)]
 mod tests;
 mod unreached;
 
-use self::{board::Board, command::Command, guests::Guests, swarm::SwarmTask};
+use self::{
+    command::Command, connections::Connections, relay_access::RelayAccess, swarm::SwarmTask,
+};
 pub use self::{
-    board::{ConnectedPeer, PeerEvent},
+    connections::{ConnectedPeer, PeerEvent},
     reservation::{Reservation, ReservationState},
 };
 use crate::{
     address::{ip_of, is_relayed, peer_of, sort},
     allowed::Allowed,
     limits,
-    streams::{AlreadyAccepted, Desk, Incoming, Opened, Stream, StreamTrouble},
+    streams::{AlreadyAccepted, Incoming, OpenedStream, SharedStreams, Stream, StreamError},
 };
 
-/// How a node is set up.
+/// Configuration of a node.
 #[derive(Debug, Clone)]
 pub struct NodeConfig {
-    /// Where it listens; port 0 takes any.
+    /// Addresses to listen on; port 0 takes any free port.
     pub listen: Vec<Multiaddr>,
-    /// Under which addresses others reach it, where it cannot know that by itself.
+    /// Addresses under which others reach the node, where the node cannot find them out.
     pub external: Vec<Multiaddr>,
-    /// Whether it is a relay for peers that cannot be reached.
+    /// Limits of the node as a relay for unreachable peers; `None` if it is no relay.
     pub relay_server: Option<RelayLimits>,
-    /// What it tells others to be.
-    pub role: Role,
-    /// How long a peer that answers in words and does not close its stream may be silent before its answer counts as whole;
-    /// see [`limits::WORDS_SILENCE`].
+    /// Reported [`NodeRole`].
+    pub role: NodeRole,
+    /// How long a peer that answers in plain text and does not close its stream may be silent before its
+    /// answer counts as complete; see [`limits::WORDS_SILENCE`].
     pub words_silence: Duration,
 }
 
@@ -60,15 +62,15 @@ impl Default for NodeConfig {
             listen: Vec::new(),
             external: Vec::new(),
             relay_server: None,
-            role: Role::default(),
+            role: NodeRole::default(),
             words_silence: limits::WORDS_SILENCE,
         }
     }
 }
 
-/// What a node tells others to be.
+/// Role that a node reports to peers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Role {
+pub enum NodeRole {
     /// A hub, which other hubs ask for its agents.
     #[default]
     Hub,
@@ -76,23 +78,23 @@ pub enum Role {
     Sidecar,
 }
 
-/// What a relay gives away.
+/// Limits of a relay.
 #[derive(Debug, Clone)]
 pub struct RelayLimits {
-    /// Who may have a place besides those that [`Node::allow_relay`] names: a peer that asks for one as soon as it is
-    /// connected has had no time to register.
+    /// Peers that may reserve a place besides those of [`Node::allow_relay`]: a peer that asks right after
+    /// connecting has had no time to register.
     pub allowed: Allowed,
-    /// Places for peers that wait to be called.
+    /// Most reservations of peers that wait to be called.
     pub reservations: usize,
-    /// Of these for one peer.
+    /// Most reservations of one peer.
     pub reservations_per_peer: usize,
-    /// Connections that it carries at a time.
+    /// Most relayed connections at a time.
     pub circuits: usize,
-    /// Of these for one caller.
+    /// Most relayed connections of one caller.
     pub circuits_per_peer: usize,
-    /// How long it carries one: a long answer fits.
+    /// Longest relayed connection in seconds: enough for a long answer.
     pub circuit_seconds: u32,
-    /// How many bytes it carries of one: two of the largest results.
+    /// Most bytes of one relayed connection: two of the largest results.
     pub circuit_bytes: u64,
 }
 
@@ -116,35 +118,35 @@ pub enum NodeError {
     /// A transport could not be set up.
     #[error("cannot set up {what}")]
     SetUp {
-        /// Which part.
+        /// Name of the transport.
         what: &'static str,
-        /// Why.
+        /// Cause of the failure.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// It could not listen.
+    /// The node could not listen on an address.
     #[error("cannot listen on {address}: {why}")]
     Listen {
-        /// Where.
+        /// The address.
         address: Multiaddr,
-        /// Why.
+        /// Cause of the failure.
         why: String,
     },
 }
 
-/// Why there is no stream to a peer.
+/// Why no stream to a peer was opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum OpenError {
-    /// The peer is not connected, and no address of it is known; or an address names no peer.
+pub enum StreamOpenError {
+    /// The peer is not connected and no address of it is known, or an address names no peer.
     #[error("there is no address of this peer")]
     NoAddress,
     /// No address led to the peer.
     #[error("cannot connect {0}")]
     Unreachable(String),
-    /// Somebody took the connection and closed it before anything was said.
+    /// The connection was accepted and closed before the handshake.
     #[error("cannot connect {0}")]
     TurnedAway(String),
-    /// Connecting, or opening the stream, took too long.
+    /// Connecting or opening the stream took too long.
     #[error("the peer did not answer in time")]
     TooSlow,
     /// The peer knows none of the protocols.
@@ -153,7 +155,7 @@ pub enum OpenError {
     /// The connection broke twice in a row before the stream was open.
     #[error("the connection was lost")]
     Lost,
-    /// There are too many streams to this peer already.
+    /// Too many streams to this peer are open.
     #[error("too many streams to this peer")]
     TooMany,
     /// The node has stopped.
@@ -161,16 +163,17 @@ pub enum OpenError {
     Stopped,
 }
 
-/// A handle of the node; clones are the same node, which stops when all of them are gone or its tasks are told to.
+/// A handle of the node. Clones are the same node. The node stops when all handles are gone or its tasks are
+/// told to stop.
 #[derive(Clone)]
 pub struct Node(Arc<Inner>);
 
 struct Inner {
     peer_id: PeerId,
     commands: mpsc::Sender<Command>,
-    desk: Arc<Desk>,
-    board: Arc<Board>,
-    guests: Arc<Guests>,
+    shared: Arc<SharedStreams>,
+    connections: Arc<Connections>,
+    relay_access: Arc<RelayAccess>,
     places: Mutex<FxHashMap<PeerId, Arc<Semaphore>>>,
     tasks: Tasks,
     words_silence: Duration,
@@ -183,91 +186,92 @@ impl fmt::Debug for Node {
 }
 
 impl Node {
-    /// Starts a node; when this returns, it listens. Its task is one of `tasks`: told to stop, it takes no more streams,
-    /// waits for those that are open, and says goodbye.
+    /// Starts a node, which listens when this returns. Its task is one of `tasks`: told to stop, the node
+    /// takes no more streams, waits for open ones, and closes its connections.
     pub async fn start(config: NodeConfig, key: Keypair, tasks: &Tasks) -> Result<Self, NodeError> {
-        let desk = Arc::new(Desk::new());
+        let shared = Arc::new(SharedStreams::new());
         let words_silence = config.words_silence;
         let relay = config.relay_server.as_ref();
         let allowed = relay.map_or_else(Allowed::nobody, |relay| relay.allowed.clone());
         let peer_id = key.public().to_peer_id();
-        let board = Arc::new(Board::new(peer_id));
-        let guests = Arc::new(Guests::new(allowed, Arc::clone(&board)));
-        let swarm = behaviour::build(key, &config, Arc::clone(&desk), Arc::clone(&guests))?;
+        let connections = Arc::new(Connections::new(peer_id));
+        let relay_access = Arc::new(RelayAccess::new(allowed, Arc::clone(&connections)));
+        let swarm = behaviour::build(key, &config, Arc::clone(&shared), Arc::clone(&relay_access))?;
         let (commands, queue) = mpsc::channel(limits::COMMANDS);
         let mut task = SwarmTask::new(
             swarm,
             queue,
-            Arc::clone(&desk),
-            Arc::clone(&board),
-            Arc::clone(&guests),
+            Arc::clone(&shared),
+            Arc::clone(&connections),
+            Arc::clone(&relay_access),
         );
         task.listen(config).await?;
         tasks.spawn(task.run(tasks.stop_token().clone()));
         Ok(Self(Arc::new(Inner {
             peer_id,
             commands,
-            desk,
-            board,
-            guests,
+            shared,
+            connections,
+            relay_access,
             places: Mutex::default(),
             tasks: tasks.clone(),
             words_silence,
         })))
     }
 
-    /// See [`NodeConfig::words_silence`].
+    /// Returns [`NodeConfig::words_silence`].
     pub(crate) fn words_silence(&self) -> Duration {
         self.0.words_silence
     }
 
-    /// Its own id.
+    /// Returns the node's own peer id.
     pub fn peer_id(&self) -> PeerId {
         self.0.peer_id
     }
 
-    /// Where others reach it: each with `/p2p/ID` at its end, TCP before QUIC, by relays last.
+    /// Returns the addresses under which others reach the node: each with `/p2p/ID` at its end, TCP before
+    /// QUIC, relayed ones last.
     pub fn addresses(&self) -> Vec<Multiaddr> {
-        self.0.board.addresses()
+        self.0.connections.addresses()
     }
 
-    /// The same as they change, from now on.
+    /// Watches the node's addresses.
     pub fn watch_addresses(&self) -> watch::Receiver<Vec<Multiaddr>> {
-        self.0.board.watch_addresses()
+        self.0.connections.watch_addresses()
     }
 
-    /// Who is connected.
+    /// Returns all [`ConnectedPeer`]s.
     pub fn connected(&self) -> Vec<ConnectedPeer> {
-        self.0.board.connected()
+        self.0.connections.connected()
     }
 
-    /// One of those who are connected.
+    /// Returns one peer, if connected.
     pub fn peer(&self, peer: PeerId) -> Option<ConnectedPeer> {
-        self.0.board.peer(peer)
+        self.0.connections.peer(peer)
     }
 
-    /// Who comes and goes from now on. A reader that lags looks at [`Node::connected`] again.
+    /// Subscribes to [`PeerEvent`]s from now on. A reader that lags reads [`Node::connected`] again.
     pub fn watch(&self) -> broadcast::Receiver<PeerEvent> {
-        self.0.board.watch()
+        self.0.connections.watch()
     }
 
-    /// Opens a stream by the first of the protocols that the peer knows, and connects before if it has to. A connection
-    /// that breaks before the stream is open is made anew once: nothing was said on it.
+    /// Opens a [`Stream`] by the first of the protocols that the peer knows; connects first if necessary. A
+    /// connection that breaks before the stream is open is made anew once, because no data was sent on it.
     pub async fn open(
         &self,
         peer: PeerId,
         addresses: &[Multiaddr],
         protocols: &[StreamProtocol],
-    ) -> Result<(Stream, StreamProtocol), OpenError> {
+    ) -> Result<(Stream, StreamProtocol), StreamOpenError> {
         let place = self
             .places(peer)
             .try_acquire_owned()
-            .map_err(|_| OpenError::TooMany)?;
+            .map_err(|_| StreamOpenError::TooMany)?;
         let mut is_second = false;
         loop {
             self.reach(peer, addresses).await?;
             match self.open_here(peer, protocols).await {
-                Err(OpenError::Lost) if !is_second => is_second = true,
+                Err(StreamOpenError::Lost) if !is_second => is_second = true,
                 opened => {
                     return opened.map(|(stream, protocol)| (stream.in_place(place), protocol));
                 }
@@ -275,82 +279,83 @@ impl Node {
         }
     }
 
-    /// Connects with the peer that this address ends in, and keeps the connection from then on, used or not.
-    pub async fn connect(&self, address: Multiaddr) -> Result<PeerId, OpenError> {
-        let peer = peer_of(&address).ok_or(OpenError::NoAddress)?;
+    /// Connects to the peer at the end of this address, and keeps the connection even while unused.
+    pub async fn connect(&self, address: Multiaddr) -> Result<PeerId, StreamOpenError> {
+        let peer = peer_of(&address).ok_or(StreamOpenError::NoAddress)?;
         self.connect_any(peer, &[address]).await?;
         Ok(peer)
     }
 
-    /// The same by the best of several addresses.
+    /// Connects by the best of several addresses, and keeps the connection even while unused.
     pub async fn connect_any(
         &self,
         peer: PeerId,
         addresses: &[Multiaddr],
-    ) -> Result<(), OpenError> {
+    ) -> Result<(), StreamOpenError> {
         self.reach(peer, addresses).await?;
         self.keep(peer);
         Ok(())
     }
 
-    /// The same, but this very address has to lead to the peer, whether it is connected or not.
-    pub async fn connect_by(&self, address: Multiaddr) -> Result<PeerId, OpenError> {
-        let peer = peer_of(&address).ok_or(OpenError::NoAddress)?;
+    /// Connects by exactly this address, even to a connected peer, and keeps the connection.
+    pub async fn connect_by(&self, address: Multiaddr) -> Result<PeerId, StreamOpenError> {
+        let peer = peer_of(&address).ok_or(StreamOpenError::NoAddress)?;
         let tried = timeout(limits::CONNECT, self.dial_way(peer, vec![address], true)).await;
-        tried.map_err(|_| OpenError::TooSlow)??;
+        tried.map_err(|_| StreamOpenError::TooSlow)??;
         self.keep(peer);
         Ok(peer)
     }
 
-    /// Keeps the connections with a peer, whoever made them, although nothing uses them. That ends with the last of them.
+    /// Keeps all connections with a peer although unused, until the last of them ends.
     pub fn keep(&self, peer: PeerId) {
-        self.0.desk.keep(peer, true);
+        self.0.shared.keep(peer, true);
     }
 
-    /// Ends the connections with a peer, and keeps new ones no longer.
+    /// Closes the connections with a peer, and no longer keeps new ones.
     pub fn disconnect(&self, peer: PeerId) {
-        self.0.desk.keep(peer, false);
+        self.0.shared.keep(peer, false);
         self.tell(Command::Disconnect(peer));
     }
 
-    /// Refuses a peer, and ends its connections; or lets it in again.
+    /// Blocks a peer and closes its connections, or unblocks the peer.
     pub fn block(&self, peer: PeerId, is_blocked: bool) {
         self.tell(Command::Block(peer, is_blocked));
     }
 
-    /// Adds an address under which others reach this node.
+    /// Adds an external address of the node.
     pub fn add_external_address(&self, address: Multiaddr) {
         self.tell(Command::AddExternal(address));
     }
 
-    /// Whether this peer may hold a place at our relay. A place that it has ends when it is to be renewed.
+    /// Allows a peer to reserve a place at our relay, or no longer. A reservation that the peer holds ends
+    /// when it is due for renewal.
     pub fn allow_relay(&self, peer: PeerId, is_allowed: bool) {
-        self.0.guests.register(peer, is_allowed);
+        self.0.relay_access.register(peer, is_allowed);
     }
 
-    /// Takes the streams that peers open by this protocol.
+    /// Accepts streams that peers open by this protocol.
     pub fn accept(&self, protocol: StreamProtocol) -> Result<Incoming, AlreadyAccepted> {
-        self.0.desk.accept(protocol)
+        self.0.shared.accept(protocol)
     }
 
-    /// Holds a place at a relay, given by an address that ends in its `/p2p/ID`, as long as the result lives: a place
-    /// that is lost is asked for again.
-    pub fn reserve(&self, relay: Multiaddr) -> Result<Reservation, OpenError> {
-        let peer = peer_of(&relay).ok_or(OpenError::NoAddress)?;
+    /// Holds a [`Reservation`] at a relay as long as the result lives, and asks again when the reservation is
+    /// lost. `relay` is an address that ends in the relay's `/p2p/ID`.
+    pub fn reserve(&self, relay: Multiaddr) -> Result<Reservation, StreamOpenError> {
+        let peer = peer_of(&relay).ok_or(StreamOpenError::NoAddress)?;
         if is_relayed(&relay) {
-            return Err(OpenError::NoAddress);
+            return Err(StreamOpenError::NoAddress);
         }
         Ok(reservation::hold(self.clone(), peer, relay))
     }
 
-    async fn reach(&self, peer: PeerId, addresses: &[Multiaddr]) -> Result<(), OpenError> {
+    async fn reach(&self, peer: PeerId, addresses: &[Multiaddr]) -> Result<(), StreamOpenError> {
         timeout(limits::CONNECT, self.dial(peer, addresses))
             .await
-            .map_err(|_| OpenError::TooSlow)?
+            .map_err(|_| StreamOpenError::TooSlow)?
     }
 
-    /// Dials the better ways first; the others join when these fail or take long.
-    async fn dial(&self, peer: PeerId, addresses: &[Multiaddr]) -> Result<(), OpenError> {
+    /// Dials the best addresses first; the others join when these fail or take long.
+    async fn dial(&self, peer: PeerId, addresses: &[Multiaddr]) -> Result<(), StreamOpenError> {
         let mut ways = ways_to(addresses).into_iter();
         // Without an address, the swarm still knows whether the peer is connected.
         let first = ways.next().unwrap_or_default();
@@ -365,7 +370,7 @@ impl Node {
                         None if dials.is_empty() => return Err(error),
                         None => {}
                     },
-                    None => return Err(OpenError::NoAddress),
+                    None => return Err(StreamOpenError::NoAddress),
                 },
                 () = sleep(limits::HEAD_START), if ways.len() > 0 => {
                     dials.extend(ways.next().map(|way| self.dial_patiently(peer, way)));
@@ -374,14 +379,15 @@ impl Node {
         }
     }
 
-    /// Some peers take only so many connections a second, and close one more at once: it is tried once again.
+    /// Dials, and dials once more after a moment if turned away: some peers accept only so many connections a
+    /// second and close the next one at once.
     async fn dial_patiently(
         &self,
         peer: PeerId,
         addresses: Vec<Multiaddr>,
-    ) -> Result<(), OpenError> {
+    ) -> Result<(), StreamOpenError> {
         match self.dial_way(peer, addresses.clone(), false).await {
-            Err(OpenError::TurnedAway(_)) => {
+            Err(StreamOpenError::TurnedAway(_)) => {
                 sleep(limits::TURNED_AWAY).await;
                 self.dial_way(peer, addresses, false).await
             }
@@ -394,7 +400,7 @@ impl Node {
         peer: PeerId,
         addresses: Vec<Multiaddr>,
         is_trial: bool,
-    ) -> Result<(), OpenError> {
+    ) -> Result<(), StreamOpenError> {
         let (reply, dialled) = oneshot::channel();
         self.send(Command::Dial {
             peer,
@@ -403,15 +409,15 @@ impl Node {
             reply,
         })
         .await?;
-        dialled.await.map_err(|_| OpenError::Stopped)?
+        dialled.await.map_err(|_| StreamOpenError::Stopped)?
     }
 
     async fn open_here(
         &self,
         peer: PeerId,
         protocols: &[StreamProtocol],
-    ) -> Result<(Stream, StreamProtocol), OpenError> {
-        let (reply, opened) = oneshot::channel::<Opened>();
+    ) -> Result<(Stream, StreamProtocol), StreamOpenError> {
+        let (reply, opened) = oneshot::channel::<OpenedStream>();
         self.send(Command::Open {
             peer,
             protocols: protocols.to_vec(),
@@ -420,27 +426,27 @@ impl Node {
         .await?;
         match timeout(limits::OPEN, opened).await {
             Ok(Ok(Ok(opened))) => Ok(opened),
-            Ok(Ok(Err(StreamTrouble::Unsupported))) => Err(OpenError::Unsupported),
-            Ok(Ok(Err(StreamTrouble::Slow))) | Err(_) => Err(OpenError::TooSlow),
-            // A reply that was dropped went down with its connection.
-            Ok(Ok(Err(StreamTrouble::Lost)) | Err(_)) => Err(OpenError::Lost),
+            Ok(Ok(Err(StreamError::Unsupported))) => Err(StreamOpenError::Unsupported),
+            Ok(Ok(Err(StreamError::Slow))) | Err(_) => Err(StreamOpenError::TooSlow),
+            // A dropped reply means that the connection ended.
+            Ok(Ok(Err(StreamError::Lost)) | Err(_)) => Err(StreamOpenError::Lost),
         }
     }
 
     fn places(&self, peer: PeerId) -> Arc<Semaphore> {
         let mut places = self.0.places.lock();
-        // Those that nobody holds are forgotten; there are as many as peers that we have streams to.
+        // Semaphores without a holder are removed, so there are as many as peers with open streams.
         places.retain(|_, free| Arc::strong_count(free) > 1);
         let fresh = || Arc::new(Semaphore::new(limits::STREAMS_TO_PEER));
         Arc::clone(places.entry(peer).or_insert_with(fresh))
     }
 
-    async fn send(&self, command: Command) -> Result<(), OpenError> {
+    async fn send(&self, command: Command) -> Result<(), StreamOpenError> {
         let sent = self.0.commands.send(command).await;
-        sent.map_err(|_| OpenError::Stopped)
+        sent.map_err(|_| StreamOpenError::Stopped)
     }
 
-    /// Sends a command that nobody waits for.
+    /// Sends a command without waiting for its outcome.
     fn tell(&self, command: Command) {
         if let Err(mpsc::error::TrySendError::Full(command)) = self.0.commands.try_send(command) {
             let commands = self.0.commands.clone();
@@ -451,8 +457,8 @@ impl Node {
     }
 }
 
-/// The addresses in the groups that are tried together: direct ones by TCP, by QUIC, then relays. Those of this machine come
-/// first: whoever dials them counts there as one of its programs.
+/// Groups addresses by the order of attempts: direct TCP, direct QUIC, relays. Addresses of this machine come
+/// first, because a caller there counts as one of its programs.
 fn ways_to(addresses: &[Multiaddr]) -> Vec<Vec<Multiaddr>> {
     let mut addresses = addresses.to_vec();
     sort(&mut addresses);

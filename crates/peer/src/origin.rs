@@ -1,23 +1,24 @@
-//! Where a connection comes from, as far as trust goes.
+//! The origin of a connection, as far as trust goes. Pure. [`Allowed`](crate::allowed::Allowed) decides by
+//! it.
 
 use libp2p::core::ConnectedPoint;
 
 use crate::address::{ip_of, is_relayed};
 
-/// Where a connection comes from. What is trusted least comes first.
+/// Origin of a connection, the least trusted first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
-    /// From anywhere; and whoever was dialled from here, wherever it is, since it did not come by itself.
+    /// Any other place; also every peer that was dialled from here, since it did not connect by itself.
     Elsewhere,
-    /// From a program of this machine that connected by itself and directly.
+    /// A program of this machine that connected by itself and directly.
     ThisMachine,
 }
 
 impl Origin {
-    /// Of a connection with these ends.
+    /// Returns the [`Origin`] of a connection with these ends.
     pub(crate) fn of(ends: &ConnectedPoint) -> Self {
         match ends {
-            // The relay may be on this machine, and whoever is behind it anywhere.
+            // The relay may be on this machine, and the peer behind it anywhere.
             _ if ends.is_relayed() || is_relayed(ends.get_remote_address()) => Self::Elsewhere,
             ConnectedPoint::Listener { send_back_addr, .. }
                 if ip_of(send_back_addr).is_some_and(|ip| ip.to_canonical().is_loopback()) =>

@@ -1,5 +1,6 @@
-//! Permits: how many exchanges a peer may have at once and begin per second. Peers are free to mint, so what begins is also
-//! counted by the address that it comes from. Pure bookkeeping: nothing here waits.
+//! How many exchanges a peer may have open and begin per second. Peer ids are free to create, so new
+//! exchanges are also counted by IP address. Pure bookkeeping; `serve_peers` takes the permits, and nothing
+//! here waits.
 
 use std::{hash::Hash, net::IpAddr, sync::Arc, time::Duration};
 
@@ -10,137 +11,139 @@ use tokio::time::Instant;
 
 use crate::limits;
 
-/// What a permit is for.
+/// Kind of exchange that a permit is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum ExchangeKind {
     /// A peer asks for the card.
     Card,
-    /// A peer hands something off.
+    /// A peer hands off work.
     Handoff,
 }
 
-/// Why there is no permit: which limit was met.
+/// The limit that refused a permit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum TooMany {
-    /// The peer has too many of these open.
+pub enum LimitReached {
+    /// The peer has too many open exchanges of this kind.
     #[error("too many open exchanges of this peer")]
     Open,
-    /// The peer, or its address, begins them too fast.
+    /// The peer, or its IP address, begins exchanges too fast.
     #[error("too many exchanges per second")]
     Rate,
-    /// All peers together have too many open.
+    /// All peers together have too many open exchanges.
     #[error("too many open exchanges")]
     Total,
 }
 
-/// Gives permits; clones are the same.
+/// Issuer of [`Permit`]s. Clones share the counters.
 #[derive(Debug, Clone, Default)]
 pub struct Permits {
-    books: Arc<Mutex<Books>>,
+    usage: Arc<Mutex<Usage>>,
 }
 
-/// The right to one exchange; given back when it is dropped.
+/// The right to one exchange; given back on drop.
 #[derive(Debug)]
 pub struct Permit {
-    books: Arc<Mutex<Books>>,
+    usage: Arc<Mutex<Usage>>,
     peer: PeerId,
-    kind: Kind,
+    kind: ExchangeKind,
 }
 
 #[derive(Debug, Default)]
-struct Books {
-    open: FxHashMap<(PeerId, Kind), usize>,
+struct Usage {
+    open: FxHashMap<(PeerId, ExchangeKind), usize>,
     total: usize,
     by_peer: Buckets<PeerId>,
     by_address: Buckets<IpAddr>,
 }
 
 impl Permits {
-    /// None given yet.
+    /// Creates an issuer without open permits.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A permit for one exchange with this peer, whose connection comes from `address` (unknown behind a relay).
+    /// Takes a [`Permit`] for one exchange with this peer, whose connection comes from `address` (`None` behind a
+    /// relay).
     pub fn take(
         &self,
         peer: PeerId,
         address: Option<IpAddr>,
-        kind: Kind,
-    ) -> Result<Permit, TooMany> {
+        kind: ExchangeKind,
+    ) -> Result<Permit, LimitReached> {
         let now = Instant::now();
-        let mut books = self.books.lock();
+        let mut usage = self.usage.lock();
         let rate = (limits::BURST_PER_PEER, limits::RATE_PER_PEER);
-        if !books.by_peer.take(peer, rate, now) {
-            return Err(TooMany::Rate);
+        if !usage.by_peer.take(peer, rate, now) {
+            return Err(LimitReached::Rate);
         }
         let rate = (limits::BURST_PER_ADDRESS, limits::RATE_PER_ADDRESS);
-        if address.is_some_and(|address| !books.by_address.take(address, rate, now)) {
-            return Err(TooMany::Rate);
+        if address.is_some_and(|address| !usage.by_address.take(address, rate, now)) {
+            return Err(LimitReached::Rate);
         }
-        if books.total >= limits::EXCHANGES {
-            return Err(TooMany::Total);
+        if usage.total >= limits::EXCHANGES {
+            return Err(LimitReached::Total);
         }
         let most = match kind {
-            Kind::Card => limits::CARDS_PER_PEER,
-            Kind::Handoff => limits::HANDOFFS_PER_PEER,
+            ExchangeKind::Card => limits::CARDS_PER_PEER,
+            ExchangeKind::Handoff => limits::HANDOFFS_PER_PEER,
         };
-        let open = books.open.entry((peer, kind)).or_default();
+        let open = usage.open.entry((peer, kind)).or_default();
         if *open >= most {
-            return Err(TooMany::Open);
+            return Err(LimitReached::Open);
         }
         *open += 1;
-        books.total += 1;
-        drop(books);
+        usage.total += 1;
+        drop(usage);
         Ok(Permit {
-            books: Arc::clone(&self.books),
+            usage: Arc::clone(&self.usage),
             peer,
             kind,
         })
     }
 
-    /// How many permits are out.
+    /// Returns the number of open permits.
     pub fn open(&self) -> usize {
-        self.books.lock().total
+        self.usage.lock().total
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        let mut books = self.books.lock();
-        books.total -= 1;
+        let mut usage = self.usage.lock();
+        usage.total -= 1;
         let key = (self.peer, self.kind);
-        if let Some(open) = books.open.get_mut(&key) {
+        if let Some(open) = usage.open.get_mut(&key) {
             *open -= 1;
             if *open == 0 {
-                books.open.remove(&key);
+                usage.open.remove(&key);
             }
         }
     }
 }
 
-/// One token bucket per key. A full bucket is the same as none, so full ones are forgotten.
+/// One token bucket per key. Full buckets are removed, since a missing bucket counts as full.
 #[derive(Debug)]
 struct Buckets<K> {
-    levels: FxHashMap<K, Level>,
-    /// How many there may be before full ones are looked for; doubles with what is left, so that looking costs little.
+    levels: FxHashMap<K, TokenBucket>,
+    /// Number of buckets at which full ones are removed; twice the number that was left, so that sweeps stay
+    /// rare.
     sweep_at: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Level {
+struct TokenBucket {
     tokens: f64,
     at: Instant,
 }
 
-impl Level {
+impl TokenBucket {
     fn refilled(self, (burst, rate): (u32, u32), now: Instant) -> f64 {
         let passed: Duration = now.saturating_duration_since(self.at);
         (self.tokens + passed.as_secs_f64() * f64::from(rate)).min(f64::from(burst))
     }
 }
 
-/// Few enough to look through at once.
+/// Least number of buckets for a sweep.
 const SWEEP_AT: usize = 256;
 
 impl<K> Default for Buckets<K> {
@@ -160,13 +163,13 @@ impl<K: Hash + Eq> Buckets<K> {
                 .retain(|_, level| level.refilled(limit, now) < burst);
             self.sweep_at = (self.levels.len() * 2).max(SWEEP_AT);
         }
-        let level = self.levels.entry(key).or_insert(Level {
+        let level = self.levels.entry(key).or_insert(TokenBucket {
             tokens: burst,
             at: now,
         });
         let tokens = level.refilled(limit, now);
         let is_enough = tokens >= 1.0;
-        *level = Level {
+        *level = TokenBucket {
             tokens: if is_enough { tokens - 1.0 } else { tokens },
             at: now,
         };
@@ -180,7 +183,7 @@ mod tests {
 
     use super::*;
 
-    fn take(permits: &Permits, peer: PeerId, kind: Kind) -> Result<Permit, TooMany> {
+    fn take(permits: &Permits, peer: PeerId, kind: ExchangeKind) -> Result<Permit, LimitReached> {
         permits.take(peer, None, kind)
     }
 
@@ -189,23 +192,26 @@ mod tests {
         let permits = Permits::new();
         let peer = PeerId::random();
         let mut held: Vec<_> = (0..limits::HANDOFFS_PER_PEER)
-            .map(|_| take(&permits, peer, Kind::Handoff).unwrap())
+            .map(|_| take(&permits, peer, ExchangeKind::Handoff).unwrap())
             .collect();
         assert_eq!(
-            take(&permits, peer, Kind::Handoff).unwrap_err(),
-            TooMany::Open
+            take(&permits, peer, ExchangeKind::Handoff).unwrap_err(),
+            LimitReached::Open
         );
         let cards: Vec<_> = (0..limits::CARDS_PER_PEER)
-            .map(|_| take(&permits, peer, Kind::Card).unwrap())
+            .map(|_| take(&permits, peer, ExchangeKind::Card).unwrap())
             .collect();
-        assert_eq!(take(&permits, peer, Kind::Card).unwrap_err(), TooMany::Open);
+        assert_eq!(
+            take(&permits, peer, ExchangeKind::Card).unwrap_err(),
+            LimitReached::Open
+        );
         // Another peer is not concerned.
-        drop(take(&permits, PeerId::random(), Kind::Handoff).unwrap());
+        drop(take(&permits, PeerId::random(), ExchangeKind::Handoff).unwrap());
         held.pop();
-        held.push(take(&permits, peer, Kind::Handoff).unwrap());
+        held.push(take(&permits, peer, ExchangeKind::Handoff).unwrap());
         drop((held, cards));
         assert_eq!(permits.open(), 0);
-        assert!(permits.books.lock().open.is_empty());
+        assert!(permits.usage.lock().open.is_empty());
     }
 
     #[tokio::test(start_paused = true)]
@@ -213,14 +219,20 @@ mod tests {
         let permits = Permits::new();
         let peer = PeerId::random();
         for _ in 0..limits::BURST_PER_PEER {
-            drop(take(&permits, peer, Kind::Card).unwrap());
+            drop(take(&permits, peer, ExchangeKind::Card).unwrap());
         }
-        assert_eq!(take(&permits, peer, Kind::Card).unwrap_err(), TooMany::Rate);
+        assert_eq!(
+            take(&permits, peer, ExchangeKind::Card).unwrap_err(),
+            LimitReached::Rate
+        );
         advance(Duration::from_secs(1)).await;
         for _ in 0..limits::RATE_PER_PEER {
-            drop(take(&permits, peer, Kind::Card).unwrap());
+            drop(take(&permits, peer, ExchangeKind::Card).unwrap());
         }
-        assert_eq!(take(&permits, peer, Kind::Card).unwrap_err(), TooMany::Rate);
+        assert_eq!(
+            take(&permits, peer, ExchangeKind::Card).unwrap_err(),
+            LimitReached::Rate
+        );
     }
 
     #[tokio::test(start_paused = true)]
@@ -228,14 +240,18 @@ mod tests {
         let permits = Permits::new();
         let address = Some("192.0.2.1".parse().unwrap());
         for _ in 0..limits::BURST_PER_ADDRESS {
-            drop(permits.take(PeerId::random(), address, Kind::Card).unwrap());
+            drop(
+                permits
+                    .take(PeerId::random(), address, ExchangeKind::Card)
+                    .unwrap(),
+            );
         }
-        let next = permits.take(PeerId::random(), address, Kind::Card);
-        assert_eq!(next.unwrap_err(), TooMany::Rate);
+        let next = permits.take(PeerId::random(), address, ExchangeKind::Card);
+        assert_eq!(next.unwrap_err(), LimitReached::Rate);
         let elsewhere = Some("192.0.2.2".parse().unwrap());
         assert!(
             permits
-                .take(PeerId::random(), elsewhere, Kind::Card)
+                .take(PeerId::random(), elsewhere, ExchangeKind::Card)
                 .is_ok()
         );
     }
@@ -244,10 +260,10 @@ mod tests {
     async fn all_peers_together_have_a_limit() {
         let permits = Permits::new();
         let held: Vec<_> = (0..limits::EXCHANGES)
-            .map(|_| take(&permits, PeerId::random(), Kind::Handoff).unwrap())
+            .map(|_| take(&permits, PeerId::random(), ExchangeKind::Handoff).unwrap())
             .collect();
-        let next = take(&permits, PeerId::random(), Kind::Handoff);
-        assert_eq!(next.unwrap_err(), TooMany::Total);
+        let next = take(&permits, PeerId::random(), ExchangeKind::Handoff);
+        assert_eq!(next.unwrap_err(), LimitReached::Total);
         assert_eq!(held.len(), permits.open());
     }
 
@@ -256,10 +272,10 @@ mod tests {
         let permits = Permits::new();
         for _ in 0..20 {
             for _ in 0..SWEEP_AT {
-                drop(take(&permits, PeerId::random(), Kind::Card).unwrap());
+                drop(take(&permits, PeerId::random(), ExchangeKind::Card).unwrap());
             }
             advance(Duration::from_secs(60)).await;
         }
-        assert!(permits.books.lock().by_peer.levels.len() <= 2 * SWEEP_AT);
+        assert!(permits.usage.lock().by_peer.levels.len() <= 2 * SWEEP_AT);
     }
 }

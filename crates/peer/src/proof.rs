@@ -10,27 +10,27 @@ use libp2p::{
 
 use crate::wire::registry::Proof;
 
-/// The code of a multihash that is no hash: the key itself.
+/// Code of an identity multihash, which holds the key itself instead of a hash.
 const IDENTITY: u64 = 0;
 
-/// What a peer signs: that it wants this, now.
+/// The statement that a peer signs for a registry.
 #[derive(Debug, Clone, Copy)]
 pub enum Statement<'a> {
-    /// To be found under this name at these addresses.
+    /// Registers a name and addresses.
     Register {
-        /// The name; empty if the request has none.
+        /// Name; empty if the request has none.
         name: &'a str,
-        /// The addresses, in the order of the request.
+        /// Addresses in the order of the request.
         addresses: &'a [String],
     },
-    /// To be found for longer.
+    /// Extends the registration.
     Renew,
-    /// To be forgotten.
+    /// Removes the registration.
     Remove,
 }
 
 impl Statement<'_> {
-    /// The text that is signed: lines, none of which can have a line break in it.
+    /// Returns the signed text: lines, none of which can contain a line break.
     pub fn text(&self, peer: &PeerId, challenge: &str) -> String {
         let (verb, rest): (_, Vec<&str>) = match self {
             Self::Register { name, addresses } => {
@@ -47,7 +47,7 @@ impl Statement<'_> {
     }
 }
 
-/// The proof of a peer that holds its key.
+/// Signs a [`Statement`] with the peer's key.
 pub fn sign(
     key: &Keypair,
     challenge: &str,
@@ -64,7 +64,7 @@ pub fn sign(
     })
 }
 
-/// The key that a peer id holds, if it holds one.
+/// Returns the public key inside a peer id, if the id holds one.
 pub fn key_inside(peer: &PeerId) -> Option<PublicKey> {
     let hash = peer.as_ref();
     let is_key = hash.code() == IDENTITY;

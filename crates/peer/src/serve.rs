@@ -1,8 +1,8 @@
-//! The callee's side of cards and handoffs: streams of peers go to a [`Host`], and what the host answers goes back. The
-//! door of a hub is a host, and so is a sidecar; neither knows streams.
+//! The callee's side of cards and handoffs: streams of peers go to a [`Host`], and its answers go back. The
+//! door of a hub and the sidecar are hosts; neither handles streams.
 //!
-//! - `host.rs` who serves, and what a peer gets; `work.rs` one handoff that is worked on
-//! - `stream.rs` one task per stream; `frames.rs` the answer as a stream of lines
+//! - `host.rs` the interface of a host, `work.rs` the interface of the work that a handoff becomes
+//! - `stream.rs` one task per stream, `frames.rs` the answer as a stream of lines
 
 mod frames;
 mod host;
@@ -14,18 +14,17 @@ use std::time::Duration;
 use jackfield_model::{Failure, Reason};
 
 pub use self::{
-    frames::{Frames, Piece},
-    host::{Answer, Host, Way},
+    frames::{FrameOutput, Frames},
+    host::{HandoffProtocol, HandoffReply, Host},
     stream::{hand_off, serve_peers},
     work::{Progress, Work, answer},
 };
 use crate::wire::HandOff;
 
-/// How long an agent has for a plain answer, if not configured: as in the seed.
+/// Default time for a plain answer, as in the seed.
 pub const DEADLINE: Duration = Duration::from_secs(10);
 
-/// Refuses a handoff that has passed more than `limit` hops. The caller of this counts on from the request; a request
-/// over the limit does not get that far.
+/// Refuses a handoff that has passed more than `limit` hops.
 pub fn check_hops(hand_off: &HandOff, limit: usize) -> Result<(), Failure> {
     if hand_off.hops as usize <= limit {
         return Ok(());

@@ -1,8 +1,8 @@
-//! Raw streams on named protocols, as a behaviour of the swarm: `Behaviour::open` makes one to a connected peer, and
-//! `Desk::accept` hands out those that peers open.
+//! Raw streams on named protocols, as a behaviour of the swarm: `Behaviour::open` opens a stream to a
+//! connected peer, and `SharedStreams::accept` hands out streams that peers open.
 //!
-//! Nothing is lost on the way in: what the accepting task has not taken yet waits in its connection. Nothing is dialled
-//! here: the swarm's task does that, and asks for a stream when there is a connection.
+//! No inbound stream is lost: streams that the accepting task has not taken yet wait in their connections.
+//! Nothing here dials: the swarm's task connects first and then asks for a stream.
 
 use std::{
     collections::VecDeque,
@@ -30,7 +30,7 @@ use tokio_util::task::TaskTracker;
 mod handler;
 mod stream;
 
-use self::handler::{Handler, Open};
+use self::handler::{Handler, OpenRequest};
 pub use self::stream::Stream;
 use crate::{
     address::{ip_of, is_relayed},
@@ -41,39 +41,39 @@ use crate::{
 /// A stream that a peer opened.
 #[derive(Debug)]
 pub struct Inbound {
-    /// Who opened it, as the connection proved it.
+    /// Peer id, proved by the connection.
     pub peer: PeerId,
-    /// Where its connection comes from; unknown behind a relay.
+    /// IP address of the peer; `None` behind a relay.
     pub source: Option<IpAddr>,
-    /// The same as far as trust goes.
+    /// Origin of the connection, as far as trust goes.
     pub origin: Origin,
-    /// Which of the accepted protocols it chose.
+    /// Protocol that the peer chose.
     pub protocol: StreamProtocol,
     /// The stream.
     pub stream: Stream,
 }
 
-/// The streams of one protocol that peers open. Whoever holds it takes them and does nothing else.
+/// Inbound streams of one protocol. The holder takes them and does no other work in between.
 #[derive(Debug)]
 pub struct Incoming {
     arrived: mpsc::Receiver<Inbound>,
 }
 
 impl Incoming {
-    /// The next stream; `None` once the node has stopped.
+    /// Waits for the next stream; `None` once the node has stopped.
     pub async fn next(&mut self) -> Option<Inbound> {
         self.arrived.recv().await
     }
 }
 
-/// Somebody accepts this protocol already.
+/// The protocol already has an acceptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the protocol is accepted already")]
 pub struct AlreadyAccepted;
 
 /// Why a stream could not be opened.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum StreamTrouble {
+pub(crate) enum StreamError {
     #[error("the peer knows none of the protocols")]
     Unsupported,
     #[error("the peer did not agree on a protocol in time")]
@@ -82,20 +82,20 @@ pub(crate) enum StreamTrouble {
     Lost,
 }
 
-/// The answer to a wish for a stream.
-pub(crate) type Opened = Result<(Stream, StreamProtocol), StreamTrouble>;
+/// Outcome of a request for a [`Stream`].
+pub(crate) type OpenedStream = Result<(Stream, StreamProtocol), StreamError>;
 
-/// What the connections share with the node: who accepts what, and who is kept.
+/// State that the connections share with the node: the acceptors, and the kept peers.
 #[derive(Debug)]
-pub(crate) struct Desk {
+pub(crate) struct SharedStreams {
     accepted: RwLock<FxHashMap<StreamProtocol, mpsc::Sender<Inbound>>>,
-    /// The peers that are connected, and whether their connections are kept.
+    /// Connected peers, and whether their connections are kept.
     kept: RwLock<FxHashMap<PeerId, bool>>,
-    /// Counts the streams that are in use.
+    /// Counts the open streams.
     in_use: TaskTracker,
 }
 
-impl Desk {
+impl SharedStreams {
     pub(crate) fn new() -> Self {
         Self {
             accepted: RwLock::default(),
@@ -104,7 +104,7 @@ impl Desk {
         }
     }
 
-    /// Takes what peers open by this protocol, until the result is dropped.
+    /// Accepts the streams of this protocol until the result is dropped.
     pub(crate) fn accept(&self, protocol: StreamProtocol) -> Result<Incoming, AlreadyAccepted> {
         let mut accepted = self.accepted.write();
         accepted.retain(|_, to| !to.is_closed());
@@ -116,7 +116,7 @@ impl Desk {
         Ok(Incoming { arrived })
     }
 
-    /// Keeps the connections with a peer although nothing uses them, or no longer. That ends with the last connection.
+    /// Keeps the connections with a peer while unused, or no longer. Ends with the last connection.
     pub(crate) fn keep(&self, peer: PeerId, is_kept: bool) {
         if let Some(kept) = self.kept.write().get_mut(&peer) {
             *kept = is_kept;
@@ -131,13 +131,13 @@ impl Desk {
         self.kept.write().remove(&peer);
     }
 
-    /// Takes no more streams, and tells whoever takes them.
+    /// Accepts no more streams, and ends all [`Incoming`].
     pub(crate) fn close(&self) {
         self.accepted.write().clear();
         self.in_use.close();
     }
 
-    /// Ends when [`Desk::close`] was called and no stream is in use any more.
+    /// Resolves after [`SharedStreams::close`] once no stream is open.
     pub(crate) async fn idle(&self) {
         self.in_use.wait().await;
     }
@@ -157,17 +157,17 @@ impl Desk {
     }
 }
 
-/// The behaviour. Its events are none: what happens is told to who asked.
+/// The behaviour. It has no events: outcomes go to the reply of each request.
 pub(crate) struct Behaviour {
-    desk: Arc<Desk>,
-    connections: FxHashMap<PeerId, Vec<Line>>,
-    wishes: VecDeque<(PeerId, ConnectionId, Open)>,
+    shared: Arc<SharedStreams>,
+    connections: FxHashMap<PeerId, Vec<LiveConnection>>,
+    requests: VecDeque<(PeerId, ConnectionId, OpenRequest)>,
     waker: Option<Waker>,
 }
 
 /// One connection with a peer.
 #[derive(Debug, Clone, Copy)]
-struct Line {
+struct LiveConnection {
     id: ConnectionId,
     is_relayed: bool,
 }
@@ -181,29 +181,34 @@ impl fmt::Debug for Behaviour {
 }
 
 impl Behaviour {
-    pub(crate) fn new(desk: Arc<Desk>) -> Self {
+    pub(crate) fn new(shared: Arc<SharedStreams>) -> Self {
         Self {
-            desk,
+            shared,
             connections: FxHashMap::default(),
-            wishes: VecDeque::new(),
+            requests: VecDeque::new(),
             waker: None,
         }
     }
 
-    /// Opens a stream by the first of the protocols that the peer knows; a connection that leads there directly is taken
-    /// before one by a relay, and the newest of each.
+    /// Opens a stream by the first of the protocols that the peer knows. Direct connections are preferred to
+    /// relayed ones, and newer ones to older.
     pub(crate) fn open(
         &mut self,
         peer: PeerId,
         protocols: Vec<StreamProtocol>,
-        reply: oneshot::Sender<Opened>,
+        reply: oneshot::Sender<OpenedStream>,
     ) {
-        let lines = self.connections.get(&peer);
-        let line = lines.and_then(|lines| lines.iter().rev().min_by_key(|line| line.is_relayed));
-        // Without a connection the reply is dropped, which says so.
-        let Some(line) = line else { return };
-        self.wishes
-            .push_back((peer, line.id, Open { protocols, reply }));
+        let connections = self.connections.get(&peer);
+        let connection = connections.and_then(|connections| {
+            connections
+                .iter()
+                .rev()
+                .min_by_key(|connection| connection.is_relayed)
+        });
+        // Without a connection the reply is dropped, which reports the failure.
+        let Some(connection) = connection else { return };
+        self.requests
+            .push_back((peer, connection.id, OpenRequest { protocols, reply }));
         if let Some(waker) = self.waker.take() {
             waker.wake();
         }
@@ -211,7 +216,7 @@ impl Behaviour {
 
     fn handler(&self, peer: PeerId, ends: &ConnectedPoint) -> Handler {
         let source = ip_of(ends.get_remote_address());
-        Handler::new(Arc::clone(&self.desk), peer, source, Origin::of(ends))
+        Handler::new(Arc::clone(&self.shared), peer, source, Origin::of(ends))
     }
 }
 
@@ -257,22 +262,26 @@ impl NetworkBehaviour for Behaviour {
                 endpoint,
                 ..
             }) => {
-                self.connections.entry(peer_id).or_default().push(Line {
-                    id: connection_id,
-                    is_relayed: endpoint.is_relayed() || is_relayed(endpoint.get_remote_address()),
-                });
-                self.desk.connected(peer_id);
+                self.connections
+                    .entry(peer_id)
+                    .or_default()
+                    .push(LiveConnection {
+                        id: connection_id,
+                        is_relayed: endpoint.is_relayed()
+                            || is_relayed(endpoint.get_remote_address()),
+                    });
+                self.shared.connected(peer_id);
             }
             FromSwarm::ConnectionClosed(ConnectionClosed {
                 peer_id,
                 connection_id,
                 ..
             }) => {
-                if let Some(lines) = self.connections.get_mut(&peer_id) {
-                    lines.retain(|line| line.id != connection_id);
-                    if lines.is_empty() {
+                if let Some(connections) = self.connections.get_mut(&peer_id) {
+                    connections.retain(|connection| connection.id != connection_id);
+                    if connections.is_empty() {
                         self.connections.remove(&peer_id);
-                        self.desk.disconnected(peer_id);
+                        self.shared.disconnected(peer_id);
                     }
                 }
             }
@@ -293,7 +302,7 @@ impl NetworkBehaviour for Behaviour {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<ToSwarm<Self::ToSwarm, THandlerInEvent<Self>>> {
-        match self.wishes.pop_front() {
+        match self.requests.pop_front() {
             Some((peer_id, connection, event)) => Poll::Ready(ToSwarm::NotifyHandler {
                 peer_id,
                 handler: NotifyHandler::One(connection),
@@ -342,49 +351,49 @@ mod tests {
 
     #[test]
     fn only_the_connections_of_peers_that_are_kept_live_without_use() {
-        let mut behaviour = Behaviour::new(Arc::new(Desk::new()));
+        let mut behaviour = Behaviour::new(Arc::new(SharedStreams::new()));
         let (kept, other) = (PeerId::random(), PeerId::random());
         let ends = ends();
         for peer in [kept, other] {
             behaviour.on_swarm_event(came(peer, 1, &ends));
         }
         let handlers = [kept, other].map(|peer| behaviour.handler(peer, &ends));
-        behaviour.desk.keep(kept, true);
+        behaviour.shared.keep(kept, true);
         assert_eq!(
             handlers.each_ref().map(Handler::connection_keep_alive),
             [true, false]
         );
-        behaviour.desk.keep(kept, false);
+        behaviour.shared.keep(kept, false);
         assert!(!handlers[0].connection_keep_alive());
     }
 
     #[test]
     fn a_peer_is_kept_until_its_last_connection_ends_and_nothing_of_it_stays() {
-        let mut behaviour = Behaviour::new(Arc::new(Desk::new()));
+        let mut behaviour = Behaviour::new(Arc::new(SharedStreams::new()));
         let (peer, ends) = (PeerId::random(), ends());
         behaviour.on_swarm_event(came(peer, 1, &ends));
         behaviour.on_swarm_event(came(peer, 2, &ends));
-        behaviour.desk.keep(peer, true);
+        behaviour.shared.keep(peer, true);
         behaviour.on_swarm_event(went(peer, 1, &ends));
-        assert!(behaviour.desk.is_kept(peer));
+        assert!(behaviour.shared.is_kept(peer));
         behaviour.on_swarm_event(went(peer, 2, &ends));
-        assert!(!behaviour.desk.is_kept(peer));
+        assert!(!behaviour.shared.is_kept(peer));
         // Whoever keeps it now comes too late.
-        behaviour.desk.keep(peer, true);
-        assert!(behaviour.desk.kept.read().is_empty());
+        behaviour.shared.keep(peer, true);
+        assert!(behaviour.shared.kept.read().is_empty());
         behaviour.on_swarm_event(came(peer, 3, &ends));
-        assert!(!behaviour.desk.is_kept(peer));
+        assert!(!behaviour.shared.is_kept(peer));
     }
 
     #[test]
     fn a_protocol_is_accepted_by_one_at_a_time() {
         const PROTOCOL: StreamProtocol = StreamProtocol::new("/test/1.0.0");
-        let desk = Desk::new();
-        let first = desk.accept(PROTOCOL).unwrap();
-        assert_eq!(desk.accept(PROTOCOL).unwrap_err(), AlreadyAccepted);
-        assert_eq!(desk.protocols(), [PROTOCOL]);
+        let shared = SharedStreams::new();
+        let first = shared.accept(PROTOCOL).unwrap();
+        assert_eq!(shared.accept(PROTOCOL).unwrap_err(), AlreadyAccepted);
+        assert_eq!(shared.protocols(), [PROTOCOL]);
         drop(first);
-        assert!(desk.protocols().is_empty());
-        desk.accept(PROTOCOL).unwrap();
+        assert!(shared.protocols().is_empty());
+        shared.accept(PROTOCOL).unwrap();
     }
 }

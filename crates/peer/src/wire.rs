@@ -27,17 +27,17 @@ pub use data::Data;
 pub use end::JsonEnd;
 pub use request::HandOff;
 
-/// The protocol in which a peer says who it is and what it can do.
+/// Protocol in which a peer sends its [`PeerCard`].
 pub const PROTOCOL_CARD: &str = "/ai-agent/card/1.0.0";
 
-/// The protocol in which work is handed to a peer.
+/// Protocol in which a peer gets a [`HandOff`].
 pub const PROTOCOL_HANDOFF: &str = "/ai-agent/handoff/1.0.0";
 
-/// The same, answered in frames while the work goes on.
+/// Protocol of handoffs that are answered in frames ([`frame`]) while the work continues.
 pub const PROTOCOL_HANDOFF_STREAM: &str = "/ai-agent/handoff/1.1.0";
 
-/// How many addresses a registration may have.
+/// Most addresses of a registration.
 pub const MAX_ADDRESSES: usize = 16;
 
-/// The longest line of a stream of frames that is written, its line break included.
+/// Longest line of frames that is written, line break included.
 pub const MAX_LINE: usize = 64 * 1024;

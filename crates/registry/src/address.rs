@@ -1,5 +1,6 @@
-//! Which addresses of a peer are kept: those that name the peer itself, by a way that is dialled here, and that lead
-//! somewhere from anywhere. A peer that listens everywhere (`0.0.0.0`, the original's default) is where it speaks from.
+//! Which addresses of a peer are kept: those that end in the peer's own id, use a supported transport, and
+//! lead to a host that others can reach. A peer that listens on all interfaces (`0.0.0.0`, the original's
+//! default) gets the address that its request came from.
 
 use std::net::IpAddr;
 
@@ -12,8 +13,8 @@ use jackfield_peer::{
 
 use super::invalid;
 
-/// The addresses that are kept. One that is none, or leads to another peer, is refused; one that nobody could use is
-/// dropped, since peers list all that they listen on. At least one must be left.
+/// Returns the addresses to keep. A malformed address, or one of another peer, is an error; an unusable one
+/// is dropped, because peers list every interface. At least one must remain.
 pub(super) fn kept(
     given: &[String],
     peer: &PeerId,
@@ -41,7 +42,7 @@ pub(super) fn kept(
     Ok(kept)
 }
 
-/// The addresses of a request that came `from` a host, each see [`placed`].
+/// Applies [`placed`] to the addresses of a request that came `from` a host.
 pub(super) fn place(addresses: &mut [String], from: IpAddr) {
     for text in addresses {
         if let Ok(address) = text.parse() {
@@ -53,7 +54,8 @@ pub(super) fn place(addresses: &mut [String], from: IpAddr) {
     }
 }
 
-/// An address of everywhere as one of the host that the peer speaks from. Behind a relay it would be the relay's.
+/// Replaces an unspecified host by the host that the peer's request came from. Behind a relay that would be
+/// the relay's host, so relayed addresses stay.
 pub fn placed(address: &Multiaddr, from: IpAddr) -> Multiaddr {
     let host = match (address.iter().next(), from.to_canonical()) {
         (Some(Protocol::Ip4(ip)), IpAddr::V4(from)) if ip.is_unspecified() => from.into(),
@@ -65,7 +67,7 @@ pub fn placed(address: &Multiaddr, from: IpAddr) -> Multiaddr {
     placed.unwrap_or_else(|| address.clone())
 }
 
-/// Whether it goes by ways that are known here: hosts and ports, and through relays.
+/// Returns whether an address uses only supported components: hosts, ports, relays.
 fn is_dialled(address: &Multiaddr) -> bool {
     let mut has_transport = false;
     for protocol in address {
@@ -87,7 +89,7 @@ fn is_dialled(address: &Multiaddr) -> bool {
     has_transport
 }
 
-/// Whether it leads to a host, and to one that others can reach unless the operator said that this does not matter.
+/// Returns whether an address leads to a host, and to a public one unless `allow_private`.
 fn leads_somewhere(address: &Multiaddr, allow_private: bool) -> bool {
     if allow_private {
         let is_wildcard = |protocol| match protocol {

@@ -1,5 +1,5 @@
-//! The challenges that a registry hands out, and the check of the signatures that come back. A challenge is sealed with a
-//! key of the registry, so the registry need not remember it: it is valid for one peer, for a short time, and once.
+//! Challenges of the registry, and the check of their signatures. A challenge is sealed with a key of the
+//! registry, so the registry stores none: each is valid for one peer, for a short time, and once.
 
 use std::collections::HashMap;
 
@@ -17,16 +17,16 @@ use parking_lot::Mutex;
 use sha2::Sha256;
 use uuid::Uuid;
 
-/// How long a challenge can be answered: enough for a slow peer, too short to be found in a log.
+/// Lifetime of a challenge: enough for a slow peer, too short for a copy from a log.
 const LIFETIME: SignedDuration = SignedDuration::from_secs(120);
 
-/// How many used challenges are remembered until they have ended anyway.
+/// Most used challenges that are remembered until they expire.
 const MAX_USED: usize = 16 * 1024;
 
-/// The challenges of a registry.
+/// Issuer of challenges.
 pub(super) struct Challenges {
     key: [u8; 32],
-    /// Those that were used, and when they end.
+    /// Used challenges with their end.
     used: Mutex<HashMap<String, Timestamp>>,
 }
 
@@ -38,7 +38,7 @@ impl Challenges {
         }
     }
 
-    /// A challenge for a peer.
+    /// Issues a challenge for a peer.
     pub(super) fn issue(&self, peer: &PeerId, now: Timestamp) -> String {
         let ends = (now + LIFETIME).as_second();
         let body = format!("{ends}.{}", Uuid::new_v4().simple());
@@ -46,7 +46,7 @@ impl Challenges {
         format!("{body}.{seal}")
     }
 
-    /// Whether the peer itself says what it is said to say.
+    /// Checks that the peer signed the [`Statement`].
     pub(super) fn check(
         &self,
         peer: &PeerId,
@@ -85,7 +85,7 @@ impl Challenges {
         self.use_up(&proof.challenge, ends, now)
     }
 
-    /// When a challenge ends, if it is ours and for this peer.
+    /// Returns the end of a challenge, if this registry issued it for this peer.
     fn ends(&self, peer: &PeerId, challenge: &str) -> Option<Timestamp> {
         let (body, seal) = challenge.rsplit_once('.')?;
         let seal = STANDARD.decode(seal).ok()?;
@@ -118,7 +118,7 @@ impl Challenges {
     }
 }
 
-/// The key is nobody's business.
+/// Hides the key.
 impl std::fmt::Debug for Challenges {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Challenges").finish_non_exhaustive()

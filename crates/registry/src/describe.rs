@@ -1,168 +1,169 @@
-//! The registry's bodies, for the description of its API only; what is read and written is the wire's.
+//! Schemas of the registry's bodies, for the description of its API only. The types that are read and written
+//! stand in `jackfield_peer::wire::registry`.
 
 #![allow(dead_code, reason = "only their schemas are used")]
 
 use utoipa::ToSchema;
 
-/// A peer that is to be found.
+/// A peer to register.
 #[derive(ToSchema)]
 #[schema(as = PeerRegistration)]
 pub(super) struct RegistrationBody {
-    /// The peer.
+    /// Peer id.
     peer_id: String,
-    /// What it is called; the name of its card if left out.
+    /// Name of the agent; by default the name on its card.
     #[schema(nullable = false)]
     agent_name: Option<String>,
-    /// Where it is: multiaddrs that end in `/p2p/` and its id. Also called `addrs` or `multiaddresses`.
+    /// Multiaddrs that end in `/p2p/` and the peer id. Also called `addrs` or `multiaddresses`.
     #[schema(max_items = 16)]
     addresses: Vec<String>,
-    /// What it can do. Also called `skills`.
+    /// Skills of the agent. Also called `skills`.
     #[schema(nullable = false, max_items = 64)]
     capabilities: Option<Vec<String>>,
-    /// Its card.
+    /// Card of the agent.
     #[schema(nullable = false, value_type = Option<Object>)]
     card: Option<()>,
-    /// For how many seconds this holds: 600 if left out, a day at most.
+    /// Lifetime in seconds: 600 by default, a day at most.
     #[schema(nullable = false)]
     ttl: Option<u64>,
     #[serde(flatten)]
     proof: ProofBody,
 }
 
-/// That a peer is still there.
+/// A heartbeat of a registered peer.
 #[derive(ToSchema)]
 #[schema(as = PeerHeartbeat)]
 pub(super) struct HeartbeatBody {
-    /// The peer.
+    /// Peer id.
     peer_id: String,
-    /// For how many seconds this holds: as long as it was registered for if left out.
+    /// New lifetime in seconds; by default the registered one.
     #[schema(nullable = false)]
     ttl: Option<u64>,
     #[serde(flatten)]
     proof: ProofBody,
 }
 
-/// That whoever asks holds the peer's key; not needed with a token.
+/// Proof that the sender holds the peer's key; not needed with a token.
 #[derive(ToSchema)]
 #[schema(as = PeerProof)]
 pub(super) struct ProofBody {
-    /// The registry's challenge.
+    /// Challenge of the registry.
     #[schema(nullable = false)]
     challenge: Option<String>,
-    /// In base64: the lines `jackfield-registry`, `register`, `renew` or `remove`, the peer id, the challenge, and to
-    /// register the name and each address, signed with the peer's key.
+    /// Signature in base64, made with the peer's key over these lines: `jackfield-registry`, `register`,
+    /// `renew` or `remove`, the peer id, the challenge, and to register the name and each address.
     #[schema(nullable = false)]
     signature: Option<String>,
-    /// In base64, for peers whose id is only a hash of it.
+    /// Public key in base64, for peers whose id is only a hash of the key.
     #[schema(nullable = false)]
     public_key: Option<String>,
 }
 
-/// What is to be signed.
+/// A challenge to sign.
 #[derive(ToSchema)]
 #[schema(as = PeerChallenge)]
 pub(super) struct ChallengeBody {
-    /// The peer that it is for.
+    /// Peer that may sign the challenge.
     peer_id: String,
-    /// The challenge. It ends after two minutes, and is good for one request.
+    /// The challenge. Valid for two minutes and one request.
     challenge: String,
 }
 
-/// A peer that can be found now.
+/// A registered peer.
 #[derive(ToSchema)]
 #[schema(as = PeerRegistered)]
 pub(super) struct RegisteredBody {
     /// Always `registered`.
     status: String,
-    /// The peer.
+    /// Peer id.
     peer_id: String,
-    /// Until when.
+    /// End of the registration.
     expires_at: String,
 }
 
-/// A peer.
+/// A registered peer.
 #[derive(ToSchema)]
 #[schema(as = Peer)]
 pub(super) struct PeerBody {
-    /// What it is called.
+    /// Name of the agent.
     agent_name: String,
-    /// The peer.
+    /// Peer id.
     peer_id: String,
-    /// Where it is.
+    /// Multiaddrs of the peer.
     addresses: Vec<String>,
-    /// The same.
+    /// Multiaddrs of the peer, as some clients call them.
     addrs: Vec<String>,
-    /// The same.
+    /// Multiaddrs of the peer, as some clients call them.
     multiaddresses: Vec<String>,
-    /// What it can do.
+    /// Skills, by id or name.
     capabilities: Vec<String>,
-    /// Since when it has this name.
+    /// Start of the registration under this name.
     #[schema(nullable = false)]
     registered_at: Option<String>,
-    /// Until when it can be found.
+    /// End of the registration.
     #[schema(nullable = false)]
     expires_at: Option<String>,
 }
 
-/// Peers.
+/// A list of peers.
 #[derive(ToSchema)]
 #[schema(as = PeerList)]
 pub(super) struct PeersBody {
-    /// All that were found. With `agent_name` the members of the first of them stand beside this; with `format=list` the
-    /// list is all there is.
+    /// The matching peers. With `agent_name`, the fields of the first peer stand beside this list. With
+    /// `format=list`, the response is the bare list.
     peers: Vec<PeerBody>,
 }
 
-/// What somebody is sought for.
+/// A search by goal.
 #[derive(ToSchema)]
 #[schema(as = Goal)]
 pub(super) struct GoalBody {
-    /// In plain words.
+    /// The goal in plain words.
     goal: String,
 }
 
-/// An agent that was found.
+/// An agent that matches.
 #[derive(ToSchema)]
 #[schema(as = FoundAgent)]
 pub(super) struct FoundAgentBody {
-    /// What it is called; the id of a skill in the card of the peer, where it is an agent of this hub.
+    /// Name of the agent. For an agent of this hub, the id of a skill in the hub's card.
     name: String,
-    /// What it is.
+    /// Description of the agent.
     description: String,
-    /// Its version; may be empty.
+    /// Version of the agent; may be empty.
     version: String,
-    /// Where its peer is.
+    /// Address of the agent's peer.
     endpoint: String,
-    /// The peer that it is, or that it is behind.
+    /// Peer id of the agent, or of the hub in front of the agent.
     peer_id: String,
 }
 
-/// A skill that was found.
+/// A skill that matches.
 #[derive(ToSchema)]
 #[schema(as = FoundTool)]
 pub(super) struct FoundToolBody {
-    /// What it is called.
+    /// Name of the skill.
     name: String,
-    /// The version of its agent; may be empty.
+    /// Version of the skill's agent; may be empty.
     version: String,
     /// Always empty.
     #[schema(value_type = Object)]
     default_parameters: (),
-    /// The JSON schema of what it takes.
+    /// JSON schema of the input.
     #[schema(value_type = Object)]
     parameters_spec: (),
-    /// The same as models want it.
+    /// The skill as a function specification for models.
     #[schema(value_type = Object)]
     openai_function_spec: (),
 }
 
-/// What is wrong.
+/// An error.
 #[derive(ToSchema)]
 #[schema(as = RegistryError)]
 pub(super) struct ErrorBody {
-    /// What happened and what to do about it.
+    /// What went wrong, and what to do.
     error: String,
-    /// What the peer could sign to be believed.
+    /// Challenge that the peer could sign to be accepted.
     #[schema(nullable = false)]
     challenge: Option<String>,
 }

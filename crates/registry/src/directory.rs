@@ -1,4 +1,4 @@
-//! Who is found in the registry: peers, and the agents of the hub that peers reach by a handoff to it.
+//! Search results of the registry: peers, and the hub's agents that peers reach by a handoff to the hub.
 
 use jackfield_core::{agent::Skill, entry::AgentView, principal::Principal};
 use jackfield_peer::wire::registry::{
@@ -6,12 +6,12 @@ use jackfield_peer::wire::registry::{
     find::{FoundAgent, FoundTool},
 };
 
-use super::{Registered, RegistryDoor, Sought, find::Subject};
+use super::{PeerQuery, RegisteredPeer, RegistryService, find::SearchSubject};
 
-impl RegistryDoor {
-    /// The agents of the hub that peers reach and the caller may know of.
+impl RegistryService {
+    /// Returns the hub's agents that peers reach and the caller may know.
     pub(super) fn agents(&self, principal: &Principal) -> Vec<AgentView> {
-        let mut agents = (self.station.agents)();
+        let mut agents = (self.hub_peer.agents)();
         agents.retain(|view| {
             let found = self.hub.agents().find(principal, view.id.as_str());
             found.is_ok()
@@ -19,9 +19,9 @@ impl RegistryDoor {
         agents
     }
 
-    /// The hub itself among the peers, if it can be reached.
+    /// Returns the [`Entry`] of the hub itself, if the hub has an address.
     pub(super) fn own_entry(&self, agents: &[AgentView]) -> Option<Entry> {
-        let addresses = (self.station.addresses)();
+        let addresses = (self.hub_peer.addresses)();
         if addresses.is_empty() {
             return None;
         }
@@ -35,8 +35,8 @@ impl RegistryDoor {
             }
         }
         Some(Entry {
-            peer_id: self.station.peer_id.clone(),
-            agent_name: Some(self.station.name.clone()),
+            peer_id: self.hub_peer.peer_id.clone(),
+            agent_name: Some(self.hub_peer.name.clone()),
             addresses,
             capabilities,
             registered_at: None,
@@ -44,16 +44,20 @@ impl RegistryDoor {
         })
     }
 
-    /// Agents for what is sought, the best first: peers, and agents of the hub.
-    pub(super) fn found_agents(&self, principal: &Principal, sought: &Sought) -> Vec<FoundAgent> {
+    /// Returns matching agents, the best first: peers, and agents of the hub.
+    pub(super) fn found_agents(
+        &self,
+        principal: &Principal,
+        sought: &PeerQuery,
+    ) -> Vec<FoundAgent> {
         let peers = self.registry.find(sought).into_iter().map(|registered| {
-            let score = sought.score(&Subject::from(&registered));
+            let score = sought.score(&SearchSubject::from(&registered));
             (score, found_peer(&registered))
         });
-        let endpoint = (self.station.addresses)().into_iter().next();
+        let endpoint = (self.hub_peer.addresses)().into_iter().next();
         let agents = endpoint.map(|endpoint| {
             let agents = self.agents(principal).into_iter().filter_map(|view| {
-                let score = sought.score(&Subject::from(&view))?;
+                let score = sought.score(&SearchSubject::from(&view))?;
                 Some((Some(score), self.found_agent(&view, &endpoint)))
             });
             agents.collect::<Vec<_>>()
@@ -73,22 +77,22 @@ impl RegistryDoor {
                 .unwrap_or_else(|| profile.name.clone()),
             version: profile.version.clone().unwrap_or_default(),
             endpoint: endpoint.to_owned(),
-            peer_id: self.station.peer_id.clone(),
+            peer_id: self.hub_peer.peer_id.clone(),
         }
     }
 
-    /// Skills for what is sought, the best first: of peers that showed a card, and of agents of the hub.
-    pub(super) fn found_tools(&self, principal: &Principal, sought: &Sought) -> Vec<FoundTool> {
+    /// Returns matching skills, the best first: of peers that showed a card, and of agents of the hub.
+    pub(super) fn found_tools(&self, principal: &Principal, sought: &PeerQuery) -> Vec<FoundTool> {
         let mut found = Vec::new();
-        let mut judge = |subject: Subject<'_>, tool: FoundTool| {
+        let mut judge = |subject: SearchSubject<'_>, tool: FoundTool| {
             found.extend(sought.score(&subject).map(|score| (score, tool)));
         };
-        for registered in self.registry.find(&Sought::default()) {
+        for registered in self.registry.find(&PeerQuery::default()) {
             let Some(card) = &registered.card else {
                 continue;
             };
             for skill in &card.skills {
-                let subject = Subject {
+                let subject = SearchSubject {
                     name: &skill.id,
                     skills: vec![&skill.name],
                     texts: vec![&skill.description],
@@ -112,7 +116,7 @@ impl RegistryDoor {
                 description,
             } in &view.profile.skills
             {
-                let subject = Subject {
+                let subject = SearchSubject {
                     name: id,
                     skills: name.iter().map(String::as_str).collect(),
                     texts: description.iter().map(String::as_str).collect(),
@@ -134,7 +138,7 @@ impl RegistryDoor {
     }
 }
 
-fn found_peer(registered: &Registered) -> FoundAgent {
+fn found_peer(registered: &RegisteredPeer) -> FoundAgent {
     let card = registered.card.as_deref();
     FoundAgent {
         name: registered.name.clone(),
@@ -151,7 +155,7 @@ fn found_peer(registered: &Registered) -> FoundAgent {
     }
 }
 
-impl<'a> From<&'a AgentView> for Subject<'a> {
+impl<'a> From<&'a AgentView> for SearchSubject<'a> {
     fn from(view: &'a AgentView) -> Self {
         let profile = &view.profile;
         let skills = profile.skills.iter();

@@ -1,29 +1,29 @@
-//! What is looked for in the registry: a name, a skill, or words.
+//! A search in the registry: by name, skill, or words. Pure.
 
-use super::Registered;
+use super::RegisteredPeer;
 
-/// What is looked for. All that is given must fit; nothing given finds everybody.
+/// A search. All given criteria must match; a search without criteria matches every peer.
 #[derive(Debug, Clone, Default)]
-pub struct Sought {
-    /// This name.
+pub struct PeerQuery {
+    /// Name of the agent.
     pub name: Option<String>,
-    /// This skill, by id or name.
+    /// Skill, by id or name.
     pub skill: Option<String>,
-    /// Any of these words; who has more of them comes first.
+    /// Words, any of which may match; more matches rank higher.
     pub text: Option<String>,
 }
 
-/// What is known of whoever might be found.
+/// The searchable texts of a peer or an agent.
 #[derive(Debug, Default)]
-pub(super) struct Subject<'a> {
+pub(super) struct SearchSubject<'a> {
     pub(super) name: &'a str,
     pub(super) skills: Vec<&'a str>,
-    /// All that words may be found in, besides.
+    /// Further texts to search for words.
     pub(super) texts: Vec<&'a str>,
 }
 
-impl<'a> From<&'a Registered> for Subject<'a> {
-    fn from(registered: &'a Registered) -> Self {
+impl<'a> From<&'a RegisteredPeer> for SearchSubject<'a> {
+    fn from(registered: &'a RegisteredPeer) -> Self {
         let card = registered.card.as_deref();
         let skills = card.into_iter().flat_map(|card| &card.skills);
         let names = skills.clone().map(|skill| skill.name.as_str());
@@ -45,13 +45,12 @@ impl<'a> From<&'a Registered> for Subject<'a> {
     }
 }
 
-/// How many words of a goal count, and how many of what somebody says of itself: each is held against each, for every
-/// peer that is known.
+/// Most words of a goal, and most words of a candidate, that are compared: each with each, for every peer.
 const SOUGHT: usize = 32;
 const KNOWN: usize = 512;
 
-impl Sought {
-    /// Somebody for a goal.
+impl PeerQuery {
+    /// Creates a search for a goal.
     pub fn goal(goal: &str) -> Self {
         Self {
             text: Some(goal.to_owned()),
@@ -59,8 +58,8 @@ impl Sought {
         }
     }
 
-    /// How well somebody fits; nothing if not at all.
-    pub(super) fn score(&self, subject: &Subject<'_>) -> Option<usize> {
+    /// Returns how well a [`SearchSubject`] matches; `None` without a match.
+    pub(super) fn score(&self, subject: &SearchSubject<'_>) -> Option<usize> {
         if self.name.as_ref().is_some_and(|name| name != subject.name) {
             return None;
         }
@@ -87,7 +86,8 @@ impl Sought {
     }
 }
 
-/// The words of a text in lower case; short ones, which every text has, do not count unless there is nothing else.
+/// Returns the words of a text in lower case. Short words, which every text has, are left out unless there
+/// are no others.
 fn words(text: &str) -> impl Iterator<Item = String> {
     let words = text.split(|letter: char| !letter.is_alphanumeric());
     let words: Vec<_> = words
@@ -100,7 +100,7 @@ fn words(text: &str) -> impl Iterator<Item = String> {
         .filter(move |word| !has_long || word.chars().count() > 3)
 }
 
-/// Whether two words are the same but for their ends: `translation` and `translate`, `poem` and `poems`.
+/// Returns whether two words differ only at their ends: `translation` and `translate`, `poem` and `poems`.
 fn is_like(had: &str, sought: &str) -> bool {
     let common = had
         .chars()

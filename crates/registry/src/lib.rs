@@ -1,20 +1,20 @@
-//! The AI Registry: which peers there are, what they can do and where, as they or their owners said, until it expires. It
-//! is kept in memory: whoever is still there after a restart says so again.
+//! The AI Registry: the peers, their skills and their addresses, as announced by themselves or by their
+//! owners, until each entry expires. It is kept in memory: live peers register again after a restart.
 //!
-//! Nothing is dialled because it was registered. An address counts only if it names the peer itself, so that whoever
-//! follows it is told by the connection whether that peer is there.
+//! The registry dials nobody. An address counts only if it ends in the peer's own id, so that the connection
+//! of a later caller proves whether that peer is there.
 //!
-//! - `address.rs` which addresses are kept, `challenges.rs` how a peer proves that it is itself
-//! - `find.rs` what is looked for, `directory.rs` who is found, the hub's own agents too
-//! - `serve.rs` the HTTP API, with `query.rs` and `refused.rs`; `describe.rs` its description
+//! - `address.rs` which addresses are kept, `challenges.rs` how a peer proves its identity
+//! - `find.rs` what a search asks for, `directory.rs` the results, including the hub's own agents
+//! - `serve.rs` the HTTP API, with `query.rs` and `error.rs`; `describe.rs` its description
 
 mod address;
 mod challenges;
 mod describe;
 mod directory;
+mod error;
 mod find;
 mod query;
-mod refused;
 mod serve;
 #[cfg(test)]
 mod tests;
@@ -32,7 +32,9 @@ use jackfield_core::{
 use jackfield_kit::api::invalid;
 use jackfield_model::{Failure, Owner, Reason};
 use jackfield_peer::{
-    Multiaddr, PeerId, limits,
+    Multiaddr, PeerId,
+    known::BlockList,
+    limits,
     wire::{
         PeerCard,
         registry::{Entry, MAX_TTL, Registration},
@@ -48,21 +50,22 @@ use tokio::{
 use self::challenges::Challenges;
 pub use self::{
     address::placed,
-    find::Sought,
-    serve::{RegistryDoor, Station, router},
+    find::PeerQuery,
+    serve::{HubPeer, RegistryService, router},
 };
 
-/// How many peers are kept: some 100 MB of the largest entries, and more peers than anybody has seen. Owners share these
-/// places, so that one alone has at most half of them.
+/// Most entries: some 100 MB of the largest ones, and more peers than were ever seen. Owners share them, so
+/// that one owner has at most half.
 const MAX_PEERS: usize = 4096;
 
-/// How long the hub does not list a peer by itself that took its leave: it is on its way out, and may still be connected.
+/// How long the hub does not list a connected peer by itself after the peer removed its entry: the peer is
+/// leaving, and may still be connected.
 const LEAVING: Duration = Duration::from_secs(30);
 
-/// What whoever registers a peer is told that the hub refuses.
+/// Error for the registration of a blocked peer.
 const REFUSED: &str = "this hub refuses this peer: its operator has blocked it";
 
-/// What the operator decides.
+/// Rules of the operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RegistryRules {
     /// Whether addresses of this machine and of private networks are kept.
@@ -76,62 +79,63 @@ pub struct Registry(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     rules: RegistryRules,
-    peers: Mutex<Peers>,
-    /// The places for peers, by whoever answers for an entry.
+    peers: Mutex<Entries>,
+    /// Shares of the entries, by the owner that answers for an entry.
     places: Arc<Shares<Payer>>,
     challenges: Challenges,
-    /// Rises with every peer that comes or goes.
+    /// Blocked peers, which have no entry.
+    blocked: BlockList,
+    /// Counts up with every change of the entries.
     changes: watch::Sender<u64>,
-    /// Tells of every peer that registered by a request.
+    /// Publishes every peer that registered by a request.
     registered: broadcast::Sender<PeerId>,
 }
 
 #[derive(Debug, Default)]
-struct Peers {
-    by_id: HashMap<PeerId, Registered>,
-    /// How many were ever registered: who came first keeps a name.
+struct Entries {
+    by_id: HashMap<PeerId, RegisteredPeer>,
+    /// Number of registrations so far: the first holder of a name keeps it.
     count: u64,
-    /// Who took leave a moment ago; at most as many as are kept.
+    /// Peers that removed their entry a moment ago; at most as many as entries.
     left: HashMap<PeerId, Instant>,
-    /// Whom the hub refuses: nobody finds them here.
-    refused: HashSet<PeerId>,
 }
 
-/// A peer that can be found.
+/// A registered peer.
 #[derive(Debug, Clone)]
-pub struct Registered {
-    /// The peer.
+pub struct RegisteredPeer {
+    /// Peer id.
     pub peer: PeerId,
-    /// What it is called.
+    /// Name of the agent.
     pub name: String,
-    /// Where it is.
+    /// Addresses of the peer.
     pub addresses: Vec<Multiaddr>,
-    /// What it can do, by id or name.
+    /// Skills, by id or name.
     pub capabilities: Vec<String>,
-    /// Its card, if it showed one.
+    /// Card, if the peer showed one.
     pub card: Option<Arc<PeerCard>>,
-    /// Since when it has this name.
+    /// Start of the registration under this name.
     pub registered_at: Timestamp,
-    /// Until when it can be found.
+    /// End of the registration.
     pub expires_at: Timestamp,
     ends: Instant,
-    /// Until when somebody asked for it; nothing where the hub lists it by itself, as long as it is connected.
+    /// End of the requested registration; `None` if only the hub lists the peer, while connected.
     asked_until: Option<Instant>,
-    /// Whether its connection ended since something was last said of it.
+    /// Whether the peer's connection ended since the last registration or renewal.
     is_away: bool,
     ttl: Duration,
-    holder: Holder,
-    /// Its place under its name.
+    holder: EntryHolder,
+    /// Rank among peers of the same name.
     place: u64,
-    /// What it takes of its owner's share.
+    /// Part of the owner's share.
     share: Arc<Share<Payer>>,
 }
 
-/// Whose share an entry counts in: that of the owner whose token let it in, or, without one, of the peers that the operator lets in.
+/// Owner whose share an entry counts in: of the token that registered it. Without a token, all peers that the
+/// operator allows share one.
 type Payer = Option<Owner>;
 
-impl Registered {
-    /// As it is told.
+impl RegisteredPeer {
+    /// Returns the [`Entry`] of the HTTP API.
     fn entry(&self) -> Entry {
         Entry {
             peer_id: self.peer.to_string(),
@@ -148,34 +152,35 @@ impl Registered {
     }
 }
 
-/// Whose an entry is.
+/// Owner of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Holder {
-    /// The peer's own, by its key.
+enum EntryHolder {
+    /// The peer itself, proved by its key.
     Peer,
-    /// Of whoever put it there with a token.
+    /// The owner of the token that created the entry.
     Owner(Owner),
 }
 
-/// Who says something of a peer.
+/// Sender of a registration.
 #[derive(Debug, Clone, Copy)]
-pub enum Claim<'a> {
-    /// The peer itself, whom the operator lets in: it signed, or it is connected.
+pub enum Claimant<'a> {
+    /// The peer itself, allowed by the operator: by its signature or its connection.
     Peer,
-    /// The peer itself, by its signature and somebody's token.
+    /// The peer itself, by its signature and a token.
     PeerOf(&'a Principal),
-    /// Somebody else.
+    /// Another caller, by a token.
     Caller(&'a Principal),
 }
 
-impl Claim<'_> {
-    /// Whether it may change an entry. A peer may always change its own, others only what they put there.
-    fn may_change(self, holder: &Holder) -> bool {
+impl Claimant<'_> {
+    /// Returns whether the sender may change an entry. A peer may always change its own, other callers only
+    /// their own entries.
+    fn may_change(self, holder: &EntryHolder) -> bool {
         match (self, holder) {
             (Self::Peer | Self::PeerOf(_), _) => true,
             (Self::Caller(principal), _) if principal.is_admin() => true,
-            (Self::Caller(principal), Holder::Owner(owner)) => principal.owner == *owner,
-            (Self::Caller(_), Holder::Peer) => false,
+            (Self::Caller(principal), EntryHolder::Owner(owner)) => principal.owner == *owner,
+            (Self::Caller(_), EntryHolder::Peer) => false,
         }
     }
 
@@ -186,7 +191,7 @@ impl Claim<'_> {
         }
     }
 
-    fn check(self, holder: &Holder) -> Result<(), Failure> {
+    fn check(self, holder: &EntryHolder) -> Result<(), Failure> {
         if self.may_change(holder) {
             return Ok(());
         }
@@ -196,43 +201,49 @@ impl Claim<'_> {
 }
 
 impl Registry {
-    /// An empty registry.
+    /// Creates an empty registry with a list of blocked peers of its own.
     pub fn new(rules: RegistryRules) -> Self {
+        Self::with_blocked(rules, BlockList::default())
+    }
+
+    /// Creates an empty registry that shares a [`BlockList`], such as that of the known peers.
+    pub fn with_blocked(rules: RegistryRules, blocked: BlockList) -> Self {
         Self(Arc::new(Inner {
             rules,
             peers: Mutex::default(),
             places: Shares::new(MAX_PEERS),
             challenges: Challenges::new(),
+            blocked,
             changes: watch::Sender::new(0),
             registered: broadcast::Sender::new(limits::NEWS),
         }))
     }
 
-    /// Tells when a peer has come or gone.
+    /// Watches for changes of the entries.
     pub fn watch(&self) -> watch::Receiver<u64> {
         self.0.changes.subscribe()
     }
 
-    /// Tells who registers by a request: what it can do may have changed.
+    /// Watches for registrations by request: the peer's skills may have changed.
     pub fn watch_registered(&self) -> broadcast::Receiver<PeerId> {
         self.0.registered.subscribe()
     }
 
-    /// Whether a peer can be found.
+    /// Returns whether a peer is registered.
     pub fn has(&self, peer: &PeerId) -> bool {
         let now = Instant::now();
         let peers = self.0.peers.lock();
         peers.by_id.get(peer).is_some_and(|had| !had.is_over(now))
     }
 
-    /// A peer, if it can be found.
-    pub fn get(&self, peer: &PeerId) -> Option<Registered> {
+    /// Returns the [`RegisteredPeer`] of a peer id.
+    pub fn get(&self, peer: &PeerId) -> Option<RegisteredPeer> {
         let now = Instant::now();
         let found = self.0.peers.lock().by_id.get(peer).cloned();
         found.filter(|registered| !registered.is_over(now))
     }
 
-    /// Lists a peer that is connected and showed its card, unless it has just taken leave.
+    /// Lists a connected peer with a card, unless the peer has just removed its entry.
     pub fn note(&self, new: &Registration) -> Result<(), Failure> {
         let peer = peer_id(&new.peer_id)?;
         let now = Instant::now();
@@ -240,28 +251,24 @@ impl Registry {
         if left.is_some_and(|left| now < left + LEAVING) {
             return Ok(());
         }
-        self.put(new, Claim::Peer, false).map(drop)
+        self.put(new, Claimant::Peer, false).map(drop)
     }
 
-    /// Whether the hub refuses a peer.
+    /// Returns whether a peer is blocked.
     pub fn is_refused(&self, peer: &PeerId) -> bool {
-        self.0.peers.lock().refused.contains(peer)
+        self.0.blocked.contains(peer)
     }
 
-    /// Refuses a peer, and forgets it at once; or takes it again.
+    /// Blocks a peer and removes its entry, or unblocks it.
     pub fn refuse(&self, peer: PeerId, is_refused: bool) {
-        let mut peers = self.0.peers.lock();
+        self.0.blocked.set(peer, is_refused);
         if is_refused {
-            peers.refused.insert(peer);
-            peers.by_id.remove(&peer);
-        } else {
-            peers.refused.remove(&peer);
+            self.0.peers.lock().by_id.remove(&peer);
         }
-        drop(peers);
         self.changed();
     }
 
-    /// Forgets a peer of which nobody else has to be asked; whether it was there.
+    /// Removes an entry, whoever its owner is. Returns whether the peer was registered.
     pub fn forget(&self, peer: &PeerId) -> bool {
         let had = self.0.peers.lock().by_id.remove(peer);
         if had.is_some() {
@@ -270,8 +277,8 @@ impl Registry {
         had.is_some()
     }
 
-    /// The connection with a peer ended. What only the connection told of it is forgotten. What was asked for holds
-    /// until whoever lives would have renewed it, and comes after those that are there.
+    /// Handles the end of a peer's connection. An entry that only the connection justified is removed. A
+    /// requested entry stays until a live peer would have renewed it, and ranks below connected peers.
     pub fn connection_ended(&self, peer: &PeerId) {
         let now = Instant::now();
         let mut peers = self.0.peers.lock();
@@ -292,17 +299,21 @@ impl Registry {
         self.changed();
     }
 
-    /// Registers a peer, or renews what was said of it. Who holds a name keeps its place under it.
-    pub fn register(&self, new: &Registration, claim: Claim<'_>) -> Result<Registered, Failure> {
+    /// Registers a peer ([`Registration`]), or replaces its entry. The holder of a name keeps its rank.
+    pub fn register(
+        &self,
+        new: &Registration,
+        claim: Claimant<'_>,
+    ) -> Result<RegisteredPeer, Failure> {
         self.put(new, claim, true)
     }
 
     fn put(
         &self,
         new: &Registration,
-        claim: Claim<'_>,
+        claim: Claimant<'_>,
         is_asked: bool,
-    ) -> Result<Registered, Failure> {
+    ) -> Result<RegisteredPeer, Failure> {
         let peer = peer_id(&new.peer_id)?;
         let addresses = address::kept(&new.addresses, &peer, self.0.rules.allow_private)?;
         let name = new.agent_name.clone();
@@ -321,7 +332,8 @@ impl Registry {
         }
         let now = Instant::now();
         let mut peers = self.0.peers.lock();
-        if peers.refused.contains(&peer) {
+        // Under the lock: an entry that slips in here is removed after the peer was blocked.
+        if self.0.blocked.contains(&peer) {
             return Err(Failure::new(Reason::Unauthorized, REFUSED));
         }
         let had = peers.by_id.get(&peer).filter(|had| !had.is_over(now));
@@ -329,13 +341,13 @@ impl Registry {
             claim.check(&had.holder)?;
         }
         let holder = match (claim, had) {
-            // Somebody who may change what a peer said of itself does not take it over.
-            (Claim::Peer | Claim::PeerOf(_), _) => Holder::Peer,
-            (Claim::Caller(_), Some(had)) => had.holder.clone(),
-            (Claim::Caller(principal), None) => Holder::Owner(principal.owner.clone()),
+            // A caller that may change a peer's own entry does not become its owner.
+            (Claimant::Peer | Claimant::PeerOf(_), _) => EntryHolder::Peer,
+            (Claimant::Caller(_), Some(had)) => had.holder.clone(),
+            (Claimant::Caller(principal), None) => EntryHolder::Owner(principal.owner.clone()),
         };
         let ttl = Duration::from_secs(new.ttl.min(MAX_TTL));
-        // What somebody asked for is not cut short because the hub knows the peer too.
+        // A requested lifetime is not shortened because the hub lists the peer too.
         let asked = had.filter(|_| !is_asked);
         let asked = asked.and_then(|had| Some((had.asked_until?, had.ttl)));
         let asked = asked.filter(|(until, _)| *until > now);
@@ -355,7 +367,7 @@ impl Registry {
             None => Arc::new(self.take_place(&mut peers, claim, now)?),
         };
         peers.count += 1;
-        let registered = Registered {
+        let registered = RegisteredPeer {
             peer,
             name,
             addresses,
@@ -378,11 +390,11 @@ impl Registry {
         Ok(registered)
     }
 
-    /// A place for one entry more. Entries whose time is up make room.
+    /// Takes a share for one more entry. Expired entries make room.
     fn take_place(
         &self,
-        peers: &mut Peers,
-        claim: Claim<'_>,
+        peers: &mut Entries,
+        claim: Claimant<'_>,
         now: Instant,
     ) -> Result<Share<Payer>, Failure> {
         let places = &self.0.places;
@@ -399,7 +411,7 @@ impl Registry {
         })
     }
 
-    /// The ids of the peers that can be found.
+    /// Returns the ids of all registered peers.
     pub fn ids(&self) -> HashSet<PeerId> {
         let now = Instant::now();
         let peers = self.0.peers.lock();
@@ -407,13 +419,13 @@ impl Registry {
         there.map(|(peer, _)| *peer).collect()
     }
 
-    /// Lets a peer be found for longer: for the given time, or again for as long as it was registered for.
+    /// Extends a registration: by the given lifetime, or by its registered one.
     pub fn renew(
         &self,
         peer: &PeerId,
         ttl: Option<Duration>,
-        claim: Claim<'_>,
-    ) -> Result<Registered, Failure> {
+        claim: Claimant<'_>,
+    ) -> Result<RegisteredPeer, Failure> {
         let now = Instant::now();
         let mut peers = self.0.peers.lock();
         let had = peers.by_id.get_mut(peer).filter(|had| !had.is_over(now));
@@ -427,8 +439,8 @@ impl Registry {
         Ok(had.clone())
     }
 
-    /// Forgets a peer.
-    pub fn remove(&self, peer: &PeerId, claim: Claim<'_>) -> Result<(), Failure> {
+    /// Removes a registration.
+    pub fn remove(&self, peer: &PeerId, claim: Claimant<'_>) -> Result<(), Failure> {
         let now = Instant::now();
         let mut peers = self.0.peers.lock();
         let had = peers.by_id.get(peer).filter(|had| !had.is_over(now));
@@ -444,7 +456,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Drops the peers whose time is up, which nobody could find any more anyway, and tells who watches.
+    /// Removes expired entries and notifies subscribers.
     pub fn expire(&self) {
         let now = Instant::now();
         let mut peers = self.0.peers.lock();
@@ -457,14 +469,14 @@ impl Registry {
         }
     }
 
-    /// The peers that are sought: those whose connection ended last, else the best first, and those that came first before
-    /// those that came later. A name is that of those who are there, as long as anybody who has it is.
-    pub fn find(&self, sought: &Sought) -> Vec<Registered> {
+    /// Returns the matching peers: connected ones first, then the best matches, then the earliest
+    /// registrations. A search by name returns disconnected peers only if no connected one has the name.
+    pub fn find(&self, sought: &PeerQuery) -> Vec<RegisteredPeer> {
         let now = Instant::now();
         let peers = self.0.peers.lock();
         let there = peers.by_id.values().filter(|had| !had.is_over(now));
         let mut found: Vec<_> = there
-            .filter_map(|had| Some((sought.score(&find::Subject::from(had))?, had.clone())))
+            .filter_map(|had| Some((sought.score(&find::SearchSubject::from(had))?, had.clone())))
             .collect();
         drop(peers);
         found.sort_by_key(|(score, had)| (had.is_away, std::cmp::Reverse(*score), had.place));
@@ -474,7 +486,7 @@ impl Registry {
         found.into_iter().map(|(_, had)| had).collect()
     }
 
-    /// What a peer has to sign to prove that it is itself.
+    /// Issues a challenge that a peer signs to prove its identity.
     pub fn challenge(&self, peer: &PeerId) -> String {
         self.0.challenges.issue(peer, Timestamp::now())
     }
@@ -484,7 +496,7 @@ impl Registry {
     }
 }
 
-/// Reads a peer id.
+/// Parses a [`PeerId`].
 fn peer_id(text: &str) -> Result<PeerId, Failure> {
     text.parse()
         .map_err(|_| invalid("field \"peer_id\" must be a peer id"))

@@ -1,26 +1,26 @@
-//! What the query of a list asks for.
+//! The query string of a list: the search, its shape and its page.
 
 use axum::extract::{FromRequestParts as _, Request};
 use jackfield_kit::api::ApiQuery;
 use jackfield_model::Failure;
 
-use super::{Sought, invalid};
+use super::{PeerQuery, invalid};
 
-/// How many peers or agents are told at once, if not said.
+/// Default number of entries per page.
 const PAGE: usize = 100;
-/// At most: some 500 KB of the usual entries.
+/// Most entries per page: some 500 KB of the usual ones.
 const PAGE_MAX: usize = 1000;
 
-/// What a query asks for.
+/// A parsed query string.
 pub(super) struct Query {
-    pub(super) sought: Sought,
+    pub(super) sought: PeerQuery,
     pub(super) is_list: bool,
     limit: usize,
     offset: usize,
 }
 
 impl Query {
-    /// Reads it.
+    /// Parses the query string of a request.
     pub(super) async fn of(request: Request) -> Result<Self, Failure> {
         let (mut parts, _) = request.into_parts();
         let query = parts.uri.query().unwrap_or_default();
@@ -32,7 +32,7 @@ impl Query {
         }
         let params = ApiQuery::from_request_parts(&mut parts, &()).await;
         let mut params = params.map_err(|_| malformed())?;
-        let sought = Sought {
+        let sought = PeerQuery {
             name: params.one("agent_name")?,
             skill: params.one("skill")?,
             text: params.one("q")?,
@@ -59,7 +59,7 @@ impl Query {
         })
     }
 
-    /// The part of a list that is asked for.
+    /// Returns the requested page of a list.
     pub(super) fn page<T>(&self, all: Vec<T>) -> Vec<T> {
         all.into_iter().skip(self.offset).take(self.limit).collect()
     }

@@ -1,7 +1,8 @@
-//! The registry over HTTP, in the shapes of all generations of the original. Errors are `{"error": text}`; who could prove
-//! more by a signature also gets a `challenge`.
+//! The registry over HTTP, in the shapes of all generations of the original. Errors are `{"error": text}`; a
+//! caller that a signature could authorise also gets a `challenge`.
 //!
-//! The hub itself is among the peers, and its agents among those that are found: a peer reaches them by a handoff to it.
+//! The hub itself is listed among the peers, and its agents among the results: a peer reaches them by a
+//! handoff to the hub.
 
 use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
@@ -48,22 +49,22 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
-    Claim, REFUSED, Registered, Registry, Sought, address, describe,
-    find::Subject,
+    Claimant, PeerQuery, REFUSED, RegisteredPeer, Registry, address, describe,
+    error::{RegistryError, json},
+    find::SearchSubject,
     invalid, peer_id,
     query::Query,
-    refused::{Refused, json},
 };
 
 /// The protocol under which refused requests are counted.
 const PROTOCOL: &str = "p2p";
 
-/// How many agents or tools are found for a goal: a model reads them.
+/// Most agents or tools found for a goal: a model reads them.
 const FOUND_MAX: usize = 20;
 
 /// The hub as a peer.
 #[derive(Clone)]
-pub struct Station {
+pub struct HubPeer {
     /// Peer id of the hub.
     pub peer_id: String,
     /// Name of the hub among peers.
@@ -74,7 +75,7 @@ pub struct Station {
     pub agents: Arc<dyn Fn() -> Vec<AgentView> + Send + Sync>,
 }
 
-impl std::fmt::Debug for Station {
+impl std::fmt::Debug for HubPeer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Station")
             .field("peer_id", &self.peer_id)
@@ -82,23 +83,23 @@ impl std::fmt::Debug for Station {
     }
 }
 
-/// What the registry's routes need.
+/// State of the registry's routes.
 #[derive(Debug, Clone)]
-pub struct RegistryDoor {
+pub struct RegistryService {
     /// The registry.
     pub registry: Registry,
-    /// The hub whose callers and limits the routes have.
+    /// The hub, for its callers, limits and metrics.
     pub hub: Hub,
-    /// The peers that may register themselves by their signature alone.
+    /// Peers that may register themselves by their signature alone.
     pub allowed: Allowed,
-    /// Who decides who is calling.
+    /// Authenticates callers.
     pub gatekeeper: Gatekeeper,
     /// The hub as a peer.
-    pub station: Station,
+    pub hub_peer: HubPeer,
 }
 
-/// The registry's routes and their description.
-pub fn router(door: RegistryDoor) -> (Router, OpenApi) {
+/// Returns the registry's routes and their description.
+pub fn router(door: RegistryService) -> (Router, OpenApi) {
     let (router, api) = OpenApiRouter::new()
         .routes(routes!(register))
         .routes(routes!(challenge, remove))
@@ -118,32 +119,32 @@ pub fn router(door: RegistryDoor) -> (Router, OpenApi) {
     (router, api)
 }
 
-async fn wrong_method(method: Method, uri: Uri) -> Refused {
+async fn wrong_method(method: Method, uri: Uri) -> RegistryError {
     let text = format!("{} does not take {method}; see /openapi.json", uri.path());
-    Refused {
+    RegistryError {
         status: StatusCode::METHOD_NOT_ALLOWED,
         text,
         challenge: None,
     }
 }
 
-/// Who says something of a peer.
-enum Speaker {
-    /// The peer itself, with the token of somebody if it needs one.
+/// Authenticated sender of a registration.
+enum Registrant {
+    /// The peer itself, with the owner of a token if it needed one.
     Peer(Option<Principal>),
     Caller(Principal),
 }
 
-impl Speaker {
-    fn claim(&self) -> Claim<'_> {
+impl Registrant {
+    fn claim(&self) -> Claimant<'_> {
         match self {
-            Self::Peer(None) => Claim::Peer,
-            Self::Peer(Some(principal)) => Claim::PeerOf(principal),
-            Self::Caller(principal) => Claim::Caller(principal),
+            Self::Peer(None) => Claimant::Peer,
+            Self::Peer(Some(principal)) => Claimant::PeerOf(principal),
+            Self::Caller(principal) => Claimant::Caller(principal),
         }
     }
 
-    /// Refuses a token that may register no agent of this name.
+    /// Refuses a token that may not register an agent of this name.
     fn check_scope(&self, name: &str, peer: PeerId) -> Result<(), Failure> {
         let (Self::Peer(Some(principal)) | Self::Caller(principal)) = self else {
             return Ok(());
@@ -165,28 +166,29 @@ impl Speaker {
     }
 }
 
-impl RegistryDoor {
+impl RegistryService {
     async fn read(&self, body: Body) -> Result<bytes::Bytes, Failure> {
         body::read(body, Size(MAX_CARD), self.hub.limits().write_stuck).await
     }
 
-    /// Who speaks for a peer: itself by a signature, where the operator lets it or shows a token; else whoever asks.
+    /// Authenticates the sender: the peer itself by its signature, if the operator allows it or a token comes
+    /// along; else the caller by its token.
     fn speaker(
         &self,
         caller: Result<Principal, Failure>,
         peer: &PeerId,
         proof: Option<&Proof>,
         statement: &Statement<'_>,
-    ) -> Result<Speaker, Failure> {
+    ) -> Result<Registrant, Failure> {
         let Some(proof) = proof else {
             let caller = caller?;
             if caller.who != Who::Person {
                 let text = "the token of an agent registers no peers; sign with the peer's key";
                 return Err(Failure::new(Reason::Unauthorized, text));
             }
-            return Ok(Speaker::Caller(caller));
+            return Ok(Registrant::Caller(caller));
         };
-        // That it is connected, and from where, a request over HTTP does not show.
+        // A request over HTTP does not show the peer's connection or its origin.
         let is_allowed = self.allowed.includes(&peer.to_string(), Origin::Elsewhere);
         let caller = match is_allowed {
             true => None,
@@ -194,13 +196,13 @@ impl RegistryDoor {
         };
         let challenges = &self.registry.0.challenges;
         challenges.check(peer, proof, statement, Timestamp::now())?;
-        Ok(Speaker::Peer(caller))
+        Ok(Registrant::Peer(caller))
     }
 
-    /// What whoever is known is told. That a peer is blocked is nobody else's business.
-    fn refused(&self, failure: Failure, peer: &PeerId) -> Refused {
+    /// Converts a failure for an authenticated sender. Only such a sender learns that a peer is blocked.
+    fn refused(&self, failure: Failure, peer: &PeerId) -> RegistryError {
         if self.registry.is_refused(peer) {
-            return Refused {
+            return RegistryError {
                 status: StatusCode::FORBIDDEN,
                 text: REFUSED.to_owned(),
                 challenge: None,
@@ -209,19 +211,19 @@ impl RegistryDoor {
         self.unproven(failure, peer)
     }
 
-    /// Who may not do something may be able to prove more.
-    fn unproven(&self, failure: Failure, peer: &PeerId) -> Refused {
+    /// Converts a failure, and adds a challenge where a signature could help.
+    fn unproven(&self, failure: Failure, peer: &PeerId) -> RegistryError {
         let challenge =
             (failure.reason == Reason::Unauthorized).then(|| self.registry.challenge(peer));
-        Refused {
+        RegistryError {
             challenge,
             ..failure.into()
         }
     }
 }
 
-/// Registers a peer, or renews what was said of it. Without a token the peer's signature is needed; with one, nobody
-/// changes what a peer said of itself or another owner said of it.
+/// Registers a peer, or replaces its registration. Without a token, the peer's signature is required. A token
+/// changes neither registrations that a peer signed nor those of other owners.
 #[utoipa::path(
     post,
     path = "/register",
@@ -237,15 +239,15 @@ impl RegistryDoor {
     ),
 )]
 async fn register(
-    State(door): State<RegistryDoor>,
+    State(door): State<RegistryService>,
     sender: Option<Extension<RequestPeer>>,
     came: Ingress,
     headers: HeaderMap,
     body: Body,
-) -> Result<Response, Refused> {
+) -> Result<Response, RegistryError> {
     let mut new = Registration::read(&door.read(body).await?)?;
     let peer = peer_id(&new.peer_id)?;
-    if new.peer_id == door.station.peer_id {
+    if new.peer_id == door.hub_peer.peer_id {
         let text =
             "field \"peer_id\" is the hub's own, which lists itself; give the id of another peer";
         return Err(invalid(text).into());
@@ -262,27 +264,27 @@ async fn register(
         let checked = speaker.check_scope(name, peer);
         checked.map_err(|failure| door.refused(failure, &peer))?;
     }
-    // The connection's own: what a header says of where a request is from, anybody could say.
+    // Taken from the connection, since anybody can forge a header.
     if let Some(sender) = sender {
         address::place(&mut new.addresses, sender.addr.ip());
     }
     let registered = door.registry.register(&new, speaker.claim());
     let registered = registered.map_err(|failure| door.refused(failure, &peer))?;
     tracing::info!(%peer, name = registered.name, "peer registered");
-    // Without a reader there is nobody to tell.
+    // Without a subscriber the event is dropped.
     drop(door.registry.0.registered.send(peer));
     Ok(told(&registered))
 }
 
-fn told(registered: &Registered) -> Response {
-    let answer = wire::Registered {
+fn told(registered: &RegisteredPeer) -> Response {
+    let answer = wire::RegisteredReply {
         peer_id: registered.peer.to_string(),
         expires_at: Some(registered.expires_at.to_string()),
     };
     json(StatusCode::OK, answer.to_json())
 }
 
-/// Gives a challenge for a peer to sign.
+/// Returns a challenge for a peer to sign.
 #[utoipa::path(
     get,
     path = "/register/{peer}",
@@ -295,13 +297,13 @@ fn told(registered: &Registered) -> Response {
     ),
 )]
 async fn challenge(
-    State(door): State<RegistryDoor>,
+    State(door): State<RegistryService>,
     Path(peer): Path<String>,
     came: Ingress,
     headers: HeaderMap,
-) -> Result<Response, Refused> {
+) -> Result<Response, RegistryError> {
     let peer = peer_id(&peer)?;
-    // Others learn it when they have signed.
+    // Other callers learn it after they have signed.
     if door.registry.is_refused(&peer) && door.gatekeeper.admit(bearer(&headers), &came).is_ok() {
         let failure = Failure::new(Reason::Unauthorized, REFUSED);
         return Err(door.refused(failure, &peer));
@@ -315,12 +317,12 @@ async fn challenge(
         peer_id: peer.to_string(),
         challenge: door.registry.challenge(&peer).to_string(),
     };
-    // Texts cannot fail to be written.
+    // Texts always serialize.
     let body = serde_json::to_string(&body).unwrap_or_default();
     Ok(json(StatusCode::OK, body))
 }
 
-/// Forgets a peer. Without a token, the body is that of a heartbeat with the peer's signature.
+/// Removes the registration of a peer. Without a token, the body is a heartbeat with the peer's signature.
 #[utoipa::path(
     delete,
     path = "/register/{peer}",
@@ -337,12 +339,12 @@ async fn challenge(
     ),
 )]
 async fn remove(
-    State(door): State<RegistryDoor>,
+    State(door): State<RegistryService>,
     Path(peer): Path<String>,
     came: Ingress,
     headers: HeaderMap,
     body: Body,
-) -> Result<Response, Refused> {
+) -> Result<Response, RegistryError> {
     let peer = peer_id(&peer)?;
     let body = door.read(body).await?;
     let proof = if body.is_empty() {
@@ -363,7 +365,7 @@ async fn remove(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-/// Lets a registered peer be found for longer.
+/// Extends the registration of a peer.
 #[utoipa::path(
     post,
     path = "/heartbeat",
@@ -379,11 +381,11 @@ async fn remove(
     ),
 )]
 async fn heartbeat(
-    State(door): State<RegistryDoor>,
+    State(door): State<RegistryService>,
     came: Ingress,
     headers: HeaderMap,
     body: Body,
-) -> Result<Response, Refused> {
+) -> Result<Response, RegistryError> {
     let word = Heartbeat::read(&door.read(body).await?)?;
     let peer = peer_id(&word.peer_id)?;
     let ttl = word.ttl.map(Duration::from_secs);
@@ -395,7 +397,8 @@ async fn heartbeat(
     Ok(told(&renewed))
 }
 
-/// Lists the peers: all, those with a skill, those for some words, or the one with a name, also asked for as `?NAME`.
+/// Lists peers: all, those with a skill, those that match words, or the one with a name, which may also be
+/// asked for as `?NAME`.
 #[utoipa::path(
     get,
     path = "/peers",
@@ -417,16 +420,16 @@ async fn heartbeat(
     ),
 )]
 async fn peers(
-    State(door): State<RegistryDoor>,
+    State(door): State<RegistryService>,
     came: Ingress,
     headers: HeaderMap,
     request: Request,
-) -> Result<Response, Refused> {
+) -> Result<Response, RegistryError> {
     let principal = door.gatekeeper.admit(bearer(&headers), &came)?;
     let query = Query::of(request).await?;
     let agents = door.agents(&principal);
     let own = door.own_entry(&agents).filter(|own| {
-        let subject = Subject {
+        let subject = SearchSubject {
             name: own.agent_name.as_deref().unwrap_or_default(),
             skills: own.capabilities.iter().map(String::as_str).collect(),
             texts: agents
@@ -437,7 +440,7 @@ async fn peers(
         query.sought.score(&subject).is_some()
     });
     let registered = door.registry.find(&query.sought);
-    let registered = registered.iter().map(Registered::entry);
+    let registered = registered.iter().map(RegisteredPeer::entry);
     let found = query.page(own.into_iter().chain(registered).collect());
     let body = match &query.sought.name {
         _ if query.is_list => wire::write_list(&found),
@@ -448,7 +451,7 @@ async fn peers(
     Ok(tagged(&headers, body))
 }
 
-/// Lists agents: peers, and the hub's own that peers reach.
+/// Lists agents: peers, and agents of the hub that peers reach.
 #[utoipa::path(
     get,
     path = "/agents",
@@ -468,11 +471,11 @@ async fn peers(
     ),
 )]
 async fn agents(
-    State(door): State<RegistryDoor>,
+    State(door): State<RegistryService>,
     came: Ingress,
     headers: HeaderMap,
     request: Request,
-) -> Result<Response, Refused> {
+) -> Result<Response, RegistryError> {
     let principal = door.gatekeeper.admit(bearer(&headers), &came)?;
     let query = Query::of(request).await?;
     let found = query.page(door.found_agents(&principal, &query.sought));
@@ -493,14 +496,14 @@ async fn agents(
     ),
 )]
 async fn find_agents(
-    State(door): State<RegistryDoor>,
+    State(door): State<RegistryService>,
     came: Ingress,
     headers: HeaderMap,
     body: Body,
-) -> Result<Response, Refused> {
+) -> Result<Response, RegistryError> {
     let principal = door.gatekeeper.admit(bearer(&headers), &came)?;
     let goal = find::read_goal(&door.read(body).await?)?;
-    let mut found = door.found_agents(&principal, &Sought::goal(&goal));
+    let mut found = door.found_agents(&principal, &PeerQuery::goal(&goal));
     found.truncate(FOUND_MAX);
     Ok(json(StatusCode::OK, find::write_agents(&found)))
 }
@@ -519,19 +522,19 @@ async fn find_agents(
     ),
 )]
 async fn find_tools(
-    State(door): State<RegistryDoor>,
+    State(door): State<RegistryService>,
     came: Ingress,
     headers: HeaderMap,
     body: Body,
-) -> Result<Response, Refused> {
+) -> Result<Response, RegistryError> {
     let principal = door.gatekeeper.admit(bearer(&headers), &came)?;
     let goal = find::read_goal(&door.read(body).await?)?;
-    let mut found = door.found_tools(&principal, &Sought::goal(&goal));
+    let mut found = door.found_tools(&principal, &PeerQuery::goal(&goal));
     found.truncate(FOUND_MAX);
     Ok(json(StatusCode::OK, find::write_tools(&found)))
 }
 
-/// The body with a tag by which a client knows it again; nothing if it has it already.
+/// Returns the body with an ETag, or 304 if the client has it already.
 fn tagged(headers: &HeaderMap, body: String) -> Response {
     let mut hasher = DefaultHasher::new();
     body.hash(&mut hasher);

@@ -48,6 +48,6 @@ fn person(owner: &str) -> Principal {
     Principal::person(Owner::parse(owner).unwrap())
 }
 
-fn names(found: &[Registered]) -> Vec<&str> {
+fn names(found: &[RegisteredPeer]) -> Vec<&str> {
     found.iter().map(|peer| peer.name.as_str()).collect()
 }

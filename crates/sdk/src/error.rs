@@ -58,6 +58,8 @@ pub enum Error {
     Failed {
         /// The hub's code for the failure, such as `offline`, or the agent's own code.
         code: String,
+        /// The narrower cause, such as `unanswered`, if the hub gave one.
+        cause: Option<String>,
         /// Message of the hub or the agent.
         message: String,
     },

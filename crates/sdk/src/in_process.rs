@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use jackfield_core::{
     agent::Closing,
-    call::Serving,
+    call::AgentHandle,
     hub::{Attached, Hub},
     inbox::Inbox,
     principal::Principal,
@@ -100,7 +100,7 @@ impl InProcess {
     }
 }
 
-async fn serve_all(desk: Arc<served::InProcessAgent>, mut delivered: mpsc::Receiver<Serving>) {
+async fn serve_all(desk: Arc<served::InProcessAgent>, mut delivered: mpsc::Receiver<AgentHandle>) {
     let mut served = JoinSet::new();
     loop {
         tokio::select! {

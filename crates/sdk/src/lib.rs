@@ -128,7 +128,7 @@ mod workflow;
 
 pub use jackfield_model::{
     Artifact, Ask, AskKind, Base64, Chunk, ChunkKind, Done, DoneState, File, FileSource,
-    InvalidBase64, Json, Offer, Part, StreamedText, Transcript,
+    InvalidBase64, Json, Offer, Part, StreamedText, Transcript, WaitingFor,
 };
 
 #[cfg(feature = "in-process")]

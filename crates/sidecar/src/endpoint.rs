@@ -1,7 +1,8 @@
-//! An agent behind HTTP that the operator named: a handoff becomes one request to it, as in the seed. The request goes to
-//! that origin and nowhere else, and only by a method and a path that the agent's own card declares.
+//! An agent behind HTTP that the operator named. A handoff becomes one request to it, as in the seed, to this
+//! origin only, and only by a method and a path that the agent's own card declares.
 //!
-//! The card is looked at in the background, so that the agent may come, go and change while nothing here waits for it.
+//! The card is fetched in the background, so that the agent may start, stop and change at any time without
+//! delaying requests.
 
 use std::sync::Arc;
 
@@ -9,8 +10,8 @@ use http::{HeaderMap, StatusCode};
 use jackfield_kit::outbound::{Outbound, OutboundError, Url, origin_of};
 use jackfield_peer::{
     card,
-    failure::Trouble,
-    waits::Waits,
+    failure::HandoffError,
+    retry::RetryDelay,
     wire::{CardError, Data, MAX_CARD, MAX_WRITTEN_CARD, Method, PeerCard, path, read_card},
 };
 use tokio::{
@@ -19,65 +20,65 @@ use tokio::{
 };
 
 use crate::{
-    fetch::{Fetch, Plan},
+    fetch::{Fetch, FetchPlan},
     limits,
 };
 
-/// Why an agent behind HTTP shows no card.
+/// Why an agent behind HTTP has no card.
 #[derive(Debug, thiserror::Error)]
 pub enum EndpointError {
-    /// Nobody is there.
+    /// The agent cannot be reached.
     #[error(transparent)]
     Outbound(#[from] OutboundError),
-    /// It has no card.
+    /// The agent answers with an error status.
     #[error("{url} answers {status}, and not with a card")]
     Status {
-        /// Where the card should be.
+        /// URL of the card.
         url: String,
-        /// What is there.
+        /// Status of the answer.
         status: StatusCode,
     },
-    /// What it has there is no card.
+    /// The answer is no card.
     #[error("{url} is no card: {why}")]
     NoCard {
-        /// Where the card should be.
+        /// URL of the card.
         url: String,
-        /// What is wrong with it.
+        /// What is wrong with the answer.
         why: String,
     },
 }
 
 /// The card of an agent behind HTTP.
 #[derive(Debug)]
-pub struct Shown {
-    /// What it says.
+pub struct SeenCard {
+    /// The parsed card.
     pub card: PeerCard,
-    /// As peers get it from the agent's own node: at most 16 KiB, and the agent's own bytes where they fit.
+    /// The card as peers get it: at most 16 KiB, and the agent's own bytes where they fit.
     pub text: String,
 }
 
-/// What is known of an agent behind HTTP.
+/// State of an agent behind HTTP.
 #[derive(Debug, Clone, Default)]
-pub enum Sight {
-    /// Nobody has looked yet.
+pub enum EndpointState {
+    /// The card was not fetched yet.
     #[default]
     Unseen,
-    /// It is there, and shows this card.
-    Here(Arc<Shown>),
-    /// It shows no card, for this reason; the last one that it showed.
-    Gone(Arc<str>, Option<Arc<Shown>>),
+    /// The agent is reachable and has this card.
+    Here(Arc<SeenCard>),
+    /// The card could not be fetched, for this reason; with the last card, if any.
+    Gone(Arc<str>, Option<Arc<SeenCard>>),
 }
 
-impl Sight {
-    /// The newest card that was seen, whether the agent is there now or not.
-    pub fn last(&self) -> Option<&Arc<Shown>> {
+impl EndpointState {
+    /// Returns the newest card, whether the agent is reachable now or not.
+    pub fn last(&self) -> Option<&Arc<SeenCard>> {
         match self {
             Self::Here(shown) | Self::Gone(_, Some(shown)) => Some(shown),
             Self::Unseen | Self::Gone(_, None) => None,
         }
     }
 
-    /// Whether it is there.
+    /// Returns whether the agent is reachable.
     pub fn is_here(&self) -> bool {
         matches!(self, Self::Here(_))
     }
@@ -89,19 +90,20 @@ pub struct Endpoint(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    /// Its URL, without a slash at the end.
+    /// URL of the agent, without a slash at the end.
     base: String,
     origin: String,
-    /// What it is called here, whatever its card says.
+    /// Name in place of the card's name.
     name: Option<String>,
     outbound: Outbound,
-    sight: watch::Sender<Sight>,
-    /// When somebody last looked.
+    sight: watch::Sender<EndpointState>,
+    /// Time of the last fetch.
     looked: Mutex<Option<Instant>>,
 }
 
 impl Endpoint {
-    /// An agent at a URL that the operator typed, with its card at `/card`. Nobody looks there before [`Endpoint::keep`].
+    /// Creates an agent at a URL that the operator configured, with its card at `/card`. The card is fetched
+    /// by [`Endpoint::keep`].
     pub fn new(
         outbound: &Outbound,
         base: &str,
@@ -119,32 +121,32 @@ impl Endpoint {
         })))
     }
 
-    /// What is known of it now.
-    pub fn sight(&self) -> Sight {
+    /// Returns the present [`EndpointState`].
+    pub fn sight(&self) -> EndpointState {
         self.0.sight.borrow().clone()
     }
 
-    /// What becomes known of it.
-    pub fn watch(&self) -> watch::Receiver<Sight> {
+    /// Watches the state.
+    pub fn watch(&self) -> watch::Receiver<EndpointState> {
         self.0.sight.subscribe()
     }
 
-    /// Looks at its card now and then, at once for the first time, and sooner again after a failure. Never ends.
+    /// Fetches the card now and at intervals, sooner after a failure. Never ends.
     pub async fn keep(self) {
-        let mut waits = Waits::new();
+        let mut retry = RetryDelay::new();
         loop {
             match self.look().await {
-                Sight::Here(_) => {
-                    waits.start_over();
+                EndpointState::Here(_) => {
+                    retry.start_over();
                     sleep(limits::CARD_EVERY).await;
                 }
-                Sight::Unseen | Sight::Gone(..) => sleep(waits.next()).await,
+                EndpointState::Unseen | EndpointState::Gone(..) => sleep(retry.next_delay()).await,
             }
         }
     }
 
-    /// Looks at its card, unless somebody did a moment ago.
-    pub async fn look(&self) -> Sight {
+    /// Fetches the card, unless it was fetched a moment ago.
+    pub async fn look(&self) -> EndpointState {
         let mut looked = self.0.looked.lock().await;
         if looked.is_none_or(|at| at.elapsed() >= limits::CARD_APART) {
             let fetched = self.fetch_card().await;
@@ -154,8 +156,8 @@ impl Endpoint {
         self.sight()
     }
 
-    /// Looks at its card for somebody who misses something there; a moment later, if somebody just looked.
-    pub(crate) async fn look_anew(&self) -> Sight {
+    /// Fetches the card for a request that it does not cover; after a moment, if it was just fetched.
+    pub(crate) async fn look_anew(&self) -> EndpointState {
         let looked = *self.0.looked.lock().await;
         if let Some(at) = looked {
             sleep_until(at + limits::CARD_APART).await;
@@ -163,49 +165,49 @@ impl Endpoint {
         self.look().await
     }
 
-    /// The card for a peer that waits for it: the agent may have come since the last look, or learnt something.
-    pub async fn card(&self) -> Result<Arc<Shown>, Trouble> {
+    /// Returns the card for a waiting peer: fetches it first, since the agent may have started or changed.
+    pub async fn card(&self) -> Result<Arc<SeenCard>, HandoffError> {
         let looked = timeout(limits::CARD_WAIT, self.look()).await;
         match looked.unwrap_or_else(|_| self.sight()) {
-            Sight::Here(shown) => Ok(shown),
-            Sight::Unseen | Sight::Gone(..) => Err(not_there()),
+            EndpointState::Here(shown) => Ok(shown),
+            EndpointState::Unseen | EndpointState::Gone(..) => Err(not_there()),
         }
     }
 
-    fn note(&self, fetched: Result<Shown, EndpointError>) {
+    fn note(&self, fetched: Result<SeenCard, EndpointError>) {
         self.0.sight.send_if_modified(|sight| {
             let new = match fetched {
                 Ok(shown) => match &*sight {
-                    Sight::Here(had) if had.text == shown.text => return false,
-                    _ => Sight::Here(Arc::new(shown)),
+                    EndpointState::Here(had) if had.text == shown.text => return false,
+                    _ => EndpointState::Here(Arc::new(shown)),
                 },
                 Err(error) => {
                     let why = error.to_string();
                     match &*sight {
-                        Sight::Gone(had, _) if **had == *why => return false,
-                        _ => Sight::Gone(why.into(), sight.last().cloned()),
+                        EndpointState::Gone(had, _) if **had == *why => return false,
+                        _ => EndpointState::Gone(why.into(), sight.last().cloned()),
                     }
                 }
             };
             match &new {
-                Sight::Gone(why, _) => {
+                EndpointState::Gone(why, _) => {
                     tracing::warn!(%why, "an agent behind HTTP shows no card; it is asked again");
                 }
-                Sight::Here(shown) => {
+                EndpointState::Here(shown) => {
                     let (name, url) = (&shown.card.name, &self.0.base);
                     tracing::info!(name, url, "card of an agent behind HTTP");
                     for remark in shown.card.remarks() {
                         tracing::warn!(name, url, remark, "its card is not as it should be");
                     }
                 }
-                Sight::Unseen => {}
+                EndpointState::Unseen => {}
             }
             *sight = new;
             true
         });
     }
 
-    async fn fetch_card(&self) -> Result<Shown, EndpointError> {
+    async fn fetch_card(&self) -> Result<SeenCard, EndpointError> {
         let url = format!("{}/card", self.0.base);
         let fetched = self.0.outbound.fetch(&url, HeaderMap::new(), MAX_CARD);
         let fetched = fetched.await?;
@@ -226,18 +228,18 @@ impl Endpoint {
             card.name.clone_from(name);
         }
         let text = own.unwrap_or_else(|| card::fitting(&card));
-        Ok(Shown { card, text })
+        Ok(SeenCard { card, text })
     }
 
-    /// What a request for a path, filled in and checked, leads to; refused unless the card declares it. Up to `max`
-    /// bytes of the answer are read.
+    /// Returns the [`Fetch`] for a path, which must be filled in and checked. Refused unless the card declares
+    /// it. At most `max` bytes of the answer are read.
     pub fn plan(
         &self,
         method: Method,
         rest: &str,
         input: Option<Data>,
         max: usize,
-    ) -> Result<Fetch, Trouble> {
+    ) -> Result<Fetch, HandoffError> {
         let sight = self.sight();
         let shown = sight.last().ok_or_else(not_there)?;
         let skills = shown.card.skills.iter();
@@ -245,20 +247,21 @@ impl Endpoint {
             .filter(|skill| path::matches(&skill.path, rest))
             .peekable();
         if here.peek().is_none() {
-            return Err(Trouble::coded(
+            return Err(HandoffError::with_code(
                 404,
                 "the agent has nothing at this path; see its card",
             ));
         }
         if !here.any(|skill| skill.method == method.name()) {
             let text = format!("the agent does not take {method} at this path; see its card");
-            return Err(Trouble::coded(405, text));
+            return Err(HandoffError::with_code(405, text));
         }
         let url = Url::parse(&format!("{}{rest}", self.0.base)).ok();
-        // A checked path cannot lead elsewhere; this is the place where it would do harm, so it is looked at again.
+        // A checked path cannot leave the origin. A mistake would do harm here, so it is checked again.
         let url = url.filter(|url| origin_of(url) == self.0.origin);
-        let url = url.ok_or_else(|| Trouble::coded(400, "field \"path\" leads elsewhere"))?;
-        Ok(Fetch::from(Plan {
+        let url =
+            url.ok_or_else(|| HandoffError::with_code(400, "field \"path\" leads elsewhere"))?;
+        Ok(Fetch::from(FetchPlan {
             outbound: self.0.outbound.clone(),
             method,
             url,
@@ -268,10 +271,10 @@ impl Endpoint {
     }
 }
 
-/// What a peer is told of an agent that does not answer.
+/// Error for an agent that does not answer.
 pub(super) const NOT_THERE: &str = "the agent cannot be reached; start it beside its peer";
 
-/// The peer is not told where the agent is, or why it is not.
-fn not_there() -> Trouble {
-    Trouble::away(NOT_THERE)
+/// Hides from the peer where the agent is and why it does not answer.
+fn not_there() -> HandoffError {
+    HandoffError::away(NOT_THERE)
 }

@@ -1,5 +1,5 @@
-//! One request to an agent behind HTTP and its answer: whole, or as it comes where the agent streams text. Either way a
-//! peer gets the bytes that the agent wrote.
+//! One request to an agent behind HTTP and its answer: in one piece, or as it arrives if the agent streams
+//! text. The peer gets the bytes that the agent wrote.
 
 use std::{fmt, mem, pin::Pin};
 
@@ -11,7 +11,7 @@ use http::{
 use jackfield_kit::outbound::{BodyError, Outbound, OutboundError, StreamedResponse, Url};
 use jackfield_model::{Failure, Reason};
 use jackfield_peer::{
-    failure::Trouble,
+    failure::HandoffError,
     serve::{Progress, Work},
     wire::{Data, Method},
 };
@@ -20,67 +20,67 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::{endpoint::NOT_THERE, limits};
 
-/// How much of what an agent says of its failure is passed on, in characters.
+/// Most characters of an agent's error text that are passed on.
 const MAX_SAID: usize = 500;
 
-/// How much of it is read to find that.
+/// Most bytes of an error response that are read for its text.
 const MAX_READ: usize = 64 * 1024;
 
-/// A request that is to be made.
+/// A request to make.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct FetchPlan {
     pub(super) outbound: Outbound,
     pub(super) method: Method,
     pub(super) url: Url,
-    /// The body.
+    /// Request body.
     pub(super) input: Option<Data>,
-    /// How many bytes the answer may have.
+    /// Most bytes of the answer.
     pub(super) max: usize,
 }
 
-/// The request on its way. Dropping it ends the exchange.
+/// A request to an agent behind HTTP. Dropping it ends the exchange.
 #[derive(Debug)]
 pub struct Fetch {
     state: State,
 }
 
-/// What comes of it, bit by bit.
+/// A piece of the answer.
 #[derive(Debug)]
-enum Bit {
-    /// The answer, which was not streamed.
+enum FetchedPiece {
+    /// The whole answer, which was not streamed.
     Whole(Vec<u8>),
-    /// The next words of an answer that is.
+    /// The next text of a streamed answer.
     Text(String),
-    /// That was all of it.
+    /// The end of a streamed answer.
     End,
 }
 
 enum State {
-    New(Plan),
-    Asking(Pin<Box<dyn Future<Output = Result<Begun, Trouble>> + Send>>),
+    New(FetchPlan),
+    Asking(Pin<Box<dyn Future<Output = Result<AnswerStart, HandoffError>> + Send>>),
     Streaming(Streaming),
     Over,
 }
 
-/// What has begun once an agent answers.
-enum Begun {
+/// The answer after its head has arrived.
+enum AnswerStart {
     Whole(Vec<u8>),
     Streaming(Streaming),
 }
 
-/// An answer that is read while it comes.
+/// An answer that is read as it arrives.
 #[derive(Debug)]
 struct Streaming {
     opened: StreamedResponse,
-    /// The start of a character whose end has not come.
+    /// Start of an incomplete character.
     cut: Vec<u8>,
     left: usize,
     heard: Instant,
     ends: Instant,
 }
 
-impl From<Plan> for Fetch {
-    fn from(plan: Plan) -> Self {
+impl From<FetchPlan> for Fetch {
+    fn from(plan: FetchPlan) -> Self {
         Self {
             state: State::New(plan),
         }
@@ -88,8 +88,8 @@ impl From<Plan> for Fetch {
 }
 
 impl Work for Fetch {
-    /// Streamed or not; whoever waits has a clock.
-    async fn whole(self) -> Result<Vec<u8>, Trouble> {
+    /// Reads streamed answers too; the caller sets the timeout.
+    async fn whole(self) -> Result<Vec<u8>, HandoffError> {
         let State::New(plan) = self.state else {
             return Err(broken_off());
         };
@@ -99,50 +99,50 @@ impl Work for Fetch {
 
     async fn next(&mut self) -> Progress {
         match self.next_bit().await {
-            Ok(Bit::Text(text)) => Progress::Text(text),
-            Ok(Bit::Whole(body)) => Progress::Over(text_from(body).map(Some)),
-            Ok(Bit::End) => Progress::Over(Ok(None)),
+            Ok(FetchedPiece::Text(text)) => Progress::Text(text),
+            Ok(FetchedPiece::Whole(body)) => Progress::Over(text_from(body).map(Some)),
+            Ok(FetchedPiece::End) => Progress::Over(Ok(None)),
             Err(trouble) => Progress::Over(Err(trouble)),
         }
     }
 }
 
 impl Fetch {
-    /// What comes next. Cancel-safe; nothing comes after [`Bit::Whole`], [`Bit::End`] or trouble.
-    async fn next_bit(&mut self) -> Result<Bit, Trouble> {
+    /// Waits for the next piece. Cancel-safe; nothing follows [`FetchedPiece::Whole`], [`FetchedPiece::End`] or an error.
+    async fn next_bit(&mut self) -> Result<FetchedPiece, HandoffError> {
         loop {
             match &mut self.state {
                 State::New(_) => {
                     if let State::New(plan) = mem::replace(&mut self.state, State::Over) {
-                        // The peer is told meanwhile that the work goes on, and cancels it when it likes.
+                        // The peer gets heartbeats meanwhile, and may cancel at any time.
                         let begun = timeout(limits::STREAM_MOST, plan.begin());
                         let begun = async { begun.await.unwrap_or(Err(late())) };
                         self.state = State::Asking(Box::pin(begun));
                     }
                 }
                 State::Asking(asking) => match asking.await? {
-                    Begun::Whole(body) => {
+                    AnswerStart::Whole(body) => {
                         self.state = State::Over;
-                        return Ok(Bit::Whole(body));
+                        return Ok(FetchedPiece::Whole(body));
                     }
-                    Begun::Streaming(streaming) => self.state = State::Streaming(streaming),
+                    AnswerStart::Streaming(streaming) => self.state = State::Streaming(streaming),
                 },
                 State::Streaming(streaming) => return streaming.next().await,
-                State::Over => return Ok(Bit::End),
+                State::Over => return Ok(FetchedPiece::End),
             }
         }
     }
 }
 
-impl Plan {
-    /// Makes the request, up to the head of the answer.
-    async fn open(self) -> Result<StreamedResponse, Trouble> {
+impl FetchPlan {
+    /// Sends the request and waits for the head of the answer.
+    async fn open(self) -> Result<StreamedResponse, HandoffError> {
         let mut headers = HeaderMap::new();
         let body = match self.input {
             None => Bytes::new(),
             Some(input) => {
                 headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-                // Texts and JSON cannot fail to be written.
+                // Texts and JSON always serialize.
                 Bytes::from(serde_json::to_vec(&input).unwrap_or_default())
             }
         };
@@ -155,7 +155,7 @@ impl Plan {
         if status.is_success() {
             return Ok(opened);
         }
-        // What is no error is a redirect, which is not followed.
+        // A status below 400 is a redirect, which is not followed.
         let code = if status.as_u16() < 400 {
             502
         } else {
@@ -165,17 +165,17 @@ impl Plan {
         if let Some(said) = said(opened).await {
             text = format!("{text}: {said}");
         }
-        Err(Trouble::coded(code, text))
+        Err(HandoffError::with_code(code, text))
     }
 
-    async fn begin(self) -> Result<Begun, Trouble> {
+    async fn begin(self) -> Result<AnswerStart, HandoffError> {
         let max = self.max;
         let opened = self.open().await?;
         if !is_streamed(opened.headers()) {
-            return Ok(Begun::Whole(whole(opened, max).await?));
+            return Ok(AnswerStart::Whole(whole(opened, max).await?));
         }
         let now = Instant::now();
-        Ok(Begun::Streaming(Streaming {
+        Ok(AnswerStart::Streaming(Streaming {
             opened,
             cut: Vec::new(),
             left: max,
@@ -186,14 +186,14 @@ impl Plan {
 }
 
 impl Streaming {
-    async fn next(&mut self) -> Result<Bit, Trouble> {
+    async fn next(&mut self) -> Result<FetchedPiece, HandoffError> {
         loop {
             let until = self.ends.min(self.heard + limits::STREAM_SILENT);
             let next = timeout_at(until, self.opened.next()).await;
             let next = next.map_err(|_| late())?;
             let Some(bytes) = next.map_err(|error| broken(&error))? else {
                 if self.cut.is_empty() {
-                    return Ok(Bit::End);
+                    return Ok(FetchedPiece::End);
                 }
                 return Err(not_text());
             };
@@ -203,14 +203,14 @@ impl Streaming {
             self.cut.extend_from_slice(&bytes);
             let text = take_text(&mut self.cut)?;
             if !text.is_empty() {
-                return Ok(Bit::Text(text));
+                return Ok(FetchedPiece::Text(text));
             }
         }
     }
 }
 
-/// Takes the words out of bytes; the start of a character whose end is still to come stays there.
-fn take_text(bytes: &mut Vec<u8>) -> Result<String, Trouble> {
+/// Takes the text out of bytes; an incomplete character at the end stays.
+fn take_text(bytes: &mut Vec<u8>) -> Result<String, HandoffError> {
     let whole = match std::str::from_utf8(bytes) {
         Ok(_) => bytes.len(),
         Err(error) if error.error_len().is_none() => error.valid_up_to(),
@@ -221,8 +221,8 @@ fn take_text(bytes: &mut Vec<u8>) -> Result<String, Trouble> {
     String::from_utf8(text).map_err(|_| not_text())
 }
 
-/// Whether an answer comes bit by bit, in words: its length is not known before, and it is of a kind that is read so. A
-/// JSON value is of no use before it is whole.
+/// Returns whether an answer is streamed text: of unknown length, and of a text type. JSON is useless before
+/// it is complete.
 fn is_streamed(headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
@@ -235,7 +235,7 @@ fn is_streamed(headers: &HeaderMap) -> bool {
     !headers.contains_key(CONTENT_LENGTH) && (is_lines || kind.starts_with("text/"))
 }
 
-/// What an agent says of its failure: the words that programs put there, or else the beginning of its body.
+/// Returns an agent's error text: the field that programs use for it, else the beginning of the body.
 async fn said(opened: StreamedResponse) -> Option<String> {
     let body = opened.whole(MAX_READ).await.ok()?;
     let text = match serde_json::from_slice::<Value>(&body) {
@@ -251,7 +251,7 @@ async fn said(opened: StreamedResponse) -> Option<String> {
     Some(said).filter(|said| !said.is_empty())
 }
 
-/// The words of an error in JSON, by the names that programs give them.
+/// Returns the text of a JSON error, by the field names that programs use.
 fn words_of(value: &Value) -> Option<&str> {
     let mut names = ["error", "message", "detail"].iter();
     names.find_map(|name| match value.get(name)? {
@@ -261,27 +261,27 @@ fn words_of(value: &Value) -> Option<&str> {
     })
 }
 
-async fn whole(opened: StreamedResponse, max: usize) -> Result<Vec<u8>, Trouble> {
+async fn whole(opened: StreamedResponse, max: usize) -> Result<Vec<u8>, HandoffError> {
     let body = opened.whole(max).await;
     Ok(body.map_err(|error| broken(&error))?.into())
 }
 
-/// A body in a line must be text.
-fn text_from(body: Vec<u8>) -> Result<Data, Trouble> {
+/// Converts a body for a frame, which must be text.
+fn text_from(body: Vec<u8>) -> Result<Data, HandoffError> {
     let text = String::from_utf8(body).map_err(|_| not_text())?;
     Ok(Data::from_text(text))
 }
 
-fn not_text() -> Trouble {
+fn not_text() -> HandoffError {
     let text = "the agent's answer is not text; ask for it without \"stream\"";
-    Trouble::coded(502, text)
+    HandoffError::with_code(502, text)
 }
 
-fn late() -> Trouble {
-    Trouble::coded(504, "the agent did not answer in time")
+fn late() -> HandoffError {
+    HandoffError::with_code(504, "the agent did not answer in time")
 }
 
-fn broken(error: &BodyError) -> Trouble {
+fn broken(error: &BodyError) -> HandoffError {
     tracing::debug!(%error, "an agent behind HTTP did not answer to the end");
     match error {
         BodyError::Cut(_) => broken_off(),
@@ -289,19 +289,19 @@ fn broken(error: &BodyError) -> Trouble {
     }
 }
 
-fn broken_off() -> Trouble {
+fn broken_off() -> HandoffError {
     Failure::new(Reason::Crashed, "the agent's answer broke off").into()
 }
 
-/// As every answer that is too large: the request was not.
-fn too_large() -> Trouble {
+/// Reported like every answer that is too large; the request was not.
+fn too_large() -> HandoffError {
     Failure::new(Reason::TooLarge, "the agent's answer is too large").into()
 }
 
-/// The peer is not told where the agent is: that is the operator's own business.
-fn unreachable(error: &OutboundError) -> Trouble {
+/// Hides the URL of the agent from the peer.
+fn unreachable(error: &OutboundError) -> HandoffError {
     tracing::debug!(%error, "an agent behind HTTP cannot be reached");
-    Trouble::away(NOT_THERE)
+    HandoffError::away(NOT_THERE)
 }
 
 fn http_method(method: Method) -> http::Method {

@@ -1,4 +1,4 @@
-//! What peers get from a sidecar: the agent's card with its own paths, and answers to handoffs for them.
+//! The sidecar's answers to peers: the agent's card with its own paths, and handoffs to these paths.
 
 use std::{sync::Arc, time::Duration};
 
@@ -6,29 +6,29 @@ use jackfield_model::{Failure, Reason};
 use jackfield_peer::{
     allowed::Allowed,
     card,
-    failure::Trouble,
+    failure::HandoffError,
     limits::{HOPS, MAX_ANSWER},
     origin::Origin,
-    serve::{self, Answer, Host, Way, check_hops},
+    serve::{self, HandoffProtocol, HandoffReply, Host, check_hops},
     wire::{BodyLimits, HandOff, path},
 };
 use tokio::time::timeout;
 
 use crate::{endpoint::Endpoint, fetch::Fetch, limits::CARD_WAIT};
 
-/// The one agent beside which a sidecar stands.
+/// Serves the one agent of a sidecar.
 #[derive(Debug, Clone)]
-pub(super) struct Beside(Arc<Inner>);
+pub(super) struct AgentHost(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     endpoint: Endpoint,
     allowed: Allowed,
-    /// How long the agent has for a plain answer.
+    /// Time that the agent has for a plain answer.
     deadline: Duration,
 }
 
-impl Beside {
+impl AgentHost {
     pub(super) fn new(endpoint: Endpoint, allowed: Allowed, deadline: Duration) -> Self {
         Self(Arc::new(Inner {
             endpoint,
@@ -45,31 +45,31 @@ impl Beside {
         Err(Failure::new(Reason::Unauthorized, text))
     }
 
-    fn read(&self, peer: &str, origin: Origin, request: &[u8]) -> Result<HandOff, Trouble> {
-        // A stranger learns nothing from what is wrong with its request.
+    fn read(&self, peer: &str, origin: Origin, request: &[u8]) -> Result<HandOff, HandoffError> {
+        // Checked first, so that a stranger learns nothing about its request.
         self.check_allowed(peer, origin)?;
         Ok(HandOff::read(request, &self.limits())?)
     }
 
-    async fn begin(&self, hand_off: HandOff) -> Result<Fetch, Trouble> {
+    async fn begin(&self, hand_off: HandOff) -> Result<Fetch, HandoffError> {
         check_hops(&hand_off, HOPS)?;
         let path = path::expand(&hand_off.path, &hand_off.params)?;
         let endpoint = &self.0.endpoint;
         if endpoint.sight().last().is_none() {
-            // It may be there since a moment.
+            // The agent may have started a moment ago.
             endpoint.card().await?;
         }
         let plan = |input| endpoint.plan(hand_off.method, &path, input, MAX_ANSWER);
         if let Ok(fetch) = plan(hand_off.input.clone()) {
             return Ok(fetch);
         }
-        // The agent may have learnt it since its card was last looked at.
+        // The agent may have changed since its card was fetched.
         drop(timeout(CARD_WAIT, endpoint.look_anew()).await);
         plan(hand_off.input)
     }
 }
 
-impl Host for Beside {
+impl Host for AgentHost {
     type Work = Fetch;
 
     fn limits(&self) -> BodyLimits {
@@ -84,18 +84,24 @@ impl Host for Beside {
         }
         match self.0.endpoint.card().await {
             Ok(shown) => shown.text.clone(),
-            Err(Trouble::Told(error)) => error.to_json(),
-            Err(Trouble::Cancelled) => String::new(),
+            Err(HandoffError::Reported(error)) => error.to_json(),
+            Err(HandoffError::Cancelled) => String::new(),
         }
     }
 
-    async fn answer(&self, peer: &str, origin: Origin, request: &[u8], way: Way) -> Answer<Fetch> {
+    async fn answer(
+        &self,
+        peer: &str,
+        origin: Origin,
+        request: &[u8],
+        way: HandoffProtocol,
+    ) -> HandoffReply<Fetch> {
         let (is_framed, fetch) = match self.read(peer, origin, request) {
             Ok(hand_off) => {
-                let is_framed = way == Way::Framed || hand_off.stream;
+                let is_framed = way == HandoffProtocol::Framed || hand_off.stream;
                 (is_framed, self.begin(hand_off).await)
             }
-            Err(trouble) => (way == Way::Framed, Err(trouble)),
+            Err(trouble) => (way == HandoffProtocol::Framed, Err(trouble)),
         };
         serve::answer(fetch, is_framed, self.0.deadline).await
     }

@@ -1,5 +1,6 @@
-//! The hub of the sidecar: once the agent was seen, a connection that is kept, by which it is an agent there. Where the hub
-//! is among peers, it says over HTTP; whether it has taken the agent, too.
+//! The hub of the sidecar. Once the agent's card was fetched, the sidecar keeps a connection with the hub,
+//! which makes the agent one of the hub's. The hub says over HTTP where it is among peers, and whether it has
+//! the agent.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,7 +11,7 @@ use jackfield_peer::{
     address::way_to_peer,
     agent_id::agent_id,
     node::{Node, PeerEvent},
-    waits::Waits,
+    retry::RetryDelay,
     wire::registry::{Entry, read_peers},
 };
 use serde::Deserialize;
@@ -20,26 +21,26 @@ use tokio::{
 };
 
 use super::{
-    site::{Site, SiteError},
-    standing::{HubStanding, Standing, until_seen},
+    site::{HttpSite, SiteError},
+    status::{HubStatus, SidecarStatus, until_seen},
 };
-use crate::endpoint::Sight;
+use crate::endpoint::EndpointState;
 
-/// How often it is asked whether the hub has taken the agent, which takes it a card and a moment.
+/// Interval of checks whether the hub has attached the agent, which takes the hub a card and a moment.
 const LOOK: Duration = Duration::from_millis(250);
-/// How many times: after that the hub does not want it.
+/// Number of checks, after which the hub counts as unwilling.
 const LOOKS: usize = 40;
 
-/// Whoever keeps the connection with the hub.
+/// Keeps the connection with the hub.
 #[derive(Debug)]
-pub(super) struct Visitor {
-    pub(super) site: Site,
+pub(super) struct HubConnector {
+    pub(super) site: HttpSite,
     pub(super) node: Node,
-    pub(super) sight: watch::Receiver<Sight>,
-    pub(super) tell: Arc<watch::Sender<Standing>>,
+    pub(super) sight: watch::Receiver<EndpointState>,
+    pub(super) tell: Arc<watch::Sender<SidecarStatus>>,
 }
 
-/// State of an agent, as the hub's own API tells it.
+/// State of an agent in the hub's own API.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum AgentState {
@@ -48,27 +49,27 @@ enum AgentState {
     Other,
 }
 
-/// Why the hub is not found.
+/// Why the hub's address is unknown.
 #[derive(Debug, thiserror::Error)]
-enum Unfound {
+enum HubLookupError {
     #[error(transparent)]
     Site(#[from] SiteError),
     #[error("it says nothing of itself at /peers")]
     NoPeer,
 }
 
-impl Visitor {
+impl HubConnector {
     /// Keeps the connection. Ends with the node.
     pub(super) async fn stay(self) {
         let mut sight = self.sight.clone();
         if !until_seen(&mut sight).await {
             return;
         }
-        let mut waits = Waits::new();
+        let mut retry = RetryDelay::new();
         let mut news = self.node.watch();
         loop {
             match self.find().await {
-                Err(why) => self.tell(HubStanding::Unanswered(why.to_string().into())),
+                Err(why) => self.tell(HubStatus::Unanswered(why.to_string().into())),
                 Ok((hub, addresses)) => match self.node.connect_any(hub, &addresses).await {
                     Err(error) => self.tell_unreached(&error.to_string()).await,
                     Ok(()) => {
@@ -76,10 +77,10 @@ impl Visitor {
                             self.node.keep(hub);
                             let name = name_of(&sight);
                             if self.be_taken(hub, &name).await {
-                                waits.start_over();
+                                retry.start_over();
                             }
                             let mut is_over = false;
-                            // A name that changes makes it another agent there.
+                            // A changed name makes another agent at the hub.
                             while !is_over && name_of(&sight) == name {
                                 tokio::select! {
                                     event = news.recv() => match event {
@@ -100,27 +101,28 @@ impl Visitor {
                     }
                 },
             }
-            sleep(waits.next()).await;
+            sleep(retry.next_delay()).await;
         }
     }
 
-    /// Who the hub is among peers and where: the one entry of its list that nobody registered.
-    async fn find(&self) -> Result<(PeerId, Vec<Multiaddr>), Unfound> {
+    /// Returns the hub's peer id and addresses: the one entry of its list that was not registered.
+    async fn find(&self) -> Result<(PeerId, Vec<Multiaddr>), HubLookupError> {
         let body = self.site.ask(Method::GET, "/peers", String::new()).await?;
         let listed = read_peers(&body).unwrap_or_default();
         let own = listed.iter().find(|it| it.registered_at.is_none());
-        own.and_then(way_to).ok_or(Unfound::NoPeer)
+        own.and_then(way_to).ok_or(HubLookupError::NoPeer)
     }
 
-    /// Waits until the agent is one of the hub's, or it is clear that it will not be; whether the connection held so long.
+    /// Waits until the hub has attached the agent or counts as unwilling. Returns whether the connection
+    /// lasted.
     async fn be_taken(&self, hub: PeerId, name: &str) -> bool {
         let Some(id) = agent_id(name, self.node.peer_id()) else {
-            self.tell(HubStanding::Connected);
+            self.tell(HubStatus::Connected);
             return true;
         };
         for _ in 0..LOOKS {
             if self.is_taken(&id).await {
-                self.tell(HubStanding::Callable(id.to_string().into()));
+                self.tell(HubStatus::Callable(id.to_string().into()));
                 return true;
             }
             sleep(LOOK).await;
@@ -128,17 +130,18 @@ impl Visitor {
                 return false;
             }
         }
-        self.tell(HubStanding::Connected);
+        self.tell(HubStatus::Connected);
         true
     }
 
-    /// Says why there is no connection. A hub that does not want this peer only closes it, and says so over HTTP.
+    /// Reports why there is no connection. A hub that blocks this peer only closes the connection, and gives
+    /// the reason over HTTP.
     async fn tell_unreached(&self, why: &str) {
         let path = format!("/register/{}", self.node.peer_id());
         let told = self.site.ask(Method::GET, &path, String::new()).await;
         self.tell(match told {
-            Err(error) if error.is_forbidden() => HubStanding::Forbidden(error.to_string().into()),
-            _ => HubStanding::Unreached(why.into()),
+            Err(error) if error.is_forbidden() => HubStatus::Forbidden(error.to_string().into()),
+            _ => HubStatus::Unreached(why.into()),
         });
     }
 
@@ -155,10 +158,10 @@ impl Visitor {
         agent.is_ok_and(|agent| agent.state == AgentState::Online)
     }
 
-    fn tell(&self, hub: HubStanding) {
-        self.tell.send_if_modified(|standing| {
-            let is_new = standing.hub != hub;
-            standing.hub = hub;
+    fn tell(&self, hub: HubStatus) {
+        self.tell.send_if_modified(|status| {
+            let is_new = status.hub != hub;
+            status.hub = hub;
             is_new
         });
     }
@@ -171,7 +174,7 @@ fn way_to(entry: &Entry) -> Option<(PeerId, Vec<Multiaddr>)> {
     Some((peer, ways.map(|(_, address)| address).collect()))
 }
 
-fn name_of(sight: &watch::Receiver<Sight>) -> String {
+fn name_of(sight: &watch::Receiver<EndpointState>) -> String {
     let sight = sight.borrow();
     sight
         .last()

@@ -1,14 +1,16 @@
-//! The sidecar: a node beside one agent behind HTTP, as the seed's SDK has it. Peers get the agent's own card and hand off
-//! to what the card declares; the sidecar holds places at relays and says in a registry where the agent is. There is no
-//! hub in it.
+//! The sidecar: a peer beside one agent behind HTTP, as the seed's SDK has it. Peers get the agent's own card
+//! and hand off to the paths that the card declares. The sidecar holds reservations at relays and announces
+//! the agent in a registry. It contains no hub.
 //!
-//! The agent may start later, stop and come back. Nothing is said of it to relays and registries before it was seen once.
+//! The agent may start later, stop and come back. Relays and registries learn of it only after its card was
+//! fetched once.
 //!
-//! - `endpoint.rs` the agent behind HTTP, `fetch.rs` one request to it, `limits.rs` the limits of both; a hub offers such
-//!   agents to peers too (`[[p2p.endpoint]]`)
-//! - `host.rs` what peers get, `relay.rs` a relay and the connection with it
-//! - `listing.rs` the entry in a registry, `hub.rs` the connection with a hub, `site.rs` how both are asked over HTTP
-//! - `standing.rs` how things stand, for whoever started it
+//! - `endpoint.rs` the agent behind HTTP, `fetch.rs` one request to it, `limits.rs` the limits of both; a hub
+//!   offers such agents to peers too (`[[p2p.endpoint]]`)
+//! - `host.rs` the answers to peers, `relay.rs` a relay and the connection with it
+//! - `listing.rs` the entry in a registry, `hub.rs` the connection with a hub, `site.rs` HTTP requests to
+//!   both
+//! - `status.rs` the status of a sidecar, for the program that started it
 
 mod endpoint;
 mod fetch;
@@ -18,7 +20,7 @@ pub mod limits;
 mod listing;
 mod relay;
 mod site;
-mod standing;
+mod status;
 #[cfg(test)]
 mod tests;
 
@@ -33,7 +35,7 @@ use jackfield_peer::{
     address::{is_relayed, peer_of},
     allowed::Allowed,
     keys::Keypair,
-    node::{Node, NodeConfig, NodeError, ReservationState, Role},
+    node::{Node, NodeConfig, NodeError, NodeRole, ReservationState},
     serve::serve_peers,
 };
 use tokio::{
@@ -43,50 +45,50 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 pub use self::{
-    endpoint::{Endpoint, EndpointError, Shown, Sight},
+    endpoint::{Endpoint, EndpointError, EndpointState, SeenCard},
     fetch::Fetch,
     site::RegistryAt,
-    standing::{AgentStanding, HubStanding, Listing, Standing},
+    status::{HubStatus, ListingStatus, SidecarAgentStatus, SidecarStatus},
 };
-use self::{host::Beside, hub::Visitor, listing::Lister, site::Site};
+use self::{host::AgentHost, hub::HubConnector, listing::RegistryClient, site::HttpSite};
 
-/// How long taking leave of a registry may take: what it holds ends by itself.
+/// Time to remove the entry from a registry at the end; otherwise the entry expires by itself.
 const LEAVE: Duration = Duration::from_secs(3);
 
-/// What a sidecar is made of.
+/// Configuration of a sidecar.
 #[derive(Debug)]
-pub struct Setting {
-    /// Where its tasks run.
+pub struct SidecarConfig {
+    /// Set of tasks that the sidecar runs in.
     pub tasks: Tasks,
-    /// The agent's key among peers.
+    /// Key of the peer.
     pub key: Keypair,
-    /// Where the node listens.
+    /// Configuration of the node.
     pub node: NodeConfig,
-    /// The way to the agent and to the registry.
+    /// HTTP client for the agent and the registry.
     pub outbound: Outbound,
-    /// Where the agent is, with its card at `/card` below.
+    /// URL of the agent, whose card is at `/card` below.
     pub agent_url: String,
-    /// What it is called, if not as its card says.
+    /// Name of the agent; by default the name on its card.
     pub name: Option<String>,
-    /// Who may hand off.
+    /// Peers that may hand off.
     pub allowed: Allowed,
-    /// Relays at which it holds a place, as addresses that end in their ids.
+    /// Relays at which to hold a reservation, as addresses that end in their peer ids.
     pub relays: Vec<Multiaddr>,
-    /// How long the agent has for a plain answer.
+    /// Time that the agent has for a plain answer.
     pub deadline: Duration,
-    /// Where others find it.
+    /// Registry to announce the agent in.
     pub registry: Option<RegistryAt>,
-    /// The hub among whose agents it is, by a connection that it keeps.
+    /// Hub to connect to, where the agent becomes callable.
     pub hub: Option<RegistryAt>,
 }
 
-/// Why a sidecar does not start.
+/// Why a sidecar did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum SidecarError {
-    /// An address of a relay is none.
+    /// An address is no address of a relay.
     #[error("{0} is no address of a relay: it must end in /p2p/ID and lead there directly")]
     Relay(Multiaddr),
-    /// The URL of the agent or of the registry is none.
+    /// The URL of the agent, of the registry or of the hub cannot be used.
     #[error(transparent)]
     Url(#[from] OutboundError),
     /// The node did not start.
@@ -94,21 +96,21 @@ pub enum SidecarError {
     Node(#[from] NodeError),
 }
 
-/// A sidecar that runs.
+/// A running sidecar.
 #[derive(Debug)]
 pub struct Sidecar {
     node: Node,
     tasks: Tasks,
-    standing: watch::Receiver<Standing>,
-    lister: Option<Arc<Lister>>,
-    /// Ends what it does by itself: holding places, being listed.
+    status: watch::Receiver<SidecarStatus>,
+    registry_client: Option<Arc<RegistryClient>>,
+    /// Ends the background work: reservations, the entry in the registry, the connection with the hub.
     over: CancellationToken,
 }
 
 impl Sidecar {
-    /// Starts it: it listens when this returns, whether the agent is there or not.
-    pub async fn open(setting: Setting) -> Result<Self, SidecarError> {
-        let Setting {
+    /// Starts a sidecar. Its node listens when the future resolves, with or without a running agent.
+    pub async fn open(setting: SidecarConfig) -> Result<Self, SidecarError> {
+        let SidecarConfig {
             tasks, outbound, ..
         } = setting;
         for relay in &setting.relays {
@@ -117,36 +119,36 @@ impl Sidecar {
             }
         }
         let endpoint = Endpoint::new(&outbound, &setting.agent_url, setting.name)?;
-        let site = |at: Option<RegistryAt>| at.map(|at| Site::new(at, &outbound)).transpose();
+        let site = |at: Option<RegistryAt>| at.map(|at| HttpSite::new(at, &outbound)).transpose();
         let (registry, hub) = (site(setting.registry)?, site(setting.hub)?);
         let config = NodeConfig {
-            role: Role::Sidecar,
+            role: NodeRole::Sidecar,
             ..setting.node
         };
         let node = Node::start(config, setting.key.clone(), &tasks).await?;
-        let (tell, standing) = watch::channel(Standing {
+        let (tell, status) = watch::channel(SidecarStatus {
             addresses: node.addresses(),
             relays: setting
                 .relays
                 .iter()
                 .map(|relay| (relay.clone(), ReservationState::Asking))
                 .collect(),
-            ..Standing::default()
+            ..SidecarStatus::default()
         });
         let tell = Arc::new(tell);
-        let host = Beside::new(endpoint.clone(), setting.allowed, setting.deadline);
+        let host = AgentHost::new(endpoint.clone(), setting.allowed, setting.deadline);
         serve_peers(&node, &host, &tasks);
         let over = tasks.stop_token().child_token();
         let spawn_until_over = |work: std::pin::Pin<Box<dyn Future<Output = ()> + Send>>| {
             tasks.spawn(over.clone().run_until_cancelled_owned(work));
         };
-        spawn_until_over(Box::pin(standing::gather(
+        spawn_until_over(Box::pin(status::gather(
             endpoint.watch(),
             node.watch_addresses(),
             tell.clone(),
         )));
         if let Some(site) = hub {
-            let visitor = Visitor {
+            let visitor = HubConnector {
                 site,
                 node: node.clone(),
                 sight: endpoint.watch(),
@@ -154,8 +156,8 @@ impl Sidecar {
             };
             spawn_until_over(Box::pin(visitor.stay()));
         }
-        let lister = registry.map(|site| {
-            Arc::new(Lister {
+        let registry_client = registry.map(|site| {
+            Arc::new(RegistryClient {
                 site,
                 key: setting.key,
                 node: node.clone(),
@@ -165,8 +167,8 @@ impl Sidecar {
                 has_left: Mutex::new(false),
             })
         });
-        if let Some(lister) = lister.clone() {
-            spawn_until_over(Box::pin(lister.stay_listed()));
+        if let Some(registry_client) = registry_client.clone() {
+            spawn_until_over(Box::pin(registry_client.stay_listed()));
         }
         for (index, relay) in setting.relays.into_iter().enumerate() {
             let hold = relay::hold(node.clone(), relay, index, endpoint.watch(), tell.clone());
@@ -176,32 +178,33 @@ impl Sidecar {
         Ok(Self {
             node,
             tasks,
-            standing,
-            lister,
+            status,
+            registry_client,
             over,
         })
     }
 
-    /// Who it is.
+    /// Returns the [`PeerId`].
     pub fn peer_id(&self) -> PeerId {
         self.node.peer_id()
     }
 
-    /// Its node.
+    /// Returns the [`Node`].
     pub fn node(&self) -> &Node {
         &self.node
     }
 
-    /// How things stand, as they change: one value at a time, the newest.
-    pub fn standing(&self) -> watch::Receiver<Standing> {
-        self.standing.clone()
+    /// Watches the [`SidecarStatus`]; only the newest value is kept.
+    pub fn status(&self) -> watch::Receiver<SidecarStatus> {
+        self.status.clone()
     }
 
-    /// Takes leave: of the registry, then of the peers, whose open handoffs have `grace`.
+    /// Stops the sidecar: removes its entry from the registry, then disconnects from peers, whose open
+    /// handoffs have `grace` to finish.
     pub async fn close(self, grace: Duration) {
-        if let Some(lister) = &self.lister {
-            // Who cannot be told forgets by itself.
-            drop(timeout(LEAVE, lister.leave()).await);
+        if let Some(registry_client) = &self.registry_client {
+            // An entry that cannot be removed expires by itself.
+            drop(timeout(LEAVE, registry_client.leave()).await);
         }
         self.over.cancel();
         self.tasks.stop(grace).await;

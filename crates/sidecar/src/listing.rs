@@ -1,5 +1,6 @@
-//! The entry in a registry: made once the agent was seen, with the peer's signature; renewed, and said anew with every
-//! change of card or addresses; taken away at the end. Registries of the original, which know no signatures, take it too.
+//! The entry in a registry. It is created with the peer's signature once the agent's card was fetched,
+//! renewed, replaced after every change of card or addresses, and removed at the end. Registries of the
+//! original, which know no signatures, accept it too.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,7 +11,7 @@ use jackfield_peer::{
     multiaddr::Protocol,
     node::Node,
     proof::{Statement, sign},
-    waits::Waits,
+    retry::RetryDelay,
     wire::{
         MAX_ADDRESSES, read_card,
         registry::{DEFAULT_TTL, Heartbeat, Proof, Registration},
@@ -23,28 +24,28 @@ use tokio::{
 };
 
 use super::{
-    site::{Site, SiteError},
-    standing::{Listing, Standing, until_seen},
+    site::{HttpSite, SiteError},
+    status::{ListingStatus, SidecarStatus, until_seen},
 };
-use crate::endpoint::{Shown, Sight};
+use crate::endpoint::{EndpointState, SeenCard};
 
-/// How often the entry is renewed: two renewals may be lost.
+/// Interval of renewals: two may be lost.
 const RENEW: Duration = Duration::from_secs(DEFAULT_TTL / 3);
 
-/// How long changes are waited for that come together, as the addresses at several relays do.
+/// Time to collect changes that come together, such as addresses at several relays.
 const SETTLE: Duration = Duration::from_millis(200);
 
-/// Whoever keeps the entry.
+/// Keeps the entry in the registry.
 #[derive(Debug)]
-pub(super) struct Lister {
-    pub(super) site: Site,
+pub(super) struct RegistryClient {
+    pub(super) site: HttpSite,
     pub(super) key: Keypair,
     pub(super) node: Node,
     pub(super) relays: Vec<Multiaddr>,
-    pub(super) sight: watch::Receiver<Sight>,
-    pub(super) tell: Arc<watch::Sender<Standing>>,
-    /// Held by whoever speaks with the registry; true once leave was taken. A registration that is under way and overtaken
-    /// by the leave would stay for good.
+    pub(super) sight: watch::Receiver<EndpointState>,
+    pub(super) tell: Arc<watch::Sender<SidecarStatus>>,
+    /// Held during every request to the registry; true once the entry was removed. A registration that
+    /// arrived after the removal would stay.
     pub(super) has_left: Mutex<bool>,
 }
 
@@ -62,14 +63,14 @@ struct Challenge {
     challenge: String,
 }
 
-impl Lister {
+impl RegistryClient {
     /// Keeps the entry up to date. Ends with the node.
     pub(super) async fn stay_listed(self: Arc<Self>) {
         let (mut sight, mut addresses) = (self.sight.clone(), self.node.watch_addresses());
         if !until_seen(&mut sight).await {
             return;
         }
-        let mut waits = Waits::new();
+        let mut retry = RetryDelay::new();
         loop {
             addresses.mark_unchanged();
             let shown = sight.borrow_and_update().last().cloned();
@@ -80,23 +81,23 @@ impl Lister {
             }
             let (listing, pause) = match self.list(&shown).await {
                 Ok(()) => {
-                    waits.start_over();
-                    (Listing::Listed, RENEW)
+                    retry.start_over();
+                    (ListingStatus::Listed, RENEW)
                 }
                 Err(error) => {
                     let why = error.to_string().into();
                     let listing = match &error {
-                        ListError::Site(it) if it.is_forbidden() => Listing::Forbidden(why),
-                        ListError::Site(it) => Listing::Failed {
+                        ListError::Site(it) if it.is_forbidden() => ListingStatus::Forbidden(why),
+                        ListError::Site(it) => ListingStatus::Failed {
                             why,
                             is_refused: it.is_refused(),
                         },
-                        ListError::Unsigned(_) => Listing::Failed {
+                        ListError::Unsigned(_) => ListingStatus::Failed {
                             why,
                             is_refused: false,
                         },
                     };
-                    (listing, waits.next())
+                    (listing, retry.next_delay())
                 }
             };
             self.tell(listing);
@@ -114,11 +115,11 @@ impl Lister {
         }
     }
 
-    /// Takes the entry away, if there is one.
+    /// Removes the entry, if there is one.
     pub(super) async fn leave(&self) {
         let mut has_left = self.has_left.lock().await;
         *has_left = true;
-        if self.tell.borrow().listing != Listing::Listed {
+        if self.tell.borrow().listing != ListingStatus::Listed {
             return;
         }
         let left = async {
@@ -133,12 +134,12 @@ impl Lister {
             left.map_err(ListError::from)
         };
         match left.await {
-            Ok(_) => self.tell(Listing::None),
+            Ok(_) => self.tell(ListingStatus::None),
             Err(error) => tracing::debug!(%error, "the registry cannot be told"),
         }
     }
 
-    async fn list(&self, shown: &Shown) -> Result<(), ListError> {
+    async fn list(&self, shown: &SeenCard) -> Result<(), ListError> {
         let addresses = self.addresses();
         let statement = Statement::Register {
             name: &shown.card.name,
@@ -150,7 +151,7 @@ impl Lister {
             peer_id: self.node.peer_id().to_string(),
             agent_name: Some(shown.card.name.clone()),
             capabilities: skills.map(|skill| skill.id.clone()).collect(),
-            // As small as peers get it: the body has a limit too.
+            // Cut as peers get it, since the body has a limit too.
             card: read_card(shown.text.as_bytes()).ok(),
             ttl: DEFAULT_TTL,
             addresses,
@@ -161,8 +162,8 @@ impl Lister {
         Ok(())
     }
 
-    /// Where it is reached: where it listens, and through its relays. A relay may want to find it registered before it
-    /// gives a place, so that the way through it is told before it leads anywhere.
+    /// Returns the addresses to announce: listen addresses, and addresses through relays. A relay may require
+    /// the entry before it grants a reservation, so its address is announced first.
     fn addresses(&self) -> Vec<String> {
         let peer = self.node.peer_id();
         let mut all = self.node.addresses();
@@ -177,7 +178,7 @@ impl Lister {
         all.take(MAX_ADDRESSES).collect()
     }
 
-    /// What proves that the peer itself says so; nothing where the registry gives no challenge.
+    /// Signs a [`Statement`]; `None` if the registry gives no challenge.
     async fn proof(&self, statement: &Statement<'_>) -> Result<Option<Proof>, ListError> {
         let path = self.own_path();
         let body = match self.site.ask(Method::GET, &path, String::new()).await {
@@ -195,20 +196,20 @@ impl Lister {
         format!("/register/{}", self.node.peer_id())
     }
 
-    fn tell(&self, listing: Listing) {
-        self.tell.send_if_modified(|standing| {
-            let is_new = standing.listing != listing;
-            standing.listing = listing;
+    fn tell(&self, listing: ListingStatus) {
+        self.tell.send_if_modified(|status| {
+            let is_new = status.listing != listing;
+            status.listing = listing;
             is_new
         });
     }
 }
 
-/// Waits until the agent shows another card than this one.
-async fn until_new(sight: &mut watch::Receiver<Sight>, shown: &Shown) {
-    let is_new = |sight: &Sight| sight.last().is_some_and(|now| now.text != shown.text);
+/// Waits until the agent's card differs from `shown`.
+async fn until_new(sight: &mut watch::Receiver<EndpointState>, shown: &SeenCard) {
+    let is_new = |sight: &EndpointState| sight.last().is_some_and(|now| now.text != shown.text);
     if sight.wait_for(is_new).await.is_err() {
-        // Nobody looks any more; the entry is kept as it is.
+        // The card is not fetched any more; the entry stays as it is.
         std::future::pending().await
     }
 }

@@ -1,5 +1,5 @@
-//! A relay of the sidecar: once the agent was seen, a connection that is kept, so that a hub that is the relay makes it an
-//! agent of its own, and a place there.
+//! A relay of the sidecar. Once the agent's card was fetched, the sidecar holds a reservation there and keeps
+//! the connection; a hub that is the relay makes the agent one of its own.
 
 use std::sync::Arc;
 
@@ -10,16 +10,16 @@ use jackfield_peer::{
 };
 use tokio::sync::watch;
 
-use super::standing::{Standing, until_seen};
-use crate::endpoint::Sight;
+use super::status::{SidecarStatus, until_seen};
+use crate::endpoint::EndpointState;
 
-/// Holds a place at a relay, and tells how it stands with it. Ends with the node.
+/// Holds a reservation at a relay, and reports its state. Ends with the node.
 pub(super) async fn hold(
     node: Node,
     relay: Multiaddr,
     index: usize,
-    mut sight: watch::Receiver<Sight>,
-    tell: Arc<watch::Sender<Standing>>,
+    mut sight: watch::Receiver<EndpointState>,
+    tell: Arc<watch::Sender<SidecarStatus>>,
 ) {
     if !until_seen(&mut sight).await {
         return;
@@ -27,7 +27,7 @@ pub(super) async fn hold(
     if let Some(peer) = peer_of(&relay) {
         node.keep(peer);
     }
-    // Whether it is an address of a relay was checked when the sidecar was opened.
+    // The address was checked when the sidecar started.
     let Ok(place) = node.reserve(relay) else {
         return;
     };
@@ -37,18 +37,18 @@ pub(super) async fn hold(
         let state = states.borrow_and_update().clone();
         match state {
             ReservationState::Lost(_) => losses += 1,
-            // The next loss is news.
+            // The next loss is reported.
             ReservationState::Held => losses = 1,
-            // What is clear at once is told at once.
+            // These states are certain, and reported at once.
             ReservationState::Unreached(_) | ReservationState::NoRelay => losses = 2,
             ReservationState::Asking => {}
         }
         let is_first_try = losses == 1 && state != ReservationState::Held;
-        // Being asked again is no news to whoever knows that it was lost. And a hub may refuse the first time, before it
-        // has looked at the card by which it knows its guests.
+        // Asking again after a loss is not reported. Neither is the first refusal: a hub may refuse before it
+        // has read the peer's card.
         if state != ReservationState::Asking && !is_first_try {
-            tell.send_if_modified(|standing| {
-                let Some((_, had)) = standing.relays.get_mut(index) else {
+            tell.send_if_modified(|status| {
+                let Some((_, had)) = status.relays.get_mut(index) else {
                     return false;
                 };
                 let is_new = *had != state;

@@ -1,4 +1,4 @@
-//! A hub or a registry over HTTP, as the sidecar asks it.
+//! HTTP requests of the sidecar to a hub or a registry.
 
 use std::{fmt, time::Duration};
 
@@ -11,15 +11,15 @@ use jackfield_peer::wire::{PeerAnswer, read_answer};
 use serde::Deserialize;
 use tokio::time::timeout;
 
-/// How long a registry may take for one request (the original's own limit).
+/// Timeout of one request (the original's own limit).
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A registry, and what to show there.
+/// A registry or hub over HTTP, with its token.
 #[derive(Clone)]
 pub struct RegistryAt {
-    /// Its URL.
+    /// Base URL.
     pub url: String,
-    /// The token, where the peer's signature is not enough.
+    /// Token, where the peer's signature is not enough.
     pub token: Option<String>,
 }
 
@@ -31,7 +31,7 @@ impl fmt::Debug for RegistryAt {
     }
 }
 
-/// Why there is no answer.
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SiteError {
     #[error(transparent)]
@@ -43,28 +43,28 @@ pub(super) enum SiteError {
 }
 
 impl SiteError {
-    /// Whether it wants to see a token or a better proof.
+    /// Returns whether the registry requires a token or a better proof.
     pub(super) fn is_refused(&self) -> bool {
         matches!(self, Self::Refused { status, .. } if *status == StatusCode::UNAUTHORIZED)
     }
 
-    /// Whether it does not want this peer, whatever it shows.
+    /// Returns whether the registry blocks this peer.
     pub(super) fn is_forbidden(&self) -> bool {
         matches!(self, Self::Refused { status, .. } if *status == StatusCode::FORBIDDEN)
     }
 }
 
-/// Where requests go.
+/// HTTP client for one hub or registry.
 #[derive(Debug)]
-pub(super) struct Site {
-    /// Without a slash at its end.
+pub(super) struct HttpSite {
+    /// Base URL without a slash at its end.
     url: String,
     token: Option<String>,
     outbound: Outbound,
 }
 
-impl Site {
-    /// The site at a URL, if it can be used.
+impl HttpSite {
+    /// Creates a client, if the URL can be used.
     pub(super) fn new(at: RegistryAt, outbound: &Outbound) -> Result<Self, OutboundError> {
         Ok(Self {
             outbound: outbound.trusting([&*at.url])?,
@@ -73,7 +73,7 @@ impl Site {
         })
     }
 
-    /// Asks, and waits for all of a good answer.
+    /// Sends a request and reads the whole answer.
     pub(super) async fn ask(
         &self,
         method: Method,
@@ -93,7 +93,7 @@ impl Site {
             let opened = self.outbound.open(method, &url, headers, body, None);
             let opened = opened.await?;
             let status = opened.status();
-            // A word of refusal that breaks off is none.
+            // An incomplete error text counts as empty.
             let body = opened.whole(MAX_ANSWER).await.unwrap_or_default();
             if status.is_success() {
                 return Ok(body.to_vec());
@@ -109,12 +109,12 @@ impl Site {
     }
 }
 
-/// The text in `{"error": text}`, as registries say it.
+/// Returns the text in `{"error": text}`, as registries write it.
 fn error_in(body: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
-    struct Told {
+    struct ErrorText {
         error: String,
     }
-    let told: Told = serde_json::from_slice(body).ok()?;
+    let told: ErrorText = serde_json::from_slice(body).ok()?;
     Some(told.error)
 }

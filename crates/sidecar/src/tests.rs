@@ -116,8 +116,8 @@ impl Agent {
     }
 }
 
-fn setting(agent_url: &str) -> Setting {
-    Setting {
+fn setting(agent_url: &str) -> SidecarConfig {
+    SidecarConfig {
         tasks: Tasks::new(),
         key: Keypair::generate_ed25519(),
         node: NodeConfig {
@@ -135,9 +135,9 @@ fn setting(agent_url: &str) -> Setting {
     }
 }
 
-async fn until(sidecar: &Sidecar, is_so: impl FnMut(&Standing) -> bool) -> Standing {
-    let mut standing = sidecar.standing();
-    soon(standing.wait_for(is_so)).await.unwrap().clone()
+async fn until(sidecar: &Sidecar, is_so: impl FnMut(&SidecarStatus) -> bool) -> SidecarStatus {
+    let mut status = sidecar.status();
+    soon(status.wait_for(is_so)).await.unwrap().clone()
 }
 
 /// A peer that calls.

@@ -10,7 +10,7 @@ use jackfield_core::{
     units::Span,
 };
 use jackfield_model::{
-    AgentId, CallId, Failure, Json, Reason, RequestId, SessionId, TaskId, TokenId,
+    AgentId, CallId, Cause, Failure, Json, Reason, RequestId, SessionId, TaskId, TokenId,
 };
 use rusqlite::{Connection, OptionalExtension, Row, types::Value};
 
@@ -29,8 +29,8 @@ pub(crate) fn save(conn: &Connection, task: &TaskRecord) -> Result<(), DatabaseE
     let mut statement = conn.prepare_cached(
         "INSERT INTO tasks (id, call, principal, caller, door, agent, session, request, state, sent, epoch, log_end,
                             created_at, updated_at, wait_until, failure, failure_text, callback, unread, followers,
-                            once_key, once_digest, parent, handle, context, token, sent_at)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                            once_key, once_digest, parent, handle, context, token, sent_at, failure_cause)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
          ON CONFLICT (id) DO UPDATE SET
             call = excluded.call, principal = excluded.principal, caller = excluded.caller, door = excluded.door,
             agent = excluded.agent, session = excluded.session, request = excluded.request, state = excluded.state,
@@ -39,7 +39,8 @@ pub(crate) fn save(conn: &Connection, task: &TaskRecord) -> Result<(), DatabaseE
             failure = excluded.failure, failure_text = excluded.failure_text, callback = excluded.callback,
             unread = excluded.unread, followers = excluded.followers, once_key = excluded.once_key,
             once_digest = excluded.once_digest, parent = excluded.parent, handle = excluded.handle,
-            context = excluded.context, token = excluded.token, sent_at = excluded.sent_at",
+            context = excluded.context, token = excluded.token, sent_at = excluded.sent_at,
+            failure_cause = excluded.failure_cause",
     )?;
     let callback = task.callback.as_ref().map(serde_json::to_string);
     let followers = (!task.followers.is_empty()).then(|| serde_json::to_string(&task.followers));
@@ -75,6 +76,7 @@ pub(crate) fn save(conn: &Connection, task: &TaskRecord) -> Result<(), DatabaseE
         context.transpose()?,
         task.token.map(|token| token.to_string()),
         task.sent_at.map(time_text),
+        failure.and_then(|failure| failure.cause).map(Cause::name),
     ])?;
     Ok(())
 }
@@ -297,6 +299,7 @@ pub(crate) fn last_turn(conn: &Connection, task: TaskRecord) -> Result<Reopened,
 fn from_row(row: &Row<'_>) -> rusqlite::Result<TaskRecord> {
     let reason: Option<String> = row.get("failure")?;
     let text: Option<String> = row.get("failure_text")?;
+    let cause: Option<String> = row.get("failure_cause")?;
     let key: Option<String> = row.get("once_key")?;
     let digest: Option<[u8; 32]> = row.get("once_digest")?;
     Ok(TaskRecord {
@@ -319,8 +322,10 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<TaskRecord> {
         created_at: time(row, "created_at")?,
         updated_at: time(row, "updated_at")?,
         wait_until: optional_time(row, "wait_until")?,
-        failure: reason
-            .map(|reason| Failure::new(Reason::from_name(&reason), text.unwrap_or_default())),
+        failure: reason.map(|reason| {
+            let failure = Failure::new(Reason::from_name(&reason), text.unwrap_or_default());
+            failure.because(cause.as_deref().and_then(Cause::from_name))
+        }),
         callback: optional_json(row, "callback")?,
         followers: optional_json(row, "followers")?.unwrap_or_default(),
         once: key

@@ -10,7 +10,7 @@ use std::{
 
 use jackfield_core::{
     agent::{Closing, Link, Profile},
-    call::{Call, Serving},
+    call::{AgentHandle, Call},
     hub::{Attached, Hub, Request},
     principal::Principal,
 };
@@ -30,7 +30,7 @@ pub struct FakeAgent {
 
 #[derive(Debug, Default)]
 struct FakeLink {
-    calls: Mutex<VecDeque<Serving>>,
+    calls: Mutex<VecDeque<AgentHandle>>,
     cancelled: Mutex<Vec<CallId>>,
     closed: Mutex<Option<Closing>>,
     changed: Notify,
@@ -39,7 +39,7 @@ struct FakeLink {
 }
 
 impl Link for FakeLink {
-    fn deliver(&self, call: Serving) -> Result<(), Serving> {
+    fn deliver(&self, call: AgentHandle) -> Result<(), AgentHandle> {
         self.calls.lock().push_back(call);
         self.changed.notify_one();
         Ok(())
@@ -93,7 +93,7 @@ impl FakeAgent {
     }
 
     /// Waits for the next call.
-    pub async fn call(&self) -> Serving {
+    pub async fn call(&self) -> AgentHandle {
         self.until(|link| link.calls.lock().pop_front()).await
     }
 

@@ -9,7 +9,7 @@
 //! five.
 //!
 //! - `rpc.rs` lines and messages; `connection.rs` the running agent; `inbox.rs` items waiting for a turn
-//! - `calls.rs` the current call of each conversation; `prompt.rs` a turn as a prompt; `updates.rs` output of
+//! - `call_files.rs` the current call of each conversation; `prompt.rs` a turn as a prompt; `updates.rs` output of
 //!   the agent; `permission.rs` approval of tools
 
 mod call_files;

@@ -4,7 +4,7 @@
 //! them. No tools are offered; tool calls that a model produces anyway are shown and not executed.
 //!
 //! - `stream.rs` parses responses, `request.rs` builds requests, `history.rs` stores conversations
-//! - `place.rs` finds the API below the URL that was typed
+//! - `base_url.rs` finds the API below the URL that was typed
 
 mod base_url;
 mod history;
@@ -95,7 +95,7 @@ impl OpenAi {
 
     /// Finds the list of models, and thereby the base URL.
     async fn discover(&self) -> Result<ModelEndpoint, AgentFailure> {
-        let mut complaint = None;
+        let (mut complaint, mut missing) = (None, StatusCode::NOT_FOUND);
         for base in self.place.bases() {
             let request = self
                 .web
@@ -109,6 +109,7 @@ impl OpenAi {
                 if status != StatusCode::NOT_FOUND && status != StatusCode::METHOD_NOT_ALLOWED {
                     return Err(failure);
                 }
+                missing = status;
                 continue;
             }
             let Some(models) = stream::models(&text) else {
@@ -126,15 +127,17 @@ impl OpenAi {
         if let (None, Some(model), Some(base)) =
             (complaint, &self.wanted, self.place.bases().first())
         {
-            return Ok(ModelEndpoint {
+            let found = ModelEndpoint {
                 base: base.clone(),
                 model: model.clone(),
-            });
+            };
+            *self.found.lock() = Some(found.clone());
+            return Ok(found);
         }
         let text = format!(
             "{} has no list of models ({}); is it the base URL of an OpenAI-compatible API?",
             self.web.origin(),
-            complaint.unwrap_or("404 Not Found")
+            complaint.map_or_else(|| web::status_text(missing), str::to_owned)
         );
         Err(AgentFailure::new(CRASHED, text))
     }

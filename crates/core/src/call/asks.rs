@@ -1,5 +1,5 @@
 //! The open questions of a [`Call`]: who may answer them, and the clocks that they stop.
-//! [`Serving`](super::Serving) opens them, [`CallRegistry`](crate::hub::CallRegistry) answers them.
+//! [`AgentHandle`](super::AgentHandle) opens them, [`CallRegistry`](crate::hub::CallRegistry) answers them.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -11,14 +11,11 @@ use tokio::time::Instant;
 
 use super::Call;
 use jackfield_model::{
-    Answer, Ask, AskKind, Chunk, Event, Failure, Input, Owner, Reason,
+    Answer, Ask, AskKind, Chunk, Event, Failure, Input, Owner, Reason, WaitingFor,
     id::{InvalidPeerId, check_peer_id},
 };
 
 use crate::{limits::Limits, pipe::Pushed, principal::Principal};
-
-/// Start of the status text for a caller whose call waits for an approval of the agent's owner.
-pub const WAITS_FOR_OWNER: &str = "waiting for the owner of ";
 
 /// An approval that a call waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,13 +30,13 @@ pub struct Approval {
 
 /// The open questions of a call and the last answered ones; both bounded by `asks_per_call`, and in bytes.
 #[derive(Debug, Default)]
-pub(crate) struct Asks {
-    open: HashMap<String, Open>,
+pub(crate) struct CallAsks {
+    open: HashMap<String, OpenQuestion>,
     /// Answered questions; answers are dropped once all of them together do not fit into a pipe.
     answered: VecDeque<(String, Option<Answer>)>,
 }
 
-impl Asks {
+impl CallAsks {
     fn is_answered(&self, id: &str) -> bool {
         self.answered.iter().any(|(answered, _)| answered == id)
     }
@@ -94,7 +91,7 @@ impl Asks {
 
 /// Outcome of opening a question.
 #[derive(Debug)]
-pub(super) enum Opened {
+pub(super) enum AskOutcome {
     /// Result of the push to the caller. The question is open if the push was accepted.
     Pushed(Pushed),
     /// A repeated question.
@@ -104,7 +101,7 @@ pub(super) enum Opened {
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenQuestion {
     ask: Ask,
     to_caller: bool,
     since: Instant,
@@ -112,7 +109,7 @@ struct Open {
     stopped: Vec<Weak<Call>>,
 }
 
-impl Open {
+impl OpenQuestion {
     /// Restarts exactly the clocks that this question stopped, whichever of the calls have ended.
     fn close(self) {
         for call in self.stopped.iter().filter_map(Weak::upgrade) {
@@ -123,7 +120,7 @@ impl Open {
 
 impl Call {
     /// Opens a question and tells the caller, both or neither.
-    pub(super) fn open_ask(self: &Arc<Self>, ask: Ask, turn: u64, seq: Option<u64>) -> Opened {
+    pub(super) fn open_ask(self: &Arc<Self>, ask: Ask, turn: u64, seq: Option<u64>) -> AskOutcome {
         let to_caller = match ask.kind {
             AskKind::Input => true,
             AskKind::Approval => self.entry.settings().approvals_to_caller,
@@ -132,26 +129,27 @@ impl Call {
             Event::Ask(ask.clone())
         } else {
             let what = ask.tool_name.as_deref().unwrap_or("a step");
-            Event::Chunk(Chunk::status(format!(
-                "{WAITS_FOR_OWNER}{} to approve {what}",
-                self.target
-            )))
+            let text = format!("waiting for the owner of {} to approve {what}", self.target);
+            Event::Chunk(Chunk {
+                waiting_for: Some(WaitingFor::Owner),
+                ..Chunk::status(text)
+            })
         };
         let mut asks = self.asks.lock();
         if self.is_ended() || self.turn.load(Ordering::Acquire) != turn {
-            return Opened::Pushed(Pushed::Ended);
+            return AskOutcome::Pushed(Pushed::Ended);
         }
         // People type the id, and the hub remembers it after the answer.
         if check_peer_id(&ask.id).is_err() {
             let text = format!("the agent asked under an id that cannot be one: {InvalidPeerId}");
             let reason = Reason::Agent("internal_error".to_owned());
-            return Opened::Refused(Failure::new(reason, text));
+            return AskOutcome::Refused(Failure::new(reason, text));
         }
         if asks.open.contains_key(&ask.id) || asks.is_answered(&ask.id) {
-            return Opened::Repeated;
+            return AskOutcome::Repeated;
         }
         if let Err(failure) = asks.check_room(&ask, &self.shared.limits) {
-            return Opened::Refused(failure);
+            return AskOutcome::Refused(failure);
         }
         let push = || match seq {
             None => Some(self.reply.push_as(Some(turn), event)),
@@ -167,22 +165,23 @@ impl Call {
             Some(observers) => observers.push(push, |observer| observer.asked(self, &ask)),
         };
         let Some(pushed) = pushed else {
-            return Opened::Repeated;
+            return AskOutcome::Repeated;
         };
         if matches!(pushed, Pushed::Room | Pushed::Full) {
             self.insert_ask(&mut asks, ask, to_caller);
         }
-        Opened::Pushed(pushed)
+        AskOutcome::Pushed(pushed)
     }
 
-    fn insert_ask(self: &Arc<Self>, asks: &mut Asks, ask: Ask, to_caller: bool) {
-        let open = Open {
+    fn insert_ask(self: &Arc<Self>, asks: &mut CallAsks, ask: Ask, to_caller: bool) {
+        let open = OpenQuestion {
             to_caller,
             since: Instant::now(),
             stopped: self.suspend(),
             ask,
         };
         self.clock.lock().ask_since.get_or_insert(open.since);
+        self.trace(format_args!("question {} opened", open.ask.id));
         asks.open.insert(open.ask.id.clone(), open);
     }
 
@@ -244,7 +243,7 @@ impl Call {
     fn asked_of(
         &self,
         principal: &Principal,
-        asks: &Asks,
+        asks: &CallAsks,
         ask_id: &str,
     ) -> Result<AskKind, Failure> {
         let Some(open) = asks.open.get(ask_id) else {
@@ -261,7 +260,7 @@ impl Call {
 
     /// Returns why `principal` may not answer an open question. The caller learns who may; for others the
     /// question does not exist.
-    fn not_asked(&self, principal: &Principal, open: &Open) -> Failure {
+    fn not_asked(&self, principal: &Principal, open: &OpenQuestion) -> Failure {
         if open.ask.kind == AskKind::Approval && principal.may_act_for(&self.principal.key()) {
             let (owner, agent) = (self.entry.owner(), &self.target);
             let text = format!("{owner} decides this: an approval is for the owner of {agent}");
@@ -288,7 +287,7 @@ impl Call {
 
     fn take_answer(
         self: &Arc<Self>,
-        mut asks: MutexGuard<'_, Asks>,
+        mut asks: MutexGuard<'_, CallAsks>,
         ask_id: &str,
         answer: Answer,
     ) -> Result<(), Failure> {
@@ -301,6 +300,7 @@ impl Call {
                 "field \"approved\" must be true or false for an approval",
             ));
         }
+        self.trace(format_args!("question {ask_id} answered"));
         let answered = asks.open.remove(ask_id);
         asks.remember(ask_id.to_owned(), answer.clone(), &self.shared.limits);
         // The oldest open question decides when the wait times out.
@@ -339,7 +339,7 @@ impl Call {
     }
 
     /// Lists the open questions that match `wanted`, oldest first.
-    fn asks_that(&self, wanted: impl Fn(&Open) -> bool) -> Vec<Ask> {
+    fn asks_that(&self, wanted: impl Fn(&OpenQuestion) -> bool) -> Vec<Ask> {
         let asks = self.asks.lock();
         let mut open: Vec<_> = asks.open.values().filter(|open| wanted(open)).collect();
         open.sort_by(|one, other| (one.since, &one.ask.id).cmp(&(other.since, &other.ask.id)));

@@ -7,7 +7,7 @@ use std::sync::{Arc, atomic::Ordering};
 use super::Entry;
 use crate::{
     agent::{Closing, Link},
-    call::{Call, Serving},
+    call::{AgentHandle, Call},
 };
 
 impl Entry {
@@ -38,7 +38,7 @@ impl AliasLink {
 }
 
 impl Link for AliasLink {
-    fn deliver(&self, call: Serving) -> Result<(), Serving> {
+    fn deliver(&self, call: AgentHandle) -> Result<(), AgentHandle> {
         Err(call)
     }
 

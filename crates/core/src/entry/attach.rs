@@ -11,15 +11,15 @@ use jackfield_model::{End, Failure, Reason};
 
 use crate::{
     agent::{Closing, Keep, Link, Profile},
-    call::Serving,
+    call::AgentHandle,
     resume::AttachMode,
     tap::Sight,
 };
 
 /// Outcome of [`Entry::take`].
 #[derive(Debug)]
-pub(crate) struct Taken {
-    pub(crate) adopted: Vec<Serving>,
+pub(crate) struct AttachOutcome {
+    pub(crate) adopted: Vec<AgentHandle>,
     /// Whether the connection resumes the open calls, even if there are none.
     pub(crate) resumes: bool,
     pub(crate) changed: bool,
@@ -33,7 +33,7 @@ impl Entry {
         link: &Arc<dyn Link>,
         profile: Profile,
         mode: AttachMode,
-    ) -> Result<Taken, Failure> {
+    ) -> Result<AttachOutcome, Failure> {
         let now = Instant::now();
         let mut lost = Vec::new();
         let mut undelivered = Undelivered::default();
@@ -83,7 +83,7 @@ impl Entry {
             for call in std::mem::take(&mut state.waiting) {
                 state.dispatch(&call, &self.placed, &mut undelivered);
             }
-            let taken = Taken {
+            let taken = AttachOutcome {
                 adopted,
                 resumes,
                 changed,

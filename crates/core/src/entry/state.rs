@@ -16,7 +16,7 @@ use jackfield_model::{AgentId, CallId, End, Failure, Reason, RequestId, SessionI
 
 use crate::{
     agent::{Link, Profile, Settings, Share},
-    call::{Call, Life, Serving},
+    call::{AgentHandle, Call, Life},
     clock::Progress,
     resume::Hash,
 };
@@ -47,7 +47,7 @@ pub(super) struct State {
     pub(super) resume: Option<Hash>,
     pub(super) open: HashMap<RequestId, Arc<Call>>,
     /// Sessions of an agent that takes one call per session at a time.
-    pub(super) sessions: HashMap<SessionId, Session>,
+    pub(super) sessions: HashMap<SessionId, SessionQueue>,
     /// Calls that wait for the agent to come online.
     pub(super) waiting: VecDeque<Arc<Call>>,
     pub(super) replaced: VecDeque<Instant>,
@@ -57,14 +57,14 @@ pub(super) struct State {
 
 /// A session of an agent that takes one call per session at a time.
 #[derive(Debug)]
-pub(super) struct Session {
+pub(super) struct SessionQueue {
     /// Call whose turn it is.
     active: CallId,
     /// Calls that wait for their turn.
     pub(super) queue: VecDeque<Arc<Call>>,
 }
 
-impl Session {
+impl SessionQueue {
     fn of(call: &Call) -> Self {
         Self {
             active: call.id,
@@ -77,7 +77,7 @@ impl Session {
 #[derive(Debug, Default)]
 pub(super) struct Undelivered {
     /// Calls that the agent's connection refused.
-    servings: Vec<Serving>,
+    servings: Vec<AgentHandle>,
     /// Calls whose callers may not reach the agent any more.
     refused: Vec<(Arc<Call>, Failure)>,
 }
@@ -169,7 +169,7 @@ impl State {
     /// Lets a call that the agent got before a restart of the hub wait for the agent to resume it.
     pub(super) fn await_resume(&mut self, call: &Call, grace: Duration) {
         let now = Instant::now();
-        call.clock.lock().enter(Progress::Sent, now);
+        call.mark_sent(now);
         self.grace.get_or_insert(now + grace);
     }
 
@@ -193,7 +193,7 @@ impl State {
                 return;
             }
             self.sessions
-                .insert(call.agent_session.clone(), Session::of(call));
+                .insert(call.agent_session.clone(), SessionQueue::of(call));
         }
         self.hand_over(call, &link, placed, undelivered);
     }
@@ -206,7 +206,7 @@ impl State {
         undelivered: &mut Undelivered,
     ) {
         match call.life {
-            Life::Kept => {
+            Life::Durable => {
                 call.clock.lock().enter(Progress::Placed, Instant::now());
                 placed.notify_waiters();
             }
@@ -217,7 +217,7 @@ impl State {
                     undelivered.refused.push((call.clone(), failure));
                     return;
                 }
-                call.clock.lock().enter(Progress::Sent, Instant::now());
+                call.mark_sent(Instant::now());
                 let kept_back = link.deliver(call.serve()).err();
                 undelivered.servings.extend(kept_back);
             }
@@ -246,7 +246,7 @@ impl State {
             ) {
                 self.sessions
                     .entry(call.agent_session.clone())
-                    .or_insert_with(|| Session::of(call));
+                    .or_insert_with(|| SessionQueue::of(call));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! [`Held`]: one served file, with a safe name, a media type, and its bytes, which stay base64 until they are sent.
+//! [`ServedFile`]: one served file, with a safe name, a media type, and its bytes, which stay base64 until they are sent.
 
 use std::sync::Arc;
 
@@ -19,14 +19,14 @@ const OVERHEAD: usize = 512;
 
 /// One served file.
 #[derive(Debug, Clone)]
-pub struct Held {
+pub struct ServedFile {
     name: Arc<str>,
     mime: Arc<str>,
     base64: Base64,
     len: usize,
 }
 
-impl Held {
+impl ServedFile {
     /// Creates an entry from a file of bytes, in base64 with padding.
     pub(super) fn of(file: &File) -> Option<Self> {
         let FileSource::Bytes(base64) = &file.source else {

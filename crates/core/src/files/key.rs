@@ -1,4 +1,4 @@
-//! [`Key`]: the key that signs links. A signature is the HMAC-SHA256 of `ID.EXPIRES.NAME`, in hex.
+//! [`LinkKey`]: the key that signs links. A signature is the HMAC-SHA256 of `ID.EXPIRES.NAME`, in hex.
 
 use std::{fmt, sync::Arc};
 

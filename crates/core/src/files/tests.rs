@@ -56,7 +56,7 @@ fn link(url: &str) -> Link<'_> {
     }
 }
 
-fn bytes(held: &Held) -> Vec<u8> {
+fn bytes(held: &ServedFile) -> Vec<u8> {
     held.pieces().flatten().collect()
 }
 
@@ -81,10 +81,10 @@ fn a_file_is_dropped_when_its_last_link_has_ended() {
     files.link_at(&file("b", "aGk="), at(1000)).unwrap();
     files.link_at(&file("a", "aGk="), at(1030)).unwrap();
     files.expire(at(1060));
-    assert_eq!(files.kept.shelf.lock().used(), held("a").weight());
+    assert_eq!(files.kept.cache.lock().used(), held("a").weight());
     assert!(files.open_at(link(&first), at(1059)).is_ok());
     files.expire(at(1090));
-    assert_eq!(files.kept.shelf.lock().used(), 0);
+    assert_eq!(files.kept.cache.lock().used(), 0);
 }
 
 #[tokio::test]
@@ -101,11 +101,11 @@ async fn the_hub_itself_drops_what_has_ended() {
     hub.files().link_at(&file("old", "aGk="), ended).unwrap();
     hub.files().link_at(&file("new", "aGk="), now).unwrap();
     hub.sweep(tokio::time::Instant::now());
-    assert_eq!(hub.files().kept.shelf.lock().used(), held("new").weight());
+    assert_eq!(hub.files().kept.cache.lock().used(), held("new").weight());
 }
 
-fn held(name: &str) -> Held {
-    Held::of(&file(name, "aGk=")).unwrap()
+fn held(name: &str) -> ServedFile {
+    ServedFile::of(&file(name, "aGk=")).unwrap()
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn the_same_file_is_kept_once_and_others_beside_it() {
     let again = files.link_at(&file("a", "aGk="), at(1001)).unwrap();
     assert_eq!(link(&one).id, link(&again).id);
     assert_ne!(link(&one).signature, link(&again).signature);
-    let used = files.kept.shelf.lock().used();
+    let used = files.kept.cache.lock().used();
     assert_eq!(used, held("a").weight());
     let mut ids = vec![link(&one).id.to_owned()];
     let other_mime = File {
@@ -129,7 +129,7 @@ fn the_same_file_is_kept_once_and_others_beside_it() {
     ids.sort();
     ids.dedup();
     assert_eq!(ids.len(), 4);
-    assert!(files.kept.shelf.lock().used() > 3 * used);
+    assert!(files.kept.cache.lock().used() > 3 * used);
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn when_it_is_full_the_oldest_go_first_and_what_is_linked_again_is_new() {
     assert!(is_there(&a) && !is_there(&b) && is_there(&c));
     let gone = files.open_at(link(&b), at(1000)).unwrap_err();
     assert_eq!(gone, BadLink::Gone);
-    assert!(files.kept.shelf.lock().used() <= 2 * held("a").weight());
+    assert!(files.kept.cache.lock().used() <= 2 * held("a").weight());
     // One that never fits pushes nobody out.
     let large = file("d", &"aGk0".repeat(1000));
     assert_eq!(files.link_at(&large, at(1000)), None);
@@ -268,7 +268,7 @@ fn a_file_that_has_an_address_keeps_it() {
     let linked = File::from_url("https://e/f".into(), None, None);
     assert_eq!(files.url(&linked), "https://e/f");
     assert_eq!(files.link(&linked), None);
-    assert_eq!(files.kept.shelf.lock().used(), 0);
+    assert_eq!(files.kept.cache.lock().used(), 0);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use jackfield_model::{AgentId, Failure, Owner, Reason};
 
 use crate::{
     agent::{Link, Profile, Settings, Share},
-    call::Serving,
+    call::AgentHandle,
     entry::Entry,
     principal::Principal,
     resume::{AttachMode, ResumeToken, hash},
@@ -23,14 +23,14 @@ pub struct Attached {
     entry: Arc<Entry>,
     link: Arc<dyn Link>,
     /// Open calls of an earlier connection that this one resumes, oldest first. The agent knows each call by
-    /// [`Call::request`]. Frames up to [`Call::received`] need not be repeated. [`Serving::answers`] may not
+    /// [`Call::request`]. Frames up to [`Call::received`] need not be repeated. [`AgentHandle::answers`] may not
     /// have got through. A call that the agent does not know and that has no reply ([`Call::has_reply`])
     /// never arrived: its message is sent again.
     ///
     /// [`Call::has_reply`]: crate::call::Call::has_reply
     /// [`Call::request`]: crate::call::Call::request
     /// [`Call::received`]: crate::call::Call::received
-    pub adopted: Vec<Serving>,
+    pub adopted: Vec<AgentHandle>,
     /// Resolves when the store has the agent, if there was something to write.
     pub saved: Option<Receipt>,
     resumes: bool,
@@ -55,7 +55,7 @@ impl Attached {
     }
 
     /// Sets whether open calls wait for the agent to reconnect when this connection is gone, and durable
-    /// calls wait for the next hub when this one stops. Drop this guard before the [`Serving`]s of the
+    /// calls wait for the next hub when this one stops. Drop this guard before the [`AgentHandle`]s of the
     /// connection then: they end their calls as long as the connection is attached.
     pub fn set_resumable(&mut self, resumable: bool) {
         self.resumable = resumable;
@@ -210,6 +210,9 @@ impl AgentRegistry {
         } else {
             None
         };
+        // The span of a connection has this field; elsewhere nothing is recorded.
+        tracing::Span::current().record("agent", entry.id.as_str());
+        tracing::debug!(agent = %entry.id, resumes = taken.resumes, "agent attached");
         Ok(Attached {
             entry,
             link,

@@ -14,13 +14,13 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     AgentRegistry, Right, may_call,
-    request::{Attachment, CallOptions, Origin, Parent, Request},
+    request::{CallOptions, Origin, Parent, Request, ResolverParts},
     stopped, stopping,
 };
 use jackfield_model::{AgentId, Answer, CallId, End, Failure, Json, Reason, TaskId};
 
 use crate::{
-    call::{Asking, Call, Life},
+    call::{Call, CallerHandle, Life},
     chain::Chain,
     clock::Progress,
     entry::Entry,
@@ -51,9 +51,9 @@ impl CallRegistry {
     }
 
     /// Opens a live call. The returned handle is the only reader of the reply; dropping it cancels the call.
-    pub fn open(&self, request: Request) -> Result<Asking, Failure> {
+    pub fn open(&self, request: Request) -> Result<CallerHandle, Failure> {
         let options = CallOptions::new(Life::Live);
-        self.open_as(request, &options).map(Asking::new)
+        self.open_as(request, &options).map(CallerHandle::new)
     }
 
     /// Opens a live call, or the call of a task. A durable call is not delivered here: see the head of this file.
@@ -116,7 +116,7 @@ impl CallRegistry {
             addressed,
             extra: right,
         };
-        let attached = Attachment { observers, context };
+        let attached = ResolverParts { observers, context };
         let served = (&*entry, attached);
         let draft = request.draft(id, served, (right, held), origin, options, &shared.limits)?;
         let call = entry.open(draft)?;

@@ -11,7 +11,7 @@ use jackfield_model::{
 };
 
 use crate::{
-    budget::Held,
+    budget::BudgetLease,
     call::{Call, Draft, Life, Patience, Resumed},
     chain::Chain,
     clock::{Clock, Progress},
@@ -118,8 +118,8 @@ impl Request {
     pub(super) fn draft(
         self,
         id: CallId,
-        (entry, attached): (&Entry, Attachment),
-        (right, held): (Right, Held),
+        (entry, attached): (&Entry, ResolverParts),
+        (right, held): (Right, BudgetLease),
         origin: Origin,
         options: &CallOptions,
         limits: &Limits,
@@ -171,7 +171,7 @@ impl Request {
 
 /// Parts of a call that come from the resolver.
 #[derive(Debug)]
-pub(super) struct Attachment {
+pub(super) struct ResolverParts {
     pub(super) observers: Vec<Box<dyn CallObserver>>,
     pub(super) context: Option<Arc<dyn CallContext>>,
 }
@@ -298,7 +298,7 @@ fn clock(
     let settings = entry.settings();
     let (idle, absolute, ask) = match life {
         Life::Live => (limits.idle_live, limits.absolute_live, limits.ask_live),
-        Life::Kept => (limits.idle_kept, limits.absolute_kept, limits.ask_kept),
+        Life::Durable => (limits.idle_kept, limits.absolute_kept, limits.ask_kept),
     };
     Clock {
         progress: Progress::Waiting,

@@ -49,7 +49,7 @@ use jackfield_model::{AgentId, Answer, CallId, End, Event, Message, Owner, Reque
 
 use crate::{
     agent::{Closing, Link, Profile, Settings, Share},
-    call::{Asking, Call, Serving},
+    call::{AgentHandle, Call, CallerHandle},
     entry::Entry,
     pipe::Pushed,
     principal::{Grant, Scopes, Who},
@@ -62,7 +62,7 @@ use crate::{
 /// An agent's connection: keeps what it is handed, and notes what it is told.
 #[derive(Debug, Default)]
 struct Line {
-    mail: Mutex<Vec<Serving>>,
+    mail: Mutex<Vec<AgentHandle>>,
     is_dead: AtomicBool,
     cancelled: Mutex<Vec<CallId>>,
     closed: Mutex<Vec<Closing>>,
@@ -85,11 +85,11 @@ impl Line {
     }
 
     /// The oldest call that was handed over and not taken yet.
-    fn next(&self) -> Serving {
+    fn next(&self) -> AgentHandle {
         self.try_next().expect("a call was handed over")
     }
 
-    fn try_next(&self) -> Option<Serving> {
+    fn try_next(&self) -> Option<AgentHandle> {
         let mut mail = self.mail.lock();
         (!mail.is_empty()).then(|| mail.remove(0))
     }
@@ -118,7 +118,7 @@ impl Line {
 }
 
 impl Link for Line {
-    fn deliver(&self, call: Serving) -> Result<(), Serving> {
+    fn deliver(&self, call: AgentHandle) -> Result<(), AgentHandle> {
         if self.is_dead.load(Ordering::Acquire) {
             return Err(call);
         }
@@ -249,14 +249,14 @@ fn with_id(request_id: &str, request: Request) -> Request {
 }
 
 /// What is there to read.
-fn read(asking: &Asking) -> (Vec<Event>, Option<End>) {
+fn read(asking: &CallerHandle) -> (Vec<Event>, Option<End>) {
     let mut events = Vec::new();
     let end = asking.take(&mut events, usize::MAX);
     (events, end)
 }
 
 /// Why the call behind it failed.
-fn failure(asking: &Asking) -> Reason {
+fn failure(asking: &CallerHandle) -> Reason {
     match read(asking).1 {
         Some(End::Failed(failure)) => failure.reason,
         other => panic!("it has not failed: {other:?}"),

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use jackfield_model::{Chunk, End, Event};
 
-use crate::{bell::Bell, gate::Reading};
+use crate::{gate::Reading, ready::ReadySet};
 
 const LEVELS: Levels = Levels {
     full: 1000,
@@ -103,23 +103,23 @@ fn one_large_item_fits_and_the_next_one_overruns() {
 
 #[test]
 fn the_reader_is_rung_once_per_reading() {
-    let (pipe, bell) = (pipe(), Bell::new());
+    let (pipe, ready_set) = (pipe(), ReadySet::new());
     pipe.push(Event::text("before"));
-    pipe.listen(bell.rope(3));
+    pipe.listen(ready_set.handle(3));
     pipe.push(status("s"));
     let mut keys = Vec::new();
-    bell.take(&mut keys);
+    ready_set.take(&mut keys);
     assert_eq!(keys, [3]);
     let mut items = Vec::new();
     pipe.take(&mut items, 1);
     keys.clear();
-    bell.take(&mut keys);
+    ready_set.take(&mut keys);
     assert_eq!(keys, [3], "something is left, so the reader is rung again");
     pipe.take(&mut items, 1);
     keys.clear();
-    assert!(!bell.take(&mut keys), "nothing is left");
+    assert!(!ready_set.take(&mut keys), "nothing is left");
     pipe.end(End::done(), false);
-    assert!(bell.take(&mut keys), "the end rings too");
+    assert!(ready_set.take(&mut keys), "the end rings too");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The rows of a task's log, and their stored form. The recorder of a task makes them; the store keeps them.
 
-use jackfield_model::{Answer, Done, End, Event, Failure, ITEM_OVERHEAD, Message, Reason};
+use jackfield_model::{Answer, Cause, Done, End, Event, Failure, ITEM_OVERHEAD, Message, Reason};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +26,8 @@ struct AnswerBody {
 #[derive(Serialize, Deserialize)]
 struct FailureBody {
     reason: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cause: Option<String>,
     text: String,
 }
 
@@ -46,6 +48,7 @@ impl LogItem {
             Self::End(End::Failed(failure)) => {
                 let body = FailureBody {
                     reason: failure.reason.name().to_owned(),
+                    cause: failure.cause.map(|cause| cause.name().to_owned()),
                     text: failure.text.to_string(),
                 };
                 ("failed", serde_json::to_string(&body)?)
@@ -64,8 +67,14 @@ impl LogItem {
             }
             "done" => Self::End(End::Done(Box::new(serde_json::from_str::<Done>(body)?))),
             "failed" => {
-                let FailureBody { reason, text } = serde_json::from_str(body)?;
-                Self::End(End::Failed(Failure::new(Reason::from_name(&reason), text)))
+                let FailureBody {
+                    reason,
+                    cause,
+                    text,
+                } = serde_json::from_str(body)?;
+                let failure = Failure::new(Reason::from_name(&reason), text);
+                let cause = cause.as_deref().and_then(Cause::from_name);
+                Self::End(End::Failed(failure.because(cause)))
             }
             "cancelled" => Self::End(End::Cancelled),
             event => Self::Event(Event::from_log(event, body)?),
@@ -160,6 +169,9 @@ mod tests {
                 "no more",
             ))),
             LogItem::End(End::Failed(Failure::new(Reason::Timeout, "late"))),
+            LogItem::End(End::Failed(
+                Failure::new(Reason::Timeout, "late").because(Cause::Unanswered),
+            )),
         ];
         for item in items {
             let (kind, body) = item.to_row().unwrap();

@@ -1,4 +1,4 @@
-//! [`Claims`]: exclusive claims on keys. A second claim waits until the first is dropped.
+//! [`KeyClaims`]: exclusive claims on keys. A second claim waits until the first is dropped.
 
 use std::{collections::HashSet, hash::Hash};
 
@@ -7,12 +7,12 @@ use tokio::sync::Notify;
 
 /// Keys that are claimed.
 #[derive(Debug)]
-pub(super) struct Claims<K> {
+pub(super) struct KeyClaims<K> {
     held: Mutex<HashSet<K>>,
     freed: Notify,
 }
 
-impl<K> Default for Claims<K> {
+impl<K> Default for KeyClaims<K> {
     fn default() -> Self {
         Self {
             held: Mutex::default(),
@@ -21,16 +21,16 @@ impl<K> Default for Claims<K> {
     }
 }
 
-impl<K: Eq + Hash + Clone> Claims<K> {
+impl<K: Eq + Hash + Clone> KeyClaims<K> {
     /// Waits until no other claim on `key` exists. Cancel-safe.
-    pub(super) async fn claim(&self, key: K) -> Claim<'_, K> {
+    pub(super) async fn claim(&self, key: K) -> KeyClaim<'_, K> {
         loop {
             let freed = self.freed.notified();
             tokio::pin!(freed);
             // Before the look, so that a claim that is dropped right after it is noticed.
             freed.as_mut().enable();
             if self.held.lock().insert(key.clone()) {
-                return Claim { claims: self, key };
+                return KeyClaim { claims: self, key };
             }
             freed.await;
         }
@@ -39,12 +39,12 @@ impl<K: Eq + Hash + Clone> Claims<K> {
 
 /// A claim on a key; dropping it releases the key.
 #[derive(Debug)]
-pub(super) struct Claim<'a, K: Eq + Hash> {
-    claims: &'a Claims<K>,
+pub(super) struct KeyClaim<'a, K: Eq + Hash> {
+    claims: &'a KeyClaims<K>,
     key: K,
 }
 
-impl<K: Eq + Hash> Drop for Claim<'_, K> {
+impl<K: Eq + Hash> Drop for KeyClaim<'_, K> {
     fn drop(&mut self) {
         self.claims.held.lock().remove(&self.key);
         self.claims.freed.notify_waiters();

@@ -10,9 +10,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::Task;
 use crate::{
-    bell::Bell,
-    call::{Asking, Call},
+    call::{Call, CallerHandle},
     clock::Progress,
+    ready::ReadySet,
     store::StoreError,
 };
 
@@ -44,11 +44,11 @@ impl Delivery {
         }
     }
 
-    /// Waits for the call's turn and delivers the call. `asking` rings `bell` when the call ends while it waits.
+    /// Waits for the call's turn and delivers the call. `asking` adds to `ready_set` when the call ends while it waits.
     pub(super) async fn deliver(
         &mut self,
-        asking: &Asking,
-        bell: &Arc<Bell>,
+        asking: &CallerHandle,
+        ready_set: &Arc<ReadySet>,
         stopping: &CancellationToken,
     ) -> Result<Delivered, StoreError> {
         let call = self.call.clone();
@@ -89,8 +89,8 @@ impl Delivery {
             let mut keys = Vec::new();
             tokio::select! {
                 () = placed => {}
-                // The call ended while it waited: ring once more, for the recorder.
-                () = bell.wait(&mut keys) => asking.listen(bell.rope(0)),
+                // The call ended while it waited: wake once more, for the recorder.
+                () = ready_set.wait(&mut keys) => asking.listen(ready_set.handle(0)),
                 () = stopping.cancelled() => {}
             }
         }

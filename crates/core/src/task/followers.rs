@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use jiff::Timestamp;
 
-use super::{Task, TaskRegistry, no_such_task, said::Said, store_failure};
+use super::{Task, TaskRegistry, no_such_task, store_failure, turn_reply::TurnReply};
 use jackfield_model::{Failure, TaskId};
 
 use crate::{
@@ -67,7 +67,7 @@ impl TaskRegistry {
                 let gone = change(&mut record.followers)?;
                 let mut written = self.callbacks.forget(id, &gone);
                 written.push(self.store.save_task(record, Vec::new(), Vec::new(), true));
-                return Changed { gone, written }.done().await;
+                return FollowerChange { gone, written }.done().await;
             };
             if let Some(changed) = live.change_followers(change)? {
                 return changed.done().await;
@@ -79,13 +79,13 @@ impl TaskRegistry {
 }
 
 /// A change of the followers on its way to the store.
-struct Changed {
+struct FollowerChange {
     /// Followers that get no more callbacks.
     gone: Vec<Follower>,
     written: Vec<Receipt>,
 }
 
-impl Changed {
+impl FollowerChange {
     async fn done(self) -> Result<Vec<Follower>, Failure> {
         for receipt in self.written {
             receipt.await.map_err(|error| store_failure(&error))?;
@@ -97,7 +97,7 @@ impl Changed {
 impl Task {
     /// Changes the followers of a live task. Returns `None` if the end is on its way to the store: the change
     /// is then made there, later.
-    fn change_followers(&self, change: Change<'_>) -> Result<Option<Changed>, Failure> {
+    fn change_followers(&self, change: Change<'_>) -> Result<Option<FollowerChange>, Failure> {
         let mut record = self.record.lock();
         if self.is_over.load(Ordering::Relaxed) {
             return Ok(None);
@@ -110,7 +110,7 @@ impl Task {
         // Under the lock, too: callbacks that new followers get from now on are not dropped.
         let mut written = self.callbacks.forget(self.id, &gone);
         written.push(self.save(record.clone(), Vec::new(), Vec::new(), true));
-        Ok(Some(Changed { gone, written }))
+        Ok(Some(FollowerChange { gone, written }))
     }
 
     /// Removes followers and callbacks of revoked or expired tokens.
@@ -128,12 +128,12 @@ impl Task {
     fn keep_for_followers(&self, record: &TaskRecord) {
         let keep = kept(*self.keep.lock(), record);
         *self.keep.lock() = keep;
-        let mut said = self.said.lock();
-        if keep != Keep::Full && !record.followers.is_empty() && said.is_none() {
-            let mut so_far = Said::new(self.said_max);
+        let mut turn_reply = self.turn_reply.lock();
+        if keep != Keep::Full && !record.followers.is_empty() && turn_reply.is_none() {
+            let mut so_far = TurnReply::new(self.turn_reply_max);
             let rows = self.ring.lock().read(self.turn.unwrap_or(0), usize::MAX);
             rows.iter().for_each(|row| so_far.add(&row.item));
-            *said = Some(so_far);
+            *turn_reply = Some(so_far);
         }
     }
 

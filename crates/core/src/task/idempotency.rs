@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Task, TaskRegistry, claims::Claim, store_failure};
+use super::{Task, TaskRegistry, claims::KeyClaim, store_failure};
 use jackfield_model::{AgentId, Failure, Reason};
 
 use crate::{
@@ -42,7 +42,7 @@ impl IdempotencyKey {
 
 impl TaskRegistry {
     /// Claims the key of a request, so that repetitions wait until the request is accepted or refused.
-    pub(super) async fn claim_key(&self, request: &Request) -> Option<Claim<'_, ScopedKey>> {
+    pub(super) async fn claim_key(&self, request: &Request) -> Option<KeyClaim<'_, ScopedKey>> {
         let once = request.once.as_ref()?;
         let key = (
             request.principal.key(),

@@ -1,4 +1,4 @@
-//! [`Readers`]: counts the readers of a task, for its unread timeout.
+//! [`ReaderCount`]: counts the readers of a task, for its unread timeout.
 
 use std::time::Duration;
 
@@ -14,9 +14,9 @@ struct State {
 
 /// The readers of a task.
 #[derive(Debug, Default)]
-pub(super) struct Readers(Mutex<State>);
+pub(super) struct ReaderCount(Mutex<State>);
 
-impl Readers {
+impl ReaderCount {
     /// Arms the unread timeout.
     pub(super) fn start(&self) {
         self.0.lock().since = Some(Instant::now());

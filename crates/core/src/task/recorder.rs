@@ -8,7 +8,7 @@ use tokio::{sync::oneshot, time::timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Ending, Task,
+    Task, TurnEnd,
     delivery::{Delivered, Delivery},
     live::LiveTasks,
     not_written,
@@ -17,9 +17,9 @@ use jackfield_model::{End, Event, Failure, Reason};
 
 use crate::{
     agent::Keep,
-    bell::Bell,
-    call::Asking,
+    call::CallerHandle,
     limits::Limits,
+    ready::ReadySet,
     store::{Receipt, StoreError},
     units::Size,
 };
@@ -34,7 +34,7 @@ const END_RETRY_MOST: Duration = Duration::from_secs(15);
 
 /// Rows on their way to the store.
 #[derive(Debug)]
-struct Unwritten {
+struct PendingWrite {
     receipt: Receipt,
     bytes: usize,
     /// Number of the agent's last frame in the rows.
@@ -42,11 +42,11 @@ struct Unwritten {
 }
 
 /// Outcome of the recording.
-enum Over {
+enum RecordingEnd {
     /// The call has ended, with the agent's number of the end frame.
     Ended(End, Option<u64>),
     /// The store failed, and so did the call.
-    Unwritten,
+    NotWritten,
     /// The agent could not be reached and never saw the call, which waits for the agent again.
     GivenBack,
     /// The hub stops, and the next one goes on with the call: the call was not sent, or its agent may resume
@@ -56,12 +56,12 @@ enum Over {
 
 pub(super) struct Recorder {
     task: Arc<Task>,
-    asking: Asking,
-    bell: Arc<Bell>,
+    asking: CallerHandle,
+    ready_set: Arc<ReadySet>,
     /// Writes that are not committed yet.
-    unwritten: VecDeque<Unwritten>,
-    unwritten_bytes: usize,
-    unwritten_max: usize,
+    pending_writes: VecDeque<PendingWrite>,
+    pending_bytes: usize,
+    pending_max: usize,
     /// Bytes of this call that were written to the log, and their limit.
     logged_bytes: usize,
     logged_max: Size,
@@ -72,17 +72,17 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    pub(super) fn new(task: Arc<Task>, asking: Asking, limits: &Limits) -> Self {
-        let bell = Bell::new();
-        asking.listen(bell.rope(0));
+    pub(super) fn new(task: Arc<Task>, asking: CallerHandle, limits: &Limits) -> Self {
+        let ready_set = ReadySet::new();
+        asking.listen(ready_set.handle(0));
         Self {
             is_noted: asking.call().handle().is_some(),
             task,
             asking,
-            bell,
-            unwritten: VecDeque::new(),
-            unwritten_bytes: 0,
-            unwritten_max: limits.task_unwritten.0,
+            ready_set,
+            pending_writes: VecDeque::new(),
+            pending_bytes: 0,
+            pending_max: limits.task_unwritten.0,
             logged_bytes: 0,
             logged_max: limits.task_log,
             noting: None,
@@ -112,13 +112,15 @@ impl Recorder {
             return;
         }
         let over = loop {
-            let delivered = delivery.deliver(&self.asking, &self.bell, &stopping).await;
+            let delivered = delivery
+                .deliver(&self.asking, &self.ready_set, &stopping)
+                .await;
             let over = match delivered {
                 Ok(Delivered::Done) => self.record(&stopping).await,
-                Ok(Delivered::Postponed) => Over::Parked,
+                Ok(Delivered::Postponed) => RecordingEnd::Parked,
                 Err(error) => self.give_up(&error),
             };
-            if !matches!(over, Over::GivenBack) {
+            if !matches!(over, RecordingEnd::GivenBack) {
                 break over;
             }
             if let Err(error) = delivery.unmark().await {
@@ -126,12 +128,12 @@ impl Recorder {
             }
         };
         match over {
-            Over::Ended(end, seq) => {
+            RecordingEnd::Ended(end, seq) => {
                 let ending = self.task.end_turn(end, seq);
                 let is_written = self.write_end(&ending, &stopping).await;
                 // Before the readers see the end: the next turn may follow at once.
                 live.remove(self.task.id);
-                let Ending { record, row, .. } = if is_written {
+                let TurnEnd { record, row, .. } = if is_written {
                     self.ack(seq);
                     ending
                 } else {
@@ -139,7 +141,7 @@ impl Recorder {
                 };
                 self.task.show_end(record, row);
             }
-            Over::Unwritten => {
+            RecordingEnd::NotWritten => {
                 let ending = self.task.end_turn(End::Failed(not_written()), None);
                 // Readers need not wait for the store: the call has failed whatever the store does next.
                 self.task
@@ -149,7 +151,7 @@ impl Recorder {
                 live.remove(self.task.id);
             }
             // The task stays in the store for the next start. A returned call is not over.
-            Over::Parked | Over::GivenBack => {
+            RecordingEnd::Parked | RecordingEnd::GivenBack => {
                 live.remove(self.task.id);
                 self.task.show(false);
                 if self.asking.call().is_sent() {
@@ -162,7 +164,7 @@ impl Recorder {
     /// Writes the end of the turn. While the store fails, for example because its disk is full, the write is
     /// retried until the hub stops; the next hub then resumes the task as unfinished. Returns false if the
     /// end could not be written.
-    async fn write_end(&self, ending: &Ending, stopping: &CancellationToken) -> bool {
+    async fn write_end(&self, ending: &TurnEnd, stopping: &CancellationToken) -> bool {
         let task = self.task.id;
         let mut pause = END_RETRY;
         loop {
@@ -185,7 +187,7 @@ impl Recorder {
 
     /// Writes the reply to the log until the call has ended and all of the reply is committed. The pipe is
     /// read only while the store keeps up.
-    async fn record(&mut self, stopping: &CancellationToken) -> Over {
+    async fn record(&mut self, stopping: &CancellationToken) -> RecordingEnd {
         let stopped = stopping.cancelled();
         tokio::pin!(stopped);
         let call = self.asking.call().clone();
@@ -194,20 +196,20 @@ impl Recorder {
             tokio::pin!(moved);
             moved.as_mut().enable();
             if !call.is_ended() && !call.is_sent() {
-                return Over::GivenBack;
+                return RecordingEnd::GivenBack;
             }
-            let is_paced = self.unwritten_bytes > self.unwritten_max;
+            let is_paced = self.pending_bytes > self.pending_max;
             let is_open = !self.asking.call().is_ended();
             let mut keys = Vec::new();
             tokio::select! {
-                written = written(&mut self.unwritten), if !self.unwritten.is_empty() => match written {
+                written = oldest_write(&mut self.pending_writes), if !self.pending_writes.is_empty() => match written {
                     Ok((bytes, seq)) => {
-                        self.unwritten_bytes -= bytes;
+                        self.pending_bytes -= bytes;
                         self.ack(seq);
                     }
                     Err(error) => return self.give_up(&error),
                 },
-                () = self.bell.wait(&mut keys), if !is_paced => {
+                () = self.ready_set.wait(&mut keys), if !is_paced => {
                     let mut events = Vec::new();
                     let end = self.asking.take_marked(&mut events, BATCH);
                     self.note();
@@ -216,7 +218,7 @@ impl Recorder {
                     }
                     self.write(events);
                     if let Some((end, seq)) = end {
-                        break Over::Ended(end, seq);
+                        break RecordingEnd::Ended(end, seq);
                     }
                 }
                 // The call may have been returned.
@@ -226,7 +228,7 @@ impl Recorder {
                     self.note();
                     let keep = *self.task.keep.lock();
                     if keep == Keep::Full && self.asking.call().may_be_resumed() {
-                        break Over::Parked;
+                        break RecordingEnd::Parked;
                     }
                     self.asking.call().finish(End::Failed(crate::hub::stopped()), true);
                 }
@@ -235,8 +237,8 @@ impl Recorder {
         if let Err(error) = self.noted().await {
             return self.give_up(&error);
         }
-        while !self.unwritten.is_empty() {
-            match written(&mut self.unwritten).await {
+        while !self.pending_writes.is_empty() {
+            match oldest_write(&mut self.pending_writes).await {
                 Ok((_, seq)) => self.ack(seq),
                 Err(error) => return self.give_up(&error),
             }
@@ -277,12 +279,12 @@ impl Recorder {
         let seq = events.iter().rev().find_map(|(_, seq)| *seq);
         match self.task.write(self.asking.call(), events) {
             Some(receipt) => {
-                self.unwritten.push_back(Unwritten {
+                self.pending_writes.push_back(PendingWrite {
                     receipt,
                     bytes,
                     seq,
                 });
-                self.unwritten_bytes += bytes;
+                self.pending_bytes += bytes;
                 self.logged_bytes += bytes;
                 if self.logged_bytes > self.logged_max.0 {
                     self.cut_off();
@@ -302,20 +304,22 @@ impl Recorder {
     }
 
     /// Fails the call because the store failed, and tells the agent to stop.
-    fn give_up(&self, error: &StoreError) -> Over {
+    fn give_up(&self, error: &StoreError) -> RecordingEnd {
         tracing::error!(task = %self.task.id, %error, "a task could not be written");
         self.asking.call().finish(End::Failed(not_written()), true);
-        Over::Unwritten
+        RecordingEnd::NotWritten
     }
 }
 
 /// Waits for the oldest write, and returns its bytes and the agent's number of its last frame.
-async fn written(unwritten: &mut VecDeque<Unwritten>) -> Result<(usize, Option<u64>), StoreError> {
-    let Some(oldest) = unwritten.front_mut() else {
+async fn oldest_write(
+    pending_writes: &mut VecDeque<PendingWrite>,
+) -> Result<(usize, Option<u64>), StoreError> {
+    let Some(oldest) = pending_writes.front_mut() else {
         return Ok((0, None));
     };
     let done = (oldest.bytes, oldest.seq);
     let result = (&mut oldest.receipt).await;
-    unwritten.pop_front();
+    pending_writes.pop_front();
     result.map(|()| done)
 }

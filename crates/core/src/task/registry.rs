@@ -17,15 +17,17 @@ use tokio_util::{
     task::{TaskTracker, task_tracker::TaskTrackerToken},
 };
 
+use tracing::Instrument as _;
+
 use super::{
-    LiveTasks, Task, claims::Claims, delivery::Delivery, idempotency::ScopedKey, no_such_task,
+    LiveTasks, Task, claims::KeyClaims, delivery::Delivery, idempotency::ScopedKey, no_such_task,
     recorder::Recorder, store_failure, turns::Turns,
 };
 use jackfield_model::{End, Failure, Reason, TaskId};
 
 use crate::{
     agent::Keep,
-    call::{Asking, Call},
+    call::{Call, CallerHandle},
     hub::{AgentRegistry, CallRegistry},
     outbox::Callbacks,
     principal::Principal,
@@ -45,9 +47,9 @@ pub struct TaskRegistry {
     pub(super) callbacks: Callbacks,
     pub(super) live: Arc<LiveTasks>,
     /// Claims on tasks whose next turn is being started, or that are being changed between two turns.
-    pub(super) changing: Claims<TaskId>,
+    pub(super) changing: KeyClaims<TaskId>,
     /// Claims on the idempotency keys of requests that are being accepted.
-    pub(super) keys: Claims<ScopedKey>,
+    pub(super) keys: KeyClaims<ScopedKey>,
     /// Background jobs of live tasks.
     recorders: TaskTracker,
     /// Cancelled when the hub stops: nothing is delivered any more, and running calls end or are left to the next hub.
@@ -71,8 +73,8 @@ impl TaskRegistry {
             calls,
             tokens,
             live,
-            changing: Claims::default(),
-            keys: Claims::default(),
+            changing: KeyClaims::default(),
+            keys: KeyClaims::default(),
             recorders: TaskTracker::new(),
             stopping: CancellationToken::new(),
             turns: Turns::default(),
@@ -218,13 +220,16 @@ impl TaskRegistry {
         self.turns.tell(task.id);
         let (accepted, receipt) = Receipt::pair();
         let delivery = Delivery::new(task.clone(), call.clone(), is_sent);
-        let recorder = Recorder::new(task, Asking::new(call), &self.shared.limits);
+        let task_id = task.id;
+        let recorder = Recorder::new(task, CallerHandle::new(call), &self.shared.limits);
         let (live, stopping) = (self.live.clone(), self.stopping.clone());
-        self.recorders.spawn(async move {
+        let span = tracing::debug_span!(parent: None, "task", task = %task_id);
+        let recording = async move {
             recorder
                 .run(delivery, saved, accepted, &live, stopping)
                 .await
-        });
+        };
+        self.recorders.spawn(recording.instrument(span));
         receipt
     }
 }

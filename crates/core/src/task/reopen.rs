@@ -63,7 +63,7 @@ impl TaskRegistry {
                 resumed,
                 handle_before: record.handle.clone().filter(|_| !record.sent),
                 context: record.context.clone(),
-                ..CallOptions::new(Life::Kept)
+                ..CallOptions::new(Life::Durable)
             },
         )
     }

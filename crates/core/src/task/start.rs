@@ -102,7 +102,7 @@ impl TaskRegistry {
                     .as_ref()
                     .map_or_else(BTreeMap::new, |record| record.context.clone()),
                 handle_before: before.as_ref().and_then(|record| record.handle.clone()),
-                ..CallOptions::new(Life::Kept)
+                ..CallOptions::new(Life::Durable)
             },
         )?;
         let now = Timestamp::now();

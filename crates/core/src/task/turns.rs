@@ -18,42 +18,42 @@ use crate::{hub::stopping, principal::Principal};
 pub(super) struct Turns(Mutex<HashMap<TaskId, Weak<Notify>>>);
 
 /// A waiting reader. The last one to leave removes the wake-up.
-struct Waiting<'a> {
+struct TurnWaiter<'a> {
     turns: &'a Turns,
     id: TaskId,
-    bell: Arc<Notify>,
+    wakeup: Arc<Notify>,
 }
 
 impl Turns {
     /// Wakes the readers of a task: a turn has begun, or the task is over.
     pub(super) fn tell(&self, id: TaskId) {
-        let bell = self.0.lock().get(&id).and_then(Weak::upgrade);
-        if let Some(bell) = bell {
-            bell.notify_waiters();
+        let wakeup = self.0.lock().get(&id).and_then(Weak::upgrade);
+        if let Some(wakeup) = wakeup {
+            wakeup.notify_waiters();
         }
     }
 
-    fn wait_for(&self, id: TaskId) -> Waiting<'_> {
-        let mut bells = self.0.lock();
-        let bell = bells.get(&id).and_then(Weak::upgrade);
-        let bell = bell.unwrap_or_else(|| {
-            let bell = Arc::new(Notify::new());
-            bells.insert(id, Arc::downgrade(&bell));
-            bell
+    fn wait_for(&self, id: TaskId) -> TurnWaiter<'_> {
+        let mut wakeups = self.0.lock();
+        let wakeup = wakeups.get(&id).and_then(Weak::upgrade);
+        let wakeup = wakeup.unwrap_or_else(|| {
+            let wakeup = Arc::new(Notify::new());
+            wakeups.insert(id, Arc::downgrade(&wakeup));
+            wakeup
         });
-        Waiting {
+        TurnWaiter {
             turns: self,
             id,
-            bell,
+            wakeup,
         }
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for TurnWaiter<'_> {
     fn drop(&mut self) {
-        let mut bells = self.turns.0.lock();
-        if Arc::strong_count(&self.bell) == 1 {
-            bells.remove(&self.id);
+        let mut wakeups = self.turns.0.lock();
+        if Arc::strong_count(&self.wakeup) == 1 {
+            wakeups.remove(&self.id);
         }
     }
 }
@@ -69,7 +69,7 @@ impl TaskRegistry {
     ) -> Result<Arc<Task>, Failure> {
         let waiting = self.turns.wait_for(id);
         loop {
-            let told = waiting.bell.notified();
+            let told = waiting.wakeup.notified();
             tokio::pin!(told);
             // Before the look, so that a turn that begins right after it is not missed.
             told.as_mut().enable();

@@ -100,7 +100,7 @@ async fn a_transfer_is_known_for_an_hour_or_until_its_agent_is_forgotten() {
     book.forget(&amy);
     book.forget(&amy);
     assert!(book.find(&amy, "t", now).is_none());
-    let book = book.book.lock();
+    let book = book.index.lock();
     assert!(book.count == 0 && book.agents.is_empty());
 }
 
@@ -123,16 +123,16 @@ async fn the_book_is_bounded_and_a_caller_crowds_out_only_itself() {
             now,
         );
     }
-    assert_eq!(book.book.lock().agents[&amy].len(), PER_AGENT);
+    assert_eq!(book.index.lock().agents[&amy].len(), PER_AGENT);
     // In all: the one with the most makes room, and the others keep theirs.
     for number in 0..IN_ALL - 1 {
         let one = agent(&format!("a{number}"));
         book.offered(&one, &one, &ann, offer("t"), now);
     }
-    assert_eq!(book.book.lock().count, IN_ALL);
+    assert_eq!(book.index.lock().count, IN_ALL);
     assert!(book.find(&agent("a0"), "t", now).is_some());
     // What is over makes room by itself.
     let (late, later) = (agent("late"), now + KNOWN_FOR);
     book.offered(&late, &late, &ann, offer("t"), later);
-    assert_eq!(book.book.lock().count, 1);
+    assert_eq!(book.index.lock().count, 1);
 }

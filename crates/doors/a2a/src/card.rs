@@ -1,8 +1,8 @@
 //! Agent cards: the A2A description of each agent of the hub, from any door.
 //!
-//! - [`compose`]: the card of an agent from the hub's knowledge, [`besides`]: fields of a remote's card
+//! - [`compose`]: the card of an agent from the hub's knowledge, [`extra_fields`]: fields of a remote's card
 //!   without a place in a profile
-//! - [`key`]: the key that signs cards, [`shelf`]: the cache of issued cards
+//! - [`key`]: the key that signs cards, [`cache`]: the cache of issued cards
 //! - [`serve`]: the routes
 
 mod cache;

@@ -1,14 +1,14 @@
 //! Remote A2A servers as agents of the hub: the hub is the client.
 //!
-//! - [`spec`]: the operator's description of a remote (URL, credentials), [`way`]: access to the card that
+//! - [`spec`]: the operator's description of a remote (URL, credentials), [`card_access`]: access to the card that
 //!   follows from the description
 //! - [`find`]: the card of a remote, [`choose`]: the endpoint to call, [`profile`]: the agent's profile from
 //!   the card, [`verify`]: the signatures of the card
-//! - [`mod@line`]: requests to the endpoint, in its version and binding, [`credentials`]: authentication of the
+//! - [`client`]: requests to the endpoint, in its version and binding, [`credentials`]: authentication of the
 //!   requests
 //! - [`remote`]: a remote as an agent, attached while reachable, [`contexts`]: the remote's context ids of
 //!   conversations, [`remotes`]: all remotes
-//! - [`work`]: a call to a remote, across disconnects, [`hear`]: translation of answers for the core
+//! - [`remote_call`]: a call to a remote, across disconnects, [`translator`]: translation of answers for the core
 //! - [`serve`]: routes for adding, listing and removing remotes, [`switchboard`]: refusal of another hub as a
 //!   remote
 

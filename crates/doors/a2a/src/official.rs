@@ -2,18 +2,18 @@
 //! of the core: a caller that disconnects changes nothing.
 //!
 //! The operations are the same in every binding and version and are implemented once:
-//! - [`visit`]: one request with its caller, agent and version
-//! - [`send`], [`tasks`], [`follow`], [`push`]: the operations
-//! - [`story`]: the task that results from a log, [`teller`]: log items as stream updates, [`updates`]: a
+//! - [`inbound`]: one request with its caller, agent and version
+//! - [`send`], [`tasks`], [`subscribe`], [`push`]: the operations
+//! - [`snapshot`]: the task that results from a log, [`renderer`]: log items as stream updates, [`updates`]: a
 //!   stream of updates
 //! - [`translate`]: pure functions between the wire model and the core's events, [`failure`]: the errors
 //!
 //! A binding reads a request, runs the operation and writes the answer: [`jsonrpc`], [`rest`], `grpc` (behind
 //! a feature), and [`agno`] for the JSON-RPC envelopes that Python Agno sends to REST-like addresses. The
 //! bindings over HTTP share:
-//! - [`serve`]: the routes, [`place`]: the REST paths below an agent's address, [`negotiate`]: versions and
+//! - [`serve`]: the routes, [`rest_path`]: the REST paths below an agent's address, [`negotiate`]: versions and
 //!   media types
-//! - [`ask`]: operations with params and results, [`shape`]: JSON forms, [`reply`]: HTTP responses
+//! - [`operation`]: operations with params and results, [`shape`]: JSON forms, [`reply`]: HTTP responses
 
 mod agno;
 mod failure;

@@ -2,7 +2,7 @@
 //! once.
 //!
 //! - [`serve`]: turns a request into a call, [`send`] and [`stream`]: the two kinds of answers
-//! - [`listen`]: collects the content of an answer
+//! - [`reply_reader`]: collects the content of an answer
 //! - [`translate`]: pure functions between wire and core, [`failure`]: the error codes
 
 mod failure;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use jackfield_core::call::{Call, Serving};
+use jackfield_core::call::{AgentHandle, Call};
 use jackfield_model::{ChunkKind, End, Event, Failure, Input, Reason};
 
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
 /// A [`Call`] that the agent works on.
 #[derive(Debug)]
 pub(crate) struct InboundCall {
-    serving: Serving,
+    serving: AgentHandle,
     address: String,
     /// Whether text arrived in chunks. The end may then repeat the text, which is not passed on twice.
     spoke: bool,
@@ -25,7 +25,7 @@ pub(crate) struct InboundCall {
 
 impl InboundCall {
     /// Accepts a call ([`Serving`]); returns the call and the frame that delivers it to the agent.
-    pub(crate) fn new(serving: Serving) -> (Self, String) {
+    pub(crate) fn new(serving: AgentHandle) -> (Self, String) {
         let address = call_address(serving.call().id);
         let frame = frame_from_call(serving.call(), &address);
         (
@@ -42,7 +42,7 @@ impl InboundCall {
         &self.address
     }
 
-    pub(crate) fn serving(&self) -> &Serving {
+    pub(crate) fn serving(&self) -> &AgentHandle {
         &self.serving
     }
 

@@ -9,9 +9,9 @@
 //!   a session for a connection ([`Agora`])
 //! - `session.rs` is the loop of one connection, both ways
 //! - `link.rs` is the link of the hub to a connection, with its mailbox
-//! - `lane.rs` is the direct route of frames from one Agora connection to another
-//! - `outgoing.rs` handles calls of the connection to other doors, `awaited.rs` those without an id;
-//!   `served.rs` handles calls of other doors to the connection
+//! - `route.rs` is the direct route of frames from one Agora connection to another
+//! - `outbound_call.rs` handles calls of the connection to other doors, `awaited.rs` those without an id;
+//!   `inbound_call.rs` handles calls of other doors to the connection
 //! - `translate.rs` holds pure functions between wire and core; [`wire`] holds the frames
 
 mod awaited;

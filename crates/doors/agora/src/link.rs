@@ -7,8 +7,8 @@ use std::{
 
 use jackfield_core::{
     agent::{Closing, Link},
-    bell::Rope,
-    call::{Call, Serving},
+    call::{AgentHandle, Call},
+    ready::ReadyHandle,
 };
 use jackfield_kit::{mailbox::Mailbox, ws_connection::PeerLiveness};
 use jackfield_model::AgentId;
@@ -20,7 +20,7 @@ use crate::{DOOR, route::RelayRoute};
 #[derive(Debug)]
 pub(crate) enum AgoraMail {
     /// A call from a different door for the agent.
-    Call(Serving),
+    Call(AgentHandle),
     /// A call was cancelled or failed.
     Cancel(Arc<Call>),
     /// A new route of frames from a different Agora agent to this one.
@@ -41,7 +41,7 @@ pub(crate) struct AgoraLink {
 }
 
 impl AgoraLink {
-    pub(crate) fn new(id: AgentId, rope: Rope, signs: Arc<PeerLiveness>) -> Arc<Self> {
+    pub(crate) fn new(id: AgentId, rope: ReadyHandle, signs: Arc<PeerLiveness>) -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
             id,
             mailbox: Mailbox::new(rope),
@@ -58,7 +58,7 @@ impl AgoraLink {
 }
 
 impl Link for AgoraLink {
-    fn deliver(&self, call: Serving) -> Result<(), Serving> {
+    fn deliver(&self, call: AgentHandle) -> Result<(), AgentHandle> {
         self.mailbox
             .post(AgoraMail::Call(call))
             .map_err(|mail| match mail {

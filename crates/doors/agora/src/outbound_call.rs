@@ -1,7 +1,7 @@
 //! Calls of this connection to agents of other doors: a `send` becomes a call, its reply becomes `reply*`
 //! frames. A streamed message is joined first if the agent accepts only whole messages.
 
-use jackfield_core::{call::Asking, hub::Request, pipe::Pushed, principal::Principal};
+use jackfield_core::{call::CallerHandle, hub::Request, pipe::Pushed, principal::Principal};
 use jackfield_model::{
     Chunk, ChunkKind, End, Event, Failure, Input, Part, Reason, StreamedText, Transcript,
 };
@@ -35,7 +35,7 @@ pub(crate) enum OutboundState {
     /// The message is incomplete, and the agent accepts only whole messages.
     Joining(Box<Request>, String),
     /// The call is open; the flag tells whether more of the message may arrive.
-    Open(Asking, bool),
+    Open(CallerHandle, bool),
 }
 
 impl OutboundCall {

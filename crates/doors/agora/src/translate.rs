@@ -244,5 +244,6 @@ pub(crate) fn chunk_from_relay(relay: &Relay<'_>) -> Chunk {
         tool_name: relay.tool_name().map(String::from),
         tool_call_id: relay.tool_call_id().map(String::from),
         extra: None,
+        waiting_for: None,
     }
 }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use jackfield_core::{bell::Rope, call::Asking, gate::Gate};
+use jackfield_core::{call::CallerHandle, gate::Gate, ready::ReadyHandle};
 use jackfield_model::{
     Chunk, ChunkKind, Done, DoneState, End, Event, Failure, File, Json, Reason, StreamedText,
 };
@@ -26,7 +26,7 @@ const BATCH: usize = 16 << 10;
 #[derive(Debug)]
 pub(crate) struct AgentCall {
     call_id: Arc<str>,
-    asking: Asking,
+    asking: CallerHandle,
     /// Number of written frames.
     pub(crate) written: u64,
     /// Text sent up to now.
@@ -36,7 +36,7 @@ pub(crate) struct AgentCall {
 }
 
 impl AgentCall {
-    pub(crate) fn new(call_id: Arc<str>, asking: Asking) -> Self {
+    pub(crate) fn new(call_id: Arc<str>, asking: CallerHandle) -> Self {
         Self {
             call_id,
             asking,
@@ -47,7 +47,7 @@ impl AgentCall {
     }
 
     /// Sets the handle to notify about the reply, and the gate to close when the input is full.
-    pub(crate) fn listen(&self, rope: Rope, gate: Arc<Gate>) {
+    pub(crate) fn listen(&self, rope: ReadyHandle, gate: Arc<Gate>) {
         self.asking.gated(gate);
         self.asking.listen(rope);
     }

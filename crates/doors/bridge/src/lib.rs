@@ -3,7 +3,7 @@
 //!
 //! - `config.rs` opens the door ([`Config`]), `matrix.rs` lists its features ([`MATRIX`])
 //! - `session.rs` is the loop of one agent's connection, `link.rs` the hub's link to the connection
-//! - `served.rs` handles calls that the agent works on, `calling.rs` calls that the agent makes, `lineage.rs`
+//! - `served_request.rs` handles calls that the agent works on, `agent_call.rs` calls that the agent makes, `lineage.rs`
 //!   the state that outlives a connection
 //! - `wire.rs` holds the HTTP bodies, `translate.rs` pure functions between wire and core, `failure.rs` the
 //!   error codes

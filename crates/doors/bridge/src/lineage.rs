@@ -17,10 +17,10 @@ use std::{
 };
 
 use jackfield_core::{
-    bell::Rope,
-    call::{Asking, Call},
+    call::{Call, CallerHandle},
     gate::Gate,
     hub::Attached,
+    ready::ReadyHandle,
 };
 use jackfield_model::{AgentId, Failure, Reason};
 use jackfield_wire::bridge::uplink::CallProgress;
@@ -148,7 +148,7 @@ impl Lineage {
 
     /// Adds a call ([`Asking`]) of the agent. A call on a connection that was taken over is dropped, and so
     /// cancelled.
-    pub(crate) fn add(&self, reader: u64, call_id: &Arc<str>, asking: Asking) {
+    pub(crate) fn add(&self, reader: u64, call_id: &Arc<str>, asking: CallerHandle) {
         if let Some(mut state) = self.as_reader(reader) {
             state.tail.forget(call_id);
             let calling = AgentCall::new(call_id.clone(), asking);
@@ -158,7 +158,7 @@ impl Lineage {
 
     /// Sets the handle to notify about the reply of a call, and the gate to close when the call's input is
     /// full.
-    pub(crate) fn listen(&self, reader: u64, call_id: &str, rope: Rope, gate: Arc<Gate>) {
+    pub(crate) fn listen(&self, reader: u64, call_id: &str, rope: ReadyHandle, gate: Arc<Gate>) {
         if let Some(state) = self.as_reader(reader)
             && let Some(calling) = state.calls.get(call_id)
         {

@@ -10,8 +10,8 @@ use std::{
 
 use jackfield_core::{
     agent::{Closing, Link},
-    bell::Rope,
-    call::{Call, Serving},
+    call::{AgentHandle, Call},
+    ready::ReadyHandle,
 };
 use jackfield_kit::{mailbox::Mailbox, ws_connection::PeerLiveness};
 use jackfield_model::{AgentId, Failure, Reason};
@@ -26,7 +26,7 @@ const WAITING_MAX: usize = 1 << 20;
 #[derive(Debug)]
 pub(crate) enum BridgeMail {
     /// A call for the agent ([`Serving`]).
-    Call(Serving),
+    Call(AgentHandle),
     /// A call was cancelled or failed.
     Cancel(Arc<Call>),
     /// The log has stored the frames of a durable call up to this number.
@@ -60,7 +60,7 @@ impl BridgeLink {
     pub(crate) fn new(
         id: AgentId,
         extensions: Extensions,
-        rope: Rope,
+        rope: ReadyHandle,
         signs: Arc<PeerLiveness>,
     ) -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
@@ -103,7 +103,7 @@ impl BridgeLink {
 }
 
 impl Link for BridgeLink {
-    fn deliver(&self, call: Serving) -> Result<(), Serving> {
+    fn deliver(&self, call: AgentHandle) -> Result<(), AgentHandle> {
         self.mailbox
             .post(BridgeMail::Call(call))
             .map_err(|mail| match mail {

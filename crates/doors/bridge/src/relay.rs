@@ -3,9 +3,9 @@
 //! /api/relay/events` resumes a durable stream.
 //!
 //! - `order.rs` reads the body ([`RelayOrder`]), checked in the order of the original hub
-//! - `live.rs` and `kept.rs` are the two streams, `teller.rs` renders their events, `words.rs` holds the
+//! - `stream.rs` is the stream, `renderer.rs` renders its events, `sentences.rs` holds the
 //!   sentences
-//! - `open.rs` maps requests to calls and tasks, `outcome.rs` reads their results
+//! - `requests.rs` maps requests to calls and tasks, `outcome.rs` reads their results
 
 use std::sync::Arc;
 
@@ -34,16 +34,15 @@ use crate::{
     },
 };
 
-mod durable;
 mod keepalive;
-mod live;
 mod order;
 pub(crate) mod outcome;
 pub(crate) mod renderer;
 pub(crate) mod requests;
 pub(crate) mod sentences;
+mod stream;
 
-pub(crate) use self::live::respond as respond_live;
+pub(crate) use self::stream::respond_live;
 
 /// Sends a message to an agent. The answer is a stream, or with `mode: "async"` a callback.
 ///
@@ -72,15 +71,15 @@ pub(crate) async fn open(
     if mode == RelayMode::Live {
         let asking = bridge.hub.calls().open(request)?;
         bridge.requests.add(&agent, &id, asking.call());
-        return Ok(live::respond(&bridge, asking));
+        return Ok(stream::respond_live(&bridge, asking));
     }
     if let Some(callback) = &request.callback {
         bridge.callbacks.admit(callback).await?;
     }
     let task = bridge.hub.tasks().start(request).await?;
     bridge.requests.keep(&agent, &id, &task);
-    if mode == RelayMode::Kept {
-        return Ok(durable::respond(&bridge, task.subscribe(None), None));
+    if mode == RelayMode::Durable {
+        return Ok(stream::respond_durable(&bridge, task.subscribe(None), None));
     }
     let accepted = RelayAccepted {
         accepted: true,
@@ -132,7 +131,11 @@ pub(crate) async fn resume(
     };
     let task = bridge.requests.find(&bridge, &agent, &id).await?;
     let task = task.ok_or_else(RelayApiError::no_task)?;
-    Ok(durable::respond(&bridge, task.subscribe(after), after))
+    Ok(stream::respond_durable(
+        &bridge,
+        task.subscribe(after),
+        after,
+    ))
 }
 
 /// Returns the code and the text of a failure at the end of a call.

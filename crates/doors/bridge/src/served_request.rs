@@ -5,7 +5,7 @@
 use std::{fmt, sync::Arc};
 
 use jackfield_core::{
-    call::{Call, Life, Serving},
+    call::{AgentHandle, Call, Life},
     pipe::Pushed,
 };
 use jackfield_model::{Chunk, ChunkKind, End, Event, Failure, Input, RequestId};
@@ -22,7 +22,7 @@ const BATCH: usize = 64 << 10;
 /// A [`Call`] that the agent works on.
 #[derive(Debug)]
 pub(crate) struct ServedRequest {
-    serving: Serving,
+    serving: AgentHandle,
     /// Key of the call's further input in the ready set of the connection.
     pub(crate) key: u32,
     /// Number of the last accepted frame; `None` if the frames have no numbers.
@@ -53,7 +53,7 @@ pub(crate) enum EndResult {
 }
 
 impl ServedRequest {
-    pub(crate) fn new(serving: Serving, key: u32, extensions: Extensions) -> Self {
+    pub(crate) fn new(serving: AgentHandle, key: u32, extensions: Extensions) -> Self {
         let last = extensions.resume.then(|| serving.call().received());
         Self {
             serving,
@@ -68,7 +68,7 @@ impl ServedRequest {
         self.said
     }
 
-    pub(crate) fn serving(&self) -> &Serving {
+    pub(crate) fn serving(&self) -> &AgentHandle {
         &self.serving
     }
 
@@ -124,6 +124,7 @@ impl ServedRequest {
                 text: std::mem::replace(&mut rest.text, tail),
                 kind: rest.kind,
                 extra: None,
+                waiting_for: None,
             };
             let pushed = self.serving.push(Event::Chunk(part));
             if matches!(pushed, Pushed::Overrun | Pushed::Ended) {
@@ -138,7 +139,7 @@ impl ServedRequest {
     /// midway the hub could not tell which parts were stored.
     fn may_split(&self, chunk: &Chunk, number: Option<u64>) -> bool {
         let is_whole = match (number, self.last) {
-            (Some(number), Some(last)) => number <= last || self.call().life == Life::Kept,
+            (Some(number), Some(last)) => number <= last || self.call().life == Life::Durable,
             _ => false,
         };
         chunk.can_merge(chunk) && !is_whole
@@ -182,8 +183,8 @@ impl ServedRequest {
         match call.life {
             Life::Live => Some(*last),
             // Repeated by the agent, because the acknowledgement went to a lost connection.
-            Life::Kept if is_repeated => Some(call.acked()).filter(|acked| *acked > 0),
-            Life::Kept => None,
+            Life::Durable if is_repeated => Some(call.acked()).filter(|acked| *acked > 0),
+            Life::Durable => None,
         }
     }
 

@@ -14,7 +14,7 @@ use std::{
 };
 
 use jackfield_core::{
-    call::Serving, entry::Entry, hub::Attached, principal::Principal, tap::Direction,
+    call::AgentHandle, entry::Entry, hub::Attached, principal::Principal, tap::Direction,
 };
 use jackfield_kit::{
     mailbox::MAILBOX,
@@ -345,14 +345,14 @@ impl BridgeAgentSession {
     }
 
     /// Sends a call to the agent.
-    fn send(&mut self, serving: Serving, link: &BridgeLink) {
+    fn send(&mut self, serving: AgentHandle, link: &BridgeLink) {
         let served = self.serve(serving, link);
         let frame = served.message(link.extensions);
         self.queue(&frame);
     }
 
     /// Adds a call to those that the agent works on, as [`ServedRequest`].
-    fn serve(&mut self, serving: Serving, link: &BridgeLink) -> &ServedRequest {
+    fn serve(&mut self, serving: AgentHandle, link: &BridgeLink) -> &ServedRequest {
         let key = self.line.new_key();
         serving.gated(self.line.gate().clone());
         serving.input().listen(self.line.ready_handle(key));

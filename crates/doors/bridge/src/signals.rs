@@ -364,12 +364,18 @@ pub(crate) fn for_observers(frame: &str) -> Cow<'_, str> {
 }
 
 fn without_credentials(frame: &str) -> Cow<'_, str> {
-    if !frame.contains("rtc_signal") {
+    // A backslash may be part of an escape such as `\u005f`, which spells the type or a field differently.
+    if !frame.contains("rtc_signal") && !frame.contains('\\') {
         return frame.into();
     }
     let Ok(mut members) = serde_json::from_str::<Map<String, Value>>(frame) else {
-        return "a signal that cannot be read".into();
+        return "a frame that cannot be read".into();
     };
+    let kind = members.get("type").and_then(Value::as_str);
+    // `rtc_signal` from agents, `rtc_signal_relay` to them.
+    if !kind.is_some_and(|kind| kind.starts_with("rtc_signal")) {
+        return frame.into();
+    }
     let is_ticket = members.get("signal_type").is_some_and(|it| it == RELAY);
     let hidden = ["ice_servers", "payload"];
     for name in hidden.into_iter().take(1 + usize::from(is_ticket)) {

@@ -88,6 +88,7 @@ pub(crate) fn chunk_from_wire(chunk: &uplink::Chunk<'_>) -> Chunk {
         tool_name: chunk.tool_name.as_deref().map(str::to_owned),
         tool_call_id: chunk.tool_call_id.as_deref().map(str::to_owned),
         extra: None,
+        waiting_for: None,
     }
 }
 

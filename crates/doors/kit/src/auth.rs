@@ -15,7 +15,7 @@ use http::{
     header::{AUTHORIZATION, HOST},
     request::Parts,
 };
-use jackfield_core::{hub::Hub, principal::Principal, token::Lookup};
+use jackfield_core::{hub::Hub, principal::Principal, token::TokenLookup};
 use jackfield_model::{Failure, Owner, Reason};
 
 use crate::{guard::is_loopback, peer_user::PeerUser, server::RequestPeer};
@@ -254,12 +254,12 @@ impl Gatekeeper {
         }
         let refused = |text: &'static str| Err(Failure::new(Reason::Unauthorized, text));
         match token.map(|token| self.hub.tokens().look_up(token)) {
-            Some(Lookup::Valid(principal)) => Ok(principal),
-            Some(Lookup::Dead) => {
+            Some(TokenLookup::Valid(principal)) => Ok(principal),
+            Some(TokenLookup::Dead) => {
                 refused("this token was revoked or has expired; ask for a new one")
             }
-            Some(Lookup::Unknown) | None if self.trusts(came) => Ok(Principal::local()),
-            Some(Lookup::Unknown) => {
+            Some(TokenLookup::Unknown) | None if self.trusts(came) => Ok(Principal::local()),
+            Some(TokenLookup::Unknown) => {
                 refused("this hub does not know the token; see `jackfield token create`")
             }
             None => refused(self.needs_token(came)),
@@ -268,14 +268,14 @@ impl Gatekeeper {
 
     /// Returns whether this hub issued the token, even if it was revoked or has expired.
     pub fn has_issued(&self, token: &str) -> bool {
-        !matches!(self.hub.tokens().look_up(token), Lookup::Unknown)
+        !matches!(self.hub.tokens().look_up(token), TokenLookup::Unknown)
     }
 
     /// Returns the owner of the token in the headers, if the token is valid.
     pub fn owner_of_token(&self, headers: &HeaderMap) -> Option<Owner> {
         match self.hub.tokens().look_up(bearer(headers)?) {
-            Lookup::Valid(principal) => Some(principal.owner),
-            Lookup::Dead | Lookup::Unknown => None,
+            TokenLookup::Valid(principal) => Some(principal.owner),
+            TokenLookup::Dead | TokenLookup::Unknown => None,
         }
     }
 

@@ -273,7 +273,7 @@ fn is_cross_site(method: &Method, headers: &HeaderMap) -> bool {
 /// enough.
 const PLATFORM_SECRET: &str = "x-platform-secret";
 
-/// Path prefix where the door itself refuses content types other than JSON, in the format of its protocol.
+/// Path at and below which the door itself refuses content types other than JSON, in the format of its protocol.
 const JUDGES_TYPES: &str = "/a2a";
 
 /// Refuses a body that a page could send without a preflight request: every type except JSON and gRPC. `PUT`
@@ -293,12 +293,17 @@ fn check_type(request: &Request<Body>) -> Result<(), GuardError> {
     let is_taken = essence == "application/json"
         || (essence.starts_with("application/") && essence.ends_with("+json"))
         || essence.starts_with("application/grpc")
-        || (!essence.is_empty() && request.uri().path().starts_with(JUDGES_TYPES));
+        || (!essence.is_empty() && is_judged_by_door(request.uri().path()));
     if is_taken {
         Ok(())
     } else {
         Err(GuardError::ContentType(essence.to_owned()))
     }
+}
+
+fn is_judged_by_door(path: &str) -> bool {
+    let rest = path.strip_prefix(JUDGES_TYPES);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 impl<S> Layer<S> for Guard {

@@ -1,7 +1,7 @@
 //! Infrastructure shared by all doors of Jackfield. Nothing here knows a protocol.
 //!
 //! - [`server`], [`socket`], [`io`], [`tls`]: the HTTP server and its sockets.
-//! - [`ws`], [`line`], [`mailbox`]: the WebSocket and the actor of one WebSocket connection; [`upgrade`]
+//! - [`ws`], [`ws_connection`], [`mailbox`]: the WebSocket and the actor of one WebSocket connection; [`upgrade`]
 //!   turns an HTTP request into a WebSocket.
 //! - [`auth`], [`guard`], [`peer_user`]: authentication, and the checks of the `Host` and `Origin` headers.
 //! - [`sse`], [`body`], [`etag`], [`json`], [`trace`]: bodies and headers of responses and requests.

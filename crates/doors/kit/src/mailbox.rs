@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use jackfield_core::{agent::Closing, bell::Rope};
+use jackfield_core::{agent::Closing, ready::ReadyHandle};
 use parking_lot::Mutex;
 
 /// Key of the [`Mailbox`] in the ready set of a connection. Every other source has a key of its own.
@@ -13,7 +13,7 @@ pub const MAILBOX: u32 = 0;
 /// The mailbox of a connection. The session empties the mailbox when [`MAILBOX`] becomes ready.
 #[derive(Debug)]
 pub struct Mailbox<M> {
-    rope: Rope,
+    rope: ReadyHandle,
     /// `None` once the session is gone.
     contents: Mutex<Option<MailboxContents<M>>>,
 }
@@ -27,7 +27,7 @@ struct MailboxContents<M> {
 
 impl<M> Mailbox<M> {
     /// Creates an empty mailbox that notifies the session through `rope`.
-    pub fn new(rope: Rope) -> Self {
+    pub fn new(rope: ReadyHandle) -> Self {
         let contents = MailboxContents {
             mail: VecDeque::new(),
             closing: None,
@@ -50,7 +50,7 @@ impl<M> Mailbox<M> {
                 return Ok(());
             }
         }
-        self.rope.pull();
+        self.rope.notify();
         Ok(())
     }
 
@@ -59,7 +59,7 @@ impl<M> Mailbox<M> {
         if let Some(contents) = self.contents.lock().as_mut() {
             contents.closing.get_or_insert(why);
         }
-        self.rope.pull();
+        self.rope.notify();
     }
 
     /// Returns the reason for which the connection must close, if there is an order to close.
@@ -99,14 +99,14 @@ impl<M> Mailbox<M> {
 
 #[cfg(test)]
 mod tests {
-    use jackfield_core::bell::Bell;
+    use jackfield_core::ready::ReadySet;
 
     use super::*;
 
     #[test]
     fn mail_comes_in_order_and_a_shut_box_gives_it_back() {
-        let bell = Bell::new();
-        let mailbox = Mailbox::new(bell.rope(0));
+        let bell = ReadySet::new();
+        let mailbox = Mailbox::new(bell.handle(0));
         assert_eq!(
             (mailbox.post(1), mailbox.post(2), mailbox.post(3)),
             (Ok(()), Ok(()), Ok(()))
@@ -120,8 +120,8 @@ mod tests {
 
     #[test]
     fn the_first_reason_to_close_counts_and_rings() {
-        let bell = Bell::new();
-        let mailbox = Mailbox::<u8>::new(bell.rope(7));
+        let bell = ReadySet::new();
+        let mailbox = Mailbox::<u8>::new(bell.handle(7));
         mailbox.close(Closing::Replaced);
         mailbox.close(Closing::Stopping);
         assert_eq!(mailbox.closing(), Some(Closing::Replaced));

@@ -24,6 +24,7 @@ use reqwest::{
     dns::{Addrs, Name, Resolving},
     redirect,
 };
+use tracing::Instrument as _;
 
 pub use self::address::is_public;
 pub use self::streamed::{BodyError, StreamedResponse};
@@ -243,7 +244,9 @@ impl Outbound {
     ) -> Result<PostResponse, OutboundError> {
         let (request, origin) = self.request(Method::POST, url, headers)?;
         let request = request.body(body.into()).timeout(TIMEOUT);
-        let mut response = request.send().await.map_err(|error| why(origin, &error))?;
+        let mut response = send(request, &origin)
+            .await
+            .map_err(|error| why(origin, &error))?;
         let (body, is_whole) = read(&mut response, MAX_ANSWER).await;
         Ok(PostResponse {
             status: response.status(),
@@ -262,7 +265,9 @@ impl Outbound {
     ) -> Result<FetchResponse, OutboundError> {
         let (request, origin) = self.request(Method::GET, url, headers)?;
         let request = request.timeout(TIMEOUT);
-        let mut response = request.send().await.map_err(|error| why(origin, &error))?;
+        let mut response = send(request, &origin)
+            .await
+            .map_err(|error| why(origin, &error))?;
         let (body, is_whole) = read(&mut response, max).await;
         Ok(FetchResponse {
             status: response.status(),
@@ -290,8 +295,8 @@ impl Outbound {
             request.body(body)
         };
         let response = match head {
-            None => request.send().await,
-            Some(head) => match tokio::time::timeout(head, request.send()).await {
+            None => send(request, &origin).await,
+            Some(head) => match tokio::time::timeout(head, send(request, &origin)).await {
                 Ok(sent) => sent,
                 Err(_) => return Err(late(origin, head, false)),
             },
@@ -460,6 +465,19 @@ fn late(origin: String, limit: Duration, is_unsaid: bool) -> OutboundError {
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse();
     seconds.ok().map(Duration::from_secs)
+}
+
+/// Sends a request in a span of its own, which names the origin and never the path: paths may hold secrets.
+async fn send(request: RequestBuilder, origin: &str) -> Result<Response, reqwest::Error> {
+    let span = tracing::debug_span!("outbound request", origin);
+    let sent = request.send().instrument(span.clone()).await;
+    match &sent {
+        Ok(response) => {
+            tracing::debug!(parent: &span, status = response.status().as_u16(), "response received");
+        }
+        Err(error) => tracing::debug!(parent: &span, %error, "no response"),
+    }
+    sent
 }
 
 /// Reads a body up to a limit; returns the body and whether it is complete. A body that ends early is

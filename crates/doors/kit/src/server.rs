@@ -41,6 +41,7 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt as _;
+use tracing::{Instrument as _, field::Empty};
 
 pub(crate) use self::{account::ConnectionSlot, request_body::InputOverShare};
 pub use self::{
@@ -300,11 +301,16 @@ impl Acceptor {
             tasks: self.tasks.clone(),
             limits: self.limits,
         };
+        let span = tracing::debug_span!(parent: None, "connection", %addr, agent = Empty);
         match &self.tls {
-            None => self.tasks.spawn(connection.serve(Io::Plain(socket))),
+            None => {
+                let serving = connection.serve(Io::Plain(socket));
+                self.tasks.spawn(serving.instrument(span));
+            }
             Some(tls) => {
                 let acceptor = TlsAcceptor::from(tls.current());
-                self.tasks.spawn(connection.serve_tls(acceptor, socket));
+                let serving = connection.serve_tls(acceptor, socket);
+                self.tasks.spawn(serving.instrument(span));
             }
         }
     }

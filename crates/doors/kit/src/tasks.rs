@@ -5,6 +5,7 @@
 use std::{future::Future, time::Duration};
 
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tracing::Instrument as _;
 
 /// A set of tasks that stop together. Clones share one set.
 #[derive(Debug, Clone, Default)]
@@ -50,7 +51,7 @@ impl Tasks {
         F::Output: Send + 'static,
     {
         // Boxed: `run_until_cancelled_owned` would hold the future three times.
-        let task = Box::pin(task);
+        let task = Box::pin(task.in_current_span());
         let kill = self.kill.clone();
         self.tracker.spawn(kill.run_until_cancelled_owned(task));
     }

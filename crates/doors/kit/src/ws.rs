@@ -178,7 +178,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
 
     /// Returns a message that is available without waiting, so that a batch is handled before one flush.
     /// Callers limit the batch, because a fast peer always has more. `None` may also mean the end, which
-    /// [`next_event`](Self::turn) reports.
+    /// [`next_event`](Self::next_event) reports.
     pub fn try_next(&mut self) -> Option<Result<WsMessage, WsError>> {
         if self.is_over {
             return None;
@@ -216,7 +216,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
         }
     }
 
-    /// Polls [`next_event`](Self::turn).
+    /// Polls [`next_event`](Self::next_event).
     pub fn poll_event(&mut self, cx: &mut Context<'_>, read: bool) -> Poll<WsEvent> {
         if self.out.is_dirty() {
             match self.poll_flush(cx) {

@@ -21,10 +21,10 @@ use std::{
 use axum::response::Response;
 use jackfield_core::{
     agent::Closing,
-    bell::{Bell, Rope},
     gate::{Gate, Reading},
     hub::Hub,
     limits::Limits,
+    ready::{ReadyHandle, ReadySet},
 };
 use jackfield_model::{Failure, Owner};
 use tokio::time::{Instant, Sleep};
@@ -166,7 +166,7 @@ pub struct WsConnection {
     shown: Option<Box<HandshakeIdentity>>,
     /// Close frame of the peer.
     goodbye: Option<Box<PeerClose>>,
-    bell: Arc<Bell>,
+    bell: Arc<ReadySet>,
     gate: Arc<Gate>,
     signs: Arc<PeerLiveness>,
     /// Cancelled when the hub stops.
@@ -218,7 +218,7 @@ impl WsConnection {
                 came: parts.came,
             })),
             goodbye: None,
-            bell: Bell::new(),
+            bell: ReadySet::new(),
             gate: Arc::default(),
             signs: Arc::default(),
             stop: Box::pin(parts.stop.cancelled_owned()),
@@ -266,8 +266,8 @@ impl WsConnection {
     }
 
     /// Returns a handle that makes [`next`](Self::next) report [`WsConnectionEvent::Rang`] with `key`.
-    pub fn ready_handle(&self, key: u32) -> Rope {
-        self.bell.rope(key)
+    pub fn ready_handle(&self, key: u32) -> ReadyHandle {
+        self.bell.handle(key)
     }
 
     /// Returns the gate of the pipes that the peer writes into.
@@ -302,7 +302,7 @@ impl WsConnection {
     }
 
     /// Counts the connection for `owner` instead of for its network address. Called before
-    /// [`set_authenticated`](Self::known). Fails with `busy` if the owner has more connections than its share.
+    /// [`set_authenticated`](Self::set_authenticated). Fails with `busy` if the owner has more connections than its share.
     pub fn count_for_owner(&mut self, owner: &Owner) -> Result<(), Failure> {
         match self.ws.account_mut() {
             Some(account) => account.move_to(owner),
@@ -389,7 +389,7 @@ impl WsConnection {
     /// end, so that later turns skip the check.
     fn check_end(&mut self) -> Option<WsConnectionEnd> {
         self.rung.end = false;
-        let waker = Waker::from(Arc::new(self.bell.rope(END)));
+        let waker = Waker::from(Arc::new(self.bell.handle(END)));
         let mut cx = Context::from_waker(&waker);
         if self.stop.as_mut().poll(&mut cx).is_ready() {
             return Some(Closing::Stopping.into());

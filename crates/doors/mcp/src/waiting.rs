@@ -213,6 +213,8 @@ impl<'a> TurnReader<'a> {
         self.artifacts = Transcript::new(self.asked.hub().limits().message.0);
         self.heard.text.clear();
         self.heard.files.clear();
+        self.heard.is_short = false;
+        self.heard.has_gap = false;
     }
 
     /// Adds text. A position counts every byte: cuts text that the client has already, and leaves text beyond

@@ -9,12 +9,12 @@ use axum::{
 };
 use http::{HeaderMap, StatusCode};
 use jackfield_core::{
-    call::{Asking, Reply},
     hub::{Hub, Request},
     limits::Limits,
     principal::Principal,
-    store::{LogItem, TaskRecord},
-    task::{Cursor, Subscription, Task, TaskItem},
+    reply::{ReplyItem, ReplyReader},
+    store::LogItem,
+    task::{Cursor, Task},
 };
 use jackfield_kit::{
     api::{
@@ -99,9 +99,16 @@ pub(crate) async fn open(
     let call = asking.call().clone();
     tracing::debug!(call = %call.id, from = call.principal.label(), to = %call.target, "live call");
     let response = match wish {
-        ResponseForm::Stream => stream::live(&state, asking),
+        ResponseForm::Stream => {
+            let first = CallEvent::Call(CallIds::from(&*call)).frame();
+            let leash = RequestLifetime::for_principal(&call.principal);
+            stream::reply(&state, leash, Some(first), asking, ReadExtent::Turn)
+        }
         ResponseForm::Whole | ResponseForm::Detach => {
-            Json(wait(&state, asking).await?).into_response()
+            let leash = RequestLifetime::for_principal(&call.principal);
+            let (opened, remedy) = (CallIds::from(&*call), "ask for it with \"stream\": true");
+            let waiting = wait(asking.into(), opened, state.hub.limits(), remedy);
+            Json(leashed(waiting, leash).await?).into_response()
         }
     };
     Ok(with_call_id(response, call.id))
@@ -162,23 +169,16 @@ pub(crate) async fn reply(
                 epoch: record.epoch,
                 pos: 0,
             });
-            let first = CallEvent::Call(CallIds::from(&record)).durable_frame(start);
-            stream::durable(
-                state,
-                principal,
-                Some(first),
-                subscription,
-                ReadExtent::Turn,
-            )
+            let first = CallEvent::Call(CallIds::from(&record)).frame_at(Some(start));
+            let leash = RequestLifetime::until_stop(principal, &state.stop);
+            stream::reply(state, leash, Some(first), subscription, ReadExtent::Turn)
         }
         ResponseForm::Whole => {
             let leash = RequestLifetime::until_stop(principal, &state.stop);
-            let waiting = wait_for_task(&record, subscription, state.hub.limits());
-            let result = tokio::select! {
-                result = waiting => result?,
-                failure = leash.ended() => return Err(failure.into()),
-            };
-            Json(result).into_response()
+            let remedy = format!("read it from /v1/calls/{}/events", record.id);
+            let opened = CallIds::from(&record);
+            let waiting = wait(subscription.into(), opened, state.hub.limits(), &remedy);
+            Json(leashed(waiting, leash).await?).into_response()
         }
     };
     Ok(with_call_id(response, record.call))
@@ -190,54 +190,44 @@ fn with_call_id(mut response: Response, call: CallId) -> Response {
     response
 }
 
-/// Waits for the complete reply ([`CallResult`]). A disconnecting caller drops the future, and with the future the call.
-async fn wait(state: &OwnState, asking: Asking) -> Result<CallResult, Failure> {
-    let opened = CallIds::from(&**asking.call());
-    let leash = RequestLifetime::for_principal(&asking.call().principal);
-    let limits = state.hub.limits();
-    let mut replies = asking.replies();
-    let gathering = async move {
-        let mut transcript = Transcript::new(limits.message.0);
-        while let Some(reply) = replies.next().await {
-            let event = match reply {
-                Reply::Event(event) => event,
-                Reply::End(end) => return result_from(transcript, end, opened),
-            };
-            if transcript.add(event).is_err() {
-                return Err(too_large(limits, "ask for it with \"stream\": true"));
-            }
-        }
-        Err(Failure::agent_left())
-    };
+/// Waits for a reply as long as the caller's token and, for durable calls, the hub last.
+async fn leashed(
+    waiting: impl Future<Output = Result<CallResult, Failure>>,
+    leash: RequestLifetime,
+) -> Result<CallResult, Failure> {
     tokio::select! {
-        result = gathering => result,
+        result = waiting => result,
         failure = leash.ended() => Err(failure),
     }
 }
 
-async fn wait_for_task(
-    record: &TaskRecord,
-    mut subscription: Subscription,
+/// Waits for the whole reply. A caller that leaves drops this, and with it a live call. A live reply that is too large fails at
+/// once; a durable one at its end, since it can be read elsewhere.
+async fn wait(
+    mut reader: ReplyReader,
+    opened: CallIds,
     limits: &Limits,
+    remedy: &str,
 ) -> Result<CallResult, Failure> {
+    let is_live = matches!(reader, ReplyReader::Live(_));
     let mut transcript = Transcript::new(limits.message.0);
     loop {
-        match subscription.next().await {
-            Ok(Some(TaskItem::Row { item, .. })) => match item {
+        match reader.next().await {
+            Ok(Some(ReplyItem::Item { item, .. })) => match item {
                 LogItem::Message(_) => transcript.begin_turn(),
-                // The end reports a truncated transcript.
-                LogItem::Event(event) => drop(transcript.add(event)),
-                LogItem::Answer(..) => {}
-                LogItem::End(end) => {
-                    let remedy = format!("read it from /v1/calls/{}/events", record.id);
-                    return if transcript.is_truncated() {
-                        Err(too_large(limits, &remedy))
-                    } else {
-                        result_from(transcript, end, record.into())
-                    };
+                LogItem::Event(event) => {
+                    if transcript.add(event).is_err() && is_live {
+                        return Err(too_large(limits, remedy));
+                    }
                 }
+                LogItem::Answer(..) => {}
+                LogItem::End(_) if transcript.is_truncated() && !is_live => {
+                    return Err(too_large(limits, remedy));
+                }
+                LogItem::End(end) => return result_from(transcript, end, opened),
             },
-            Ok(Some(TaskItem::Gap { .. })) => transcript.mark_truncated(),
+            Ok(Some(ReplyItem::Gap { .. })) => transcript.mark_truncated(),
+            Ok(Some(ReplyItem::Pulse)) => {}
             Ok(None) => return Err(Failure::agent_left()),
             Err(error) => return Err(store_failure(&error)),
         }

@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use axum::{body::Body, extract::State, response::Response};
 use futures_util::stream;
 use http::{HeaderValue, StatusCode, header};
-use jackfield_core::files::{BadLink, Held, Link};
+use jackfield_core::files::{BadLink, Link, ServedFile};
 use jackfield_kit::api::{ApiError, ApiErrorBody, ApiQuery, PathIds};
 use jackfield_model::{Failure, Reason};
 
@@ -66,7 +66,7 @@ fn problem(bad: BadLink) -> ApiError {
 
 /// Builds the download response. The content is untrusted: browsers must not guess its type, run it, or show
 /// it as a page of the hub.
-fn response(held: &Held) -> Response {
+fn response(held: &ServedFile) -> Response {
     let pieces = held.pieces().map(Ok::<_, Infallible>);
     let mut response = Response::new(Body::from_stream(stream::iter(pieces)));
     let disposition = format!("attachment; filename*=UTF-8''{}", held.encoded_name());

@@ -132,7 +132,7 @@ pub(crate) async fn redeem(
         let failure = Failure::new(Reason::Unsupported, "an invite is taken by GET");
         return Err(ApiError::from(failure).with_status(StatusCode::METHOD_NOT_ALLOWED));
     }
-    let ticket = tickets.take(&secret)?;
+    let (ticket, until) = tickets.take(&secret)?;
     let base = state.hub.files().base().unwrap_or_default();
     let name = format!("invite of {}", ticket.agent);
     let made = state
@@ -144,7 +144,7 @@ pub(crate) async fn redeem(
         Ok(new) => new,
         Err(error) => {
             // No token was issued for the ticket.
-            tickets.restore(&secret, ticket);
+            tickets.restore(&secret, ticket, until);
             return Err(error.into());
         }
     };

@@ -1,16 +1,14 @@
-//! Response bodies of streams: a live call, a durable call by cursor, and the events for an observer.
-//!
-//! Dropping the body of a live call drops the caller's end and cancels the call. Revoking the token ends a
-//! stream. Endless streams also end when the hub stops. In both cases the last event is `failed`.
+//! The bodies of streams: the reply of a call, live or durable by cursor, and what an observer sees. Dropping the body of a live call
+//! drops the caller's end of it, which cancels it. A stream also ends when its token is revoked, and those that would
+//! never end by themselves when the hub stops; either is said as `failed`.
 
 use axum::response::Response;
 use futures_util::{Stream, StreamExt as _, stream};
 use jackfield_core::{
-    call::{Asking, Reply},
     principal::Principal,
+    reply::{ReplyItem, ReplyReader},
     store::LogItem,
     tap::Watching,
-    task::{Subscription, TaskItem},
 };
 use jackfield_kit::{
     api::{
@@ -23,11 +21,7 @@ use jackfield_model::Failure;
 
 use crate::{
     DOOR, OwnState,
-    translate::{
-        event::{CallEvent, CallIds},
-        frame::frame_from_item,
-        watch::WatchEvent,
-    },
+    translate::{event::CallEvent, frame::frame_from_item, watch::WatchEvent},
 };
 
 fn respond(
@@ -47,22 +41,7 @@ fn watch_failure_frame(failure: &Failure) -> SseFrame {
     WatchEvent::failed(failure).frame()
 }
 
-/// Responds with the stream of a live call.
-pub(crate) fn live(state: &OwnState, asking: Asking) -> Response {
-    let leash = RequestLifetime::for_principal(&asking.call().principal);
-    let opened = CallEvent::Call(CallIds::from(&**asking.call())).frame();
-    let replies = stream::unfold(Some(asking.replies()), |replies| async move {
-        let mut replies = replies?;
-        match replies.next().await? {
-            Reply::Event(event) => Some((CallEvent::from(event).frame(), Some(replies))),
-            Reply::End(end) => Some((CallEvent::from(end).frame(), None)),
-        }
-    });
-    let frames = stream::iter([opened]).chain(replies);
-    respond(state, leash, call_failure_frame, frames)
-}
-
-/// Extent of reading a [`Subscription`].
+/// How a reply is read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ReadExtent {
     /// Reply to a single message, until its end.
@@ -75,33 +54,32 @@ pub(crate) enum ReadExtent {
     Nothing,
 }
 
-/// Responds with the stream of a durable call. Sends `first` before the events of the subscription.
-pub(crate) fn durable(
+/// The stream of a reply, live or durable; `first` is said before what the reader has.
+pub(crate) fn reply(
     state: &OwnState,
-    principal: &Principal,
+    leash: RequestLifetime,
     first: Option<SseFrame>,
-    subscription: Subscription,
+    reader: impl Into<ReplyReader>,
     reading: ReadExtent,
 ) -> Response {
-    let leash = RequestLifetime::until_stop(principal, &state.stop);
     let reader = TaskEventReader {
-        subscription,
+        reader: reader.into(),
         reading,
         is_over: matches!(reading, ReadExtent::Nothing),
     };
-    let rows = stream::unfold(reader, |mut reader| async move {
+    let frames = stream::unfold(reader, |mut reader| async move {
         reader.next().await.map(|frame| (frame, reader))
     });
     respond(
         state,
         leash,
         call_failure_frame,
-        stream::iter(first).chain(rows),
+        stream::iter(first).chain(frames),
     )
 }
 
 struct TaskEventReader {
-    subscription: Subscription,
+    reader: ReplyReader,
     reading: ReadExtent,
     is_over: bool,
 }
@@ -109,26 +87,29 @@ struct TaskEventReader {
 impl TaskEventReader {
     async fn next(&mut self) -> Option<SseFrame> {
         while !self.is_over {
-            let item = match self.subscription.next().await {
+            let item = match self.reader.next().await {
                 Ok(item) => item?,
                 Err(error) => {
                     self.is_over = true;
                     return Some(call_failure_frame(&store_failure(&error)));
                 }
             };
-            let (TaskItem::Row { next, .. } | TaskItem::Gap { next }) = &item;
             match (self.reading, &item) {
-                (ReadExtent::Until(end), _) => self.is_over = next.pos >= end,
-                (ReadExtent::Turn, TaskItem::Row { item, .. }) => match item {
-                    // The caller sent these items itself.
+                (ReadExtent::Until(end), _) => {
+                    self.is_over = item.next().is_some_and(|next| next.pos >= end);
+                }
+                (ReadExtent::Turn, ReplyItem::Item { item, .. }) => match item {
+                    // The caller said these itself.
                     LogItem::Message(_) | LogItem::Answer(..) => continue,
                     LogItem::Event(_) => {}
                     LogItem::End(_) => self.is_over = true,
                 },
-                (ReadExtent::Turn, TaskItem::Gap { .. })
+                (ReadExtent::Turn, ReplyItem::Gap { .. } | ReplyItem::Pulse)
                 | (ReadExtent::Follow | ReadExtent::Nothing, _) => {}
             }
-            return Some(frame_from_item(item));
+            if let Some(frame) = frame_from_item(item) {
+                return Some(frame);
+            }
         }
         None
     }

@@ -18,7 +18,7 @@ use jackfield_core::{
 use jackfield_kit::{
     api::{
         ApiError, ApiErrorBody, ApiQuery, AuthenticatedCaller, CallErrorResponses, ErrorResponses,
-        PathId, UnreadBody, header,
+        PathId, UnreadBody, header, lifetime::RequestLifetime,
     },
     server::RequestPeer,
 };
@@ -238,14 +238,9 @@ pub(crate) async fn events(
         false if after == Some(present) => ReadExtent::Nothing,
         false => ReadExtent::Until(present.pos),
     };
-    let subscription = task.subscribe(after);
-    Ok(stream::durable(
-        &state,
-        &principal,
-        None,
-        subscription,
-        reading,
-    ))
+    let leash = RequestLifetime::until_stop(&principal, &state.stop);
+    let reader = task.subscribe(after);
+    Ok(stream::reply(&state, leash, None, reader, reading))
 }
 
 /// Cancels your call, or a call at your agent. The agent and the caller are notified immediately.

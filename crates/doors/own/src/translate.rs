@@ -178,7 +178,7 @@ impl From<entry::AgentView> for AgentDetails {
     }
 }
 
-/// Converts an [`entry::AgentDetails`], including the fields for its owner and admins if `principal` may see them.
+/// Converts an [`entry::AgentView`], including the fields for its owner and admins if `principal` may see them.
 pub fn agent_for(principal: &Principal, view: entry::AgentView) -> AgentDetails {
     let is_theirs = principal.is_admin() || principal.sees_all_of(&view.id, &view.owner);
     let private = is_theirs.then(|| (view.share.clone(), view.settings.clone()));

@@ -1,7 +1,8 @@
-//! How the hub and its agents introduce themselves to peers: pure functions from what the hub knows of an agent to a card.
+//! How the hub and its agents introduce themselves to peers: pure functions from an [`AgentView`] to a card.
 //!
-//! In the hub's card each agent is a skill. In an agent's own card its skills are. Every path is written out, so that a
-//! peer that copies it into a request needs no parameters; only agents behind HTTP have paths with places to fill.
+//! In the hub's card each agent is a skill; an agent's own card has the agent's skills. Every path is written
+//! out, so that a peer that copies it into a request needs no parameters. Only agents behind HTTP have paths
+//! with parameters.
 
 use jackfield_core::entry::AgentView;
 use jackfield_peer::{
@@ -13,30 +14,30 @@ use serde_json::value::RawValue;
 
 use crate::DOOR;
 
-/// The last segment of the path that leads to an agent, whatever the skill.
+/// Last segment of the path to an agent without a particular skill.
 const ASK: &str = "ask";
-/// Where a peer finds what did not fit into the hub's card.
+/// Hint where a peer finds the skills that did not fit into the hub's card.
 const HINT: &str = "hand off GET /agents for all of them";
 
 /// An agent behind HTTP, with its own card.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Behind<'a> {
+pub(crate) struct HttpAgent<'a> {
     pub(crate) id: &'a str,
     pub(crate) card: &'a PeerCard,
-    /// Whether it is there now.
+    /// Whether the agent is reachable now.
     pub(crate) is_here: bool,
 }
 
-/// The hub's own card, as small as peers need it that read once.
+/// Writes the hub's own card, cut to a size that every peer reads.
 pub(crate) fn hub_card<'a>(
     name: &str,
     agents: &[AgentView],
-    behind: impl Iterator<Item = Behind<'a>>,
+    behind: impl Iterator<Item = HttpAgent<'a>>,
     takes_goals: bool,
 ) -> String {
     let mut skills: Vec<_> = agents.iter().filter_map(agent_as_skill).collect();
     let here = behind.filter(|it| it.is_here);
-    skills.extend(here.flat_map(|Behind { id, card, .. }| {
+    skills.extend(here.flat_map(|HttpAgent { id, card, .. }| {
         let skills = card.skills.iter();
         skills.map(move |skill| PeerSkill {
             id: format!("{id}/{}", skill.id),
@@ -58,7 +59,7 @@ pub(crate) fn hub_card<'a>(
     card.fit(MAX_WRITTEN_CARD, HINT)
 }
 
-/// What a peer sees that may call nobody here.
+/// Writes the hub's card for a peer that may call no agent.
 pub(crate) fn closed_card(name: &str) -> String {
     let card = PeerCard {
         name: name.to_owned(),
@@ -70,7 +71,7 @@ pub(crate) fn closed_card(name: &str) -> String {
     card.fit(MAX_WRITTEN_CARD, HINT)
 }
 
-/// The card of an agent of the hub.
+/// Writes the card of an agent of the hub.
 pub(crate) fn agent_card(view: &AgentView) -> String {
     let profile = &view.profile;
     let mut skills: Vec<_> = agent_as_skill(view).into_iter().collect();
@@ -98,7 +99,7 @@ pub(crate) fn agent_card(view: &AgentView) -> String {
     fitting(&card)
 }
 
-/// The card of an agent behind HTTP, with paths as they are here.
+/// Writes the card of an agent behind HTTP, with its paths at this hub.
 pub(crate) fn behind_card(id: &str, card: &PeerCard) -> String {
     let mut card = card.clone();
     for skill in &mut card.skills {
@@ -107,28 +108,28 @@ pub(crate) fn behind_card(id: &str, card: &PeerCard) -> String {
     fitting(&card)
 }
 
-/// All agents, in short: what a hub reads to make them its own.
+/// Writes the short list of all agents, from which another hub attaches them.
 pub(crate) fn agent_list<'a>(
     agents: &[AgentView],
-    behind: impl Iterator<Item = Behind<'a>>,
+    behind: impl Iterator<Item = HttpAgent<'a>>,
 ) -> String {
     #[derive(Serialize)]
-    struct List<'a> {
-        agents: Vec<Listed<'a>>,
+    struct PeerAgentList<'a> {
+        agents: Vec<ListedAgent<'a>>,
     }
-    let mut agents: Vec<_> = agents.iter().map(Listed::agent).collect();
-    agents.extend(behind.map(|Behind { id, card, is_here }| Listed {
+    let mut agents: Vec<_> = agents.iter().map(ListedAgent::agent).collect();
+    agents.extend(behind.map(|HttpAgent { id, card, is_here }| ListedAgent {
         description: &card.description,
         skills: card.skills.iter().map(|skill| &*skill.id).collect(),
-        ..Listed::new(id, &card.name, is_here)
+        ..ListedAgent::new(id, &card.name, is_here)
     }));
-    // Texts cannot fail to be written.
-    serde_json::to_string(&List { agents }).unwrap_or_default()
+    // Texts always serialize.
+    serde_json::to_string(&PeerAgentList { agents }).unwrap_or_default()
 }
 
-/// An agent in the list of all.
+/// An agent in the list.
 #[derive(Serialize)]
-struct Listed<'a> {
+struct ListedAgent<'a> {
     id: &'a str,
     name: &'a str,
     description: &'a str,
@@ -138,9 +139,9 @@ struct Listed<'a> {
     skills: Vec<&'a str>,
 }
 
-impl<'a> Listed<'a> {
+impl<'a> ListedAgent<'a> {
     fn new(id: &'a str, name: &'a str, online: bool) -> Self {
-        Listed {
+        ListedAgent {
             id,
             name,
             description: "",
@@ -153,7 +154,7 @@ impl<'a> Listed<'a> {
 
     fn agent(view: &'a AgentView) -> Self {
         let skills = view.profile.skills.iter();
-        Listed {
+        ListedAgent {
             description: description_of(view),
             skills: skills.map(|skill| &*skill.id).collect(),
             ..Self::new(view.id.as_str(), name_of(view), view.online)
@@ -161,24 +162,24 @@ impl<'a> Listed<'a> {
     }
 }
 
-/// Whether peers may know of an agent. What another hub brought along is its own to show: passed on, two hubs would
-/// show each other the same agents over and over.
+/// Returns whether peers may know of an agent. Agents that another hub brought are left out: passed on, two
+/// hubs would show each other the same agents over and over.
 pub(crate) fn is_shown(view: &AgentView) -> bool {
     !(view.door == DOOR && view.id.as_str().contains('@'))
 }
 
-/// Which skill of an agent a path below it means.
-pub(crate) enum Meant<'a> {
-    /// None in particular.
+/// The skill that a path below an agent names.
+pub(crate) enum PathTarget<'a> {
+    /// No particular skill.
     Any,
-    /// This one.
+    /// The skill with this id.
     Skill(&'a str),
     /// The agent has no such path.
     Nothing,
 }
 
-/// What the rest of a path, after the agent, means.
-pub(crate) fn meant<'a>(view: &'a AgentView, rest: &str) -> Meant<'a> {
+/// Returns the skill that the rest of a path, after the agent, names.
+pub(crate) fn path_target<'a>(view: &'a AgentView, rest: &str) -> PathTarget<'a> {
     let id = view.id.as_str();
     let whole = below(id, rest);
     let mut skills = view.profile.skills.iter();
@@ -186,13 +187,13 @@ pub(crate) fn meant<'a>(view: &'a AgentView, rest: &str) -> Meant<'a> {
         skill_path(id, &skill.id).is_some_and(|template| path::matches(&template, &whole))
     });
     match skill {
-        Some(skill) => Meant::Skill(&skill.id),
-        None if matches!(rest, "/" | "/ask") => Meant::Any,
-        None => Meant::Nothing,
+        Some(skill) => PathTarget::Skill(&skill.id),
+        None if matches!(rest, "/" | "/ask") => PathTarget::Any,
+        None => PathTarget::Nothing,
     }
 }
 
-/// The agent as one skill of the hub; none if no path can lead to it.
+/// Returns an agent as a skill of the hub; `None` if no path can lead to it.
 fn agent_as_skill(view: &AgentView) -> Option<PeerSkill> {
     let skills = view.profile.skills.iter().map(|skill| skill.id.as_str());
     let skills: Vec<_> = skills.collect();
@@ -209,7 +210,7 @@ fn agent_as_skill(view: &AgentView) -> Option<PeerSkill> {
     })
 }
 
-/// What is handed to the hub itself, by the path that the original's agents have.
+/// Returns the skill for goals handed to the hub itself, by the path of the original's agents.
 fn goal_skill() -> PeerSkill {
     let params =
         schema(r#"{"type":"object","properties":{"goal":{"type":"string"}},"required":["goal"]}"#);
@@ -223,7 +224,7 @@ fn goal_skill() -> PeerSkill {
     }
 }
 
-/// A skill that takes and gives what agents do: words, or an object.
+/// Returns a skill with the input and output of agents: text, or an object.
 fn plain_skill() -> PeerSkill {
     PeerSkill {
         method: Method::Post.name().to_owned(),
@@ -237,21 +238,21 @@ fn words_or_object() -> Box<RawValue> {
     schema(r#"{"type":["string","object"]}"#)
 }
 
-/// A JSON schema that is written out.
+/// Parses a constant JSON schema.
 fn schema(json: &str) -> Box<RawValue> {
     RawValue::from_string(json.to_owned()).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
-/// The path of a skill, encoded; none where the id is such that no path can lead to it.
+/// Returns the encoded path of a skill; `None` if its id cannot stand in a path.
 fn skill_path(agent: &str, skill: &str) -> Option<String> {
     let params = PathParams::from([("skill".to_owned(), PathParam::from(skill))]);
     let path = path::expand(&below(agent, "{skill}"), &params).ok()?;
-    // `card` is taken: the agent is asked for such a skill by its words.
+    // `card` is taken: a caller names such a skill in words.
     let is_skill = matches!(path::route(&path), Ok(path::PeerRoute::Agent { .. }));
     is_skill.then_some(path)
 }
 
-/// A path below an agent. Ids have only characters that may stand in a path.
+/// Returns a path below an agent. Ids have only characters that may stand in a path.
 fn below(agent: &str, rest: &str) -> String {
     format!("/agents/{agent}/{}", rest.trim_start_matches('/'))
 }

@@ -1,4 +1,4 @@
-//! `[p2p]`: the door's configuration, and how the door is opened.
+//! The section `[p2p]`: the door's [`Config`], and how the door is opened.
 
 use std::{collections::HashSet, net::IpAddr};
 
@@ -14,43 +14,45 @@ use jackfield_peer::{
     allowed::Allowed,
     identity::Identity,
     limits::WORDS_SILENCE,
-    node::{NodeConfig, RelayLimits, Role},
+    node::{NodeConfig, NodeRole, RelayLimits},
 };
 use jackfield_registry::RegistryRules;
 use jackfield_sidecar::Endpoint;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    door::{P2p, Setting},
-    serve::Terms,
+    door::{P2p, P2pSetting},
+    serve::HandoffTerms,
 };
 
-/// The hub as a peer among peers.
+/// Configuration of the hub as a peer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Whether the hub is one.
+    /// Whether the hub is a peer.
     pub enabled: bool,
-    /// What it calls itself among peers.
+    /// Name of the hub among peers.
     pub name: String,
-    /// Where it listens, as multiaddrs; the hub's own address, one port higher, by TCP and QUIC, without any.
+    /// Listen addresses, as multiaddrs. By default the hub's own address, one port higher, by TCP and QUIC.
     pub listen: Vec<String>,
-    /// Under which multiaddrs others reach it, where it cannot know that by itself.
+    /// Multiaddrs under which others reach the hub, where the hub cannot find them out.
     pub external: Vec<String>,
-    /// Whether registered peers that cannot be reached may be called through the hub.
+    /// Whether the hub relays calls to registered peers that cannot be reached directly.
     pub relay: bool,
-    /// The peers that may hand off, by id. Without any, and where callers need no token, programs of this machine may.
+    /// Ids of the peers that may hand off. If empty, and if callers need no token, programs of this machine
+    /// may.
     pub allowed: HashSet<String>,
-    /// Who gets what peers hand to the hub itself.
+    /// Agent that gets handoffs to the hub itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_agent: Option<AgentId>,
-    /// How long an agent has for a plain answer.
+    /// Time that an agent has for a plain answer.
     pub deadline: Span,
-    /// How long a peer that answers in words and does not close its stream may be silent before its answer counts as whole.
+    /// How long a peer that answers in plain text and does not close its stream may be silent before its
+    /// answer counts as complete.
     pub words_silence: Span,
-    /// Peers that the hub keeps a connection with, as multiaddrs that end in `/p2p/ID`.
+    /// Peers to keep a connection with, as multiaddrs that end in `/p2p/ID`.
     pub peers: Vec<String>,
-    /// Agents behind HTTP that peers reach, and only they.
+    /// Agents behind HTTP, for peers only.
     #[serde(rename = "endpoint", skip_serializing_if = "Vec::is_empty")]
     pub endpoints: Vec<EndpointConfig>,
 }
@@ -59,9 +61,9 @@ pub struct Config {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EndpointConfig {
-    /// Its id.
+    /// Id of the agent.
     pub id: AgentId,
-    /// Where it is.
+    /// URL of the agent.
     pub url: String,
 }
 
@@ -84,7 +86,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Checks what serde cannot.
+    /// Checks the rules that serde cannot express.
     pub fn check(&self) -> Result<(), ConfigError> {
         let wrong = |text: String| Err(ConfigError(text));
         if self.relay && !self.enabled {
@@ -116,13 +118,13 @@ impl Config {
         Ok(())
     }
 
-    /// Where the node listens: as configured, else beside the hub.
+    /// Returns the listen addresses: as configured, else beside the hub.
     fn addresses(&self, context: &DoorContext) -> Vec<String> {
         if !self.listen.is_empty() {
             return self.listen.clone();
         }
         let hub = &context.address;
-        // A hub that was given any free port lets its node take any free port, too.
+        // If the hub takes any free port, so does its node.
         let port = match hub.configured.port() {
             0 => 0,
             _ => hub.bound.port().checked_add(1).unwrap_or(0),
@@ -130,7 +132,7 @@ impl Config {
         beside(hub.bound.ip(), port).into()
     }
 
-    fn setting(self, context: &DoorContext) -> Result<Setting, DoorOpenError> {
+    fn setting(self, context: &DoorContext) -> Result<P2pSetting, DoorOpenError> {
         let parse = |addresses: &[String]| -> Result<Vec<_>, DoorOpenError> {
             let parsed = addresses.iter().map(|text| address::parse(text));
             let parsed = parsed.collect::<Result<_, _>>();
@@ -149,7 +151,7 @@ impl Config {
         };
         let endpoints = self.endpoints.iter().map(endpoint);
         let endpoints = endpoints.collect::<Result<_, OutboundError>>();
-        Ok(Setting {
+        Ok(P2pSetting {
             hub: context.hub.clone(),
             store: context.store.clone(),
             gatekeeper: context.gatekeeper.clone(),
@@ -159,11 +161,12 @@ impl Config {
                 listen: parse(&self.addresses(context))?,
                 external: parse(&self.external)?,
                 relay_server: self.relay.then(RelayLimits::default),
-                role: Role::Hub,
+                role: NodeRole::Hub,
                 words_silence: self.words_silence.0,
             },
-            terms: Terms {
-                // Where the programs of this machine need no token, they need no entry here, unless the operator made a list.
+            terms: HandoffTerms {
+                // Where programs of this machine need no token, they need no entry here, unless the operator
+                // made a list.
                 allowed: if trust != TokenlessAccess::Nobody && self.allowed.is_empty() {
                     Allowed::ThisMachine
                 } else {
@@ -172,7 +175,7 @@ impl Config {
                 name: self.name,
                 default_agent: self.default_agent,
                 deadline: self.deadline.0,
-                ..Terms::default()
+                ..HandoffTerms::default()
             },
             rules: RegistryRules {
                 allow_private: trust != TokenlessAccess::Nobody || context.allow_private_outbound,
@@ -186,7 +189,7 @@ impl Config {
 }
 
 impl DoorConfig for Config {
-    /// The hub as a peer, if it is one.
+    /// The open door; `None` if it is disabled.
     type Handle = Option<P2p>;
 
     async fn open(self, context: &DoorContext) -> Result<OpenedDoor<Option<P2p>>, DoorOpenError> {
@@ -203,7 +206,7 @@ impl DoorConfig for Config {
     }
 }
 
-/// The multiaddrs of this address and port, by TCP and QUIC.
+/// Returns the multiaddrs of an address and port, by TCP and QUIC.
 fn beside(ip: IpAddr, port: u16) -> [String; 2] {
     let ip = match ip {
         IpAddr::V4(ip) => format!("/ip4/{ip}"),

@@ -1,4 +1,5 @@
-//! The door put together: a node, what it serves, the registry, and the peers that are agents of the hub.
+//! The door put together: the node, its host, the registry, and the peers that are agents of the hub.
+//! [`Config`](crate::Config) opens it.
 
 use std::{collections::HashSet, hash::Hash, sync::Arc};
 
@@ -16,88 +17,85 @@ use jackfield_peer::{
     node::{Node, NodeConfig, NodeError},
     serve::serve_peers,
 };
-use jackfield_registry::{self as registry, Registry, RegistryDoor, RegistryRules, Station};
+use jackfield_registry::{self as registry, HubPeer, Registry, RegistryRules, RegistryService};
 use jackfield_sidecar::Endpoint;
 use utoipa::openapi::OpenApi;
 
 use crate::{
-    peers::Peers,
+    peers::PeerTracker,
     routes::{self, PeerRoutes},
     saved::StoredPeers,
-    serve::{Reception, Terms},
+    serve::{HandoffTerms, HubHost},
 };
 
-/// What the door is made of.
+/// Parts of the door, ready to open.
 #[derive(Debug)]
-pub(crate) struct Setting {
+pub(crate) struct P2pSetting {
     /// The hub.
     pub(crate) hub: Hub,
-    /// Where it is written down which peers are kept and which are refused.
+    /// Store of the known peers.
     pub(crate) store: Arc<dyn Store>,
-    /// Who decides who is calling over HTTP.
+    /// Authenticates callers over HTTP.
     pub(crate) gatekeeper: Gatekeeper,
-    /// Where its tasks run, and what tells them that the hub stops.
+    /// Set of tasks that the door runs in, stopped with the hub.
     pub(crate) tasks: Tasks,
-    /// The hub's key among peers.
+    /// Key of the hub among peers.
     pub(crate) key: Keypair,
-    /// How the node is set up.
+    /// Configuration of the node.
     pub(crate) node: NodeConfig,
-    /// On what terms handoffs are taken.
-    pub(crate) terms: Terms,
-    /// What is registered.
+    /// Terms of handoffs.
+    pub(crate) terms: HandoffTerms,
+    /// Rules of the registry.
     pub(crate) rules: RegistryRules,
     /// Agents behind HTTP that peers reach.
     pub(crate) endpoints: Vec<(AgentId, Endpoint)>,
-    /// Peers that the hub keeps a connection with, besides those that it is told of later.
+    /// Peers of the configuration to keep a connection with.
     pub(crate) peers: Vec<Multiaddr>,
 }
 
-/// Why the door cannot be opened.
+/// Why the door could not be opened.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum StartError {
+pub(crate) enum P2pStartError {
     /// The node did not start.
     #[error(transparent)]
     Node(#[from] NodeError),
-    /// The database cannot be read.
+    /// The store could not be read.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// The door while it is open. Cheap to clone.
+/// The open door. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct P2p {
     node: Node,
-    registry: RegistryDoor,
+    registry: RegistryService,
     routes: PeerRoutes,
 }
 
 impl P2p {
-    /// Opens the door: it listens when this returns.
-    pub(crate) async fn open(mut setting: Setting) -> Result<Self, StartError> {
+    /// Opens the door. Its [`Node`] listens when the future resolves.
+    pub(crate) async fn open(mut setting: P2pSetting) -> Result<Self, P2pStartError> {
         let is_relay = setting.node.relay_server.is_some();
         if let Some(relay) = &mut setting.node.relay_server {
             relay.allowed = setting.terms.allowed.clone();
         }
-        let Setting { hub, tasks, .. } = setting;
+        let P2pSetting { hub, tasks, .. } = setting;
         let node = Node::start(setting.node, setting.key, &tasks).await?;
         for (_, endpoint) in &setting.endpoints {
             let stop = tasks.stop_token().clone();
             tasks.spawn(stop.run_until_cancelled_owned(endpoint.clone().keep()));
         }
-        let reception = Reception::new(hub.clone(), setting.terms, setting.endpoints);
-        let registry = Registry::new(setting.rules);
-        serve_peers(&node, &reception, &tasks);
+        let host = HubHost::new(hub.clone(), setting.terms, setting.endpoints);
+        serve_peers(&node, &host, &tasks);
         let stored = Arc::new(StoredPeers(setting.store));
         let saved = stored.load().await?;
         let known = KnownPeers::open(node.clone(), stored, tasks.clone(), saved, setting.peers);
-        for peer in known.blocked() {
-            registry.refuse(peer, true);
-        }
-        let peers = Peers::new(
+        let registry = Registry::with_blocked(setting.rules, known.blocked().clone());
+        let peers = PeerTracker::new(
             hub,
             node.clone(),
             registry.clone(),
-            reception.clone(),
+            host.clone(),
             known.clone(),
             tasks.clone(),
             is_relay,
@@ -108,7 +106,7 @@ impl P2p {
             known,
             registry: registry.clone(),
             peers,
-            reception: reception.clone(),
+            host: host.clone(),
             gatekeeper: setting.gatekeeper.clone(),
         };
         tasks.spawn(keep_registry(
@@ -116,24 +114,24 @@ impl P2p {
             is_relay.then(|| node.clone()),
             tasks.clone(),
         ));
-        let station = Station {
+        let hub_peer = HubPeer {
             peer_id: node.peer_id().to_string(),
-            name: reception.terms().name.clone(),
+            name: host.terms().name.clone(),
             addresses: {
                 let node = node.clone();
                 Arc::new(move || node.addresses().iter().map(ToString::to_string).collect())
             },
             agents: {
-                let reception = reception.clone();
-                Arc::new(move || reception.reached())
+                let host = host.clone();
+                Arc::new(move || host.reached())
             },
         };
-        let registry = RegistryDoor {
+        let registry = RegistryService {
             registry,
-            hub: reception.hub().clone(),
-            allowed: reception.terms().allowed.clone(),
+            hub: host.hub().clone(),
+            allowed: host.terms().allowed.clone(),
             gatekeeper: setting.gatekeeper,
-            station,
+            hub_peer,
         };
         Ok(Self {
             node,
@@ -142,12 +140,12 @@ impl P2p {
         })
     }
 
-    /// The node.
+    /// Returns the [`Node`].
     pub fn node(&self) -> &Node {
         &self.node
     }
 
-    /// The routes of the registry and those for the hub's peers, and their description.
+    /// Returns the routes of the registry and of `/v1/peers`, and their description.
     pub fn router(&self) -> (Router, OpenApi) {
         let (registry, mut api) = registry::router(self.registry.clone());
         let (routes, routes_api) = routes::router(self.routes.clone());
@@ -156,7 +154,7 @@ impl P2p {
     }
 }
 
-/// Forgets peers whose time is over, and lets those that are registered hold a place at the hub's relay.
+/// Removes expired entries of the registry, and lets registered peers reserve a place at the hub's relay.
 async fn keep_registry(registry: Registry, relay: Option<Node>, tasks: Tasks) {
     let mut changes = registry.watch();
     let mut ticks = tokio::time::interval(std::time::Duration::from_secs(1));
@@ -179,7 +177,8 @@ async fn keep_registry(registry: Registry, relay: Option<Node>, tasks: Tasks) {
     }
 }
 
-/// Says who came and who went between two states of the registry, by work that grows with their size and not with its square.
+/// Reports the differences between two states of the registry. The work grows with their size and not with
+/// its square.
 fn change_guests<P: Copy + Eq + Hash>(
     guests: &mut HashSet<P>,
     now: HashSet<P>,

@@ -10,7 +10,7 @@ pub const MATRIX: Column = Column {
     exception,
 };
 
-/// What an agent can say, and what it is told.
+/// What an agent can send and receive.
 fn agent(topic: Topic) -> Support {
     match topic {
         Topic::OneShot => Support::full("`result`, or a plain body"),
@@ -33,7 +33,7 @@ fn agent(topic: Topic) -> Support {
     }
 }
 
-/// What a caller receives, and what becomes of its calls.
+/// What a caller receives, and the fate of its calls.
 fn caller(topic: Topic) -> Support {
     match topic {
         Topic::OneShot => Support::full("`result`, or the body by 1.0.0"),

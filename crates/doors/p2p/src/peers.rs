@@ -1,12 +1,12 @@
-//! Peers as agents of the hub: a peer that connects, and that may hand off here or is kept, is asked for its card; what the
-//! card says becomes an agent, or several if the peer is another hub, as long as the connection lasts. Identity is the peer
-//! id that the connection proved, never what a card says.
+//! Peers as agents of the hub. A connected peer that may hand off here, or that is kept, is asked for its
+//! card. The card becomes an agent, or several if the peer is another hub, as long as the connection lasts.
+//! Identity is the peer id that the connection proved, never a claim of a card.
 
+mod agent;
 mod ask;
-mod gone;
-mod guest;
+mod expiry;
 mod list;
-mod visit;
+mod tracking;
 mod work;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
@@ -35,50 +35,50 @@ use tokio::{
     time::{Instant, interval_at, sleep, timeout},
 };
 
-pub(crate) use self::visit::Shown;
-use self::{guest::Guest, list::Listed, visit::Visit};
-use crate::serve::Reception;
+pub(crate) use self::tracking::PeerStatus;
+use self::{agent::PeerAgent, list::RemoteAgent, tracking::Tracking};
+use crate::serve::HubHost;
 
-/// How often a peer is asked for its card again: what it can do changes rarely.
+/// Interval of fetches of a peer's card: skills change rarely.
 const REFRESH: Duration = Duration::from_secs(60);
-/// How often a hub is asked again which agents it has, which come and go.
+/// Interval of fetches of another hub's list, whose agents come and go.
 const REFRESH_HUB: Duration = Duration::from_secs(10);
-/// How long whoever adds a peer waits until its agents are here: it has to say what it knows, and to show its card and its
-/// list of agents.
+/// Longest wait of an administrator who adds a peer until its agents are attached: the peer has to report its
+/// protocols, its card and its list of agents.
 const FIRST_LOOK: Duration = Duration::from_secs(25);
-/// When agents that are away are looked at first: those that come back after a restart have done so.
+/// Delay of the first sweep of offline agents: peers that return after a restart have done so by then.
 const FIRST_SWEEP: Duration = Duration::from_secs(5 * 60);
-/// How often they are looked at from then on.
+/// Interval of sweeps of offline agents.
 const SWEEP: Duration = Duration::from_secs(60 * 60);
-/// How many agents another hub may bring.
-const MAX_GUESTS: usize = 1024;
+/// Most agents of another hub.
+const MAX_AGENTS: usize = 1024;
 
-/// The peers of a hub.
+/// Tracker of the peers that are agents of a hub. Cheap to clone.
 #[derive(Debug, Clone)]
-pub(crate) struct Peers(Arc<Inner>);
+pub(crate) struct PeerTracker(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     hub: Hub,
     node: Node,
     registry: Registry,
-    reception: Reception,
+    host: HubHost,
     known: KnownPeers,
     tasks: Tasks,
-    /// Whether peers are reached through this hub.
+    /// Whether this hub relays calls to peers.
     is_relay: bool,
-    /// Those that are here.
-    here: Mutex<HashMap<PeerId, Arc<Visit>>>,
-    /// That somebody came, was looked at, or went.
+    /// Tracked peers, all of them connected.
+    tracked: Mutex<HashMap<PeerId, Arc<Tracking>>>,
+    /// Signals that a tracked peer was added, looked at, or removed.
     changes: watch::Sender<()>,
 }
 
-impl Peers {
+impl PeerTracker {
     pub(crate) fn new(
         hub: Hub,
         node: Node,
         registry: Registry,
-        reception: Reception,
+        host: HubHost,
         known: KnownPeers,
         tasks: Tasks,
         is_relay: bool,
@@ -87,29 +87,29 @@ impl Peers {
             hub,
             node,
             registry,
-            reception,
+            host,
             known,
             tasks,
             is_relay,
-            here: Mutex::default(),
+            tracked: Mutex::default(),
             changes: watch::Sender::default(),
         }))
     }
 
-    /// Receives peers until the node stops, or the tasks are told to.
+    /// Tracks peers until the node or the hub stops.
     pub(crate) async fn run(self) {
         let mut news = self.0.node.watch();
         let mut registered = self.0.registry.watch_registered();
-        // Some may be here already.
+        // Some peers may be connected already.
         self.look_around();
         let mut sweeps = interval_at(Instant::now() + FIRST_SWEEP, SWEEP);
         loop {
             tokio::select! {
                 () = self.0.tasks.stop_token().cancelled() => return,
                 event = news.recv() => match event {
-                    Ok(PeerEvent::Identified { peer, .. }) => self.meet(peer),
+                    Ok(PeerEvent::Identified { peer, .. }) => self.on_connected(peer),
                     Ok(PeerEvent::Disconnected { peer, why }) => {
-                        self.part(peer, why.as_deref().unwrap_or("the connection was closed here"));
+                        self.on_disconnected(peer, why.as_deref().unwrap_or("the connection was closed here"));
                     }
                     Ok(PeerEvent::Connected { .. }) => {}
                     Err(RecvError::Lagged(_)) => self.look_around(),
@@ -117,7 +117,7 @@ impl Peers {
                 },
                 registered = registered.recv() => match registered {
                     Ok(peer) => self.look_again(peer),
-                    // Those are looked at in their turn.
+                    // Missed peers are looked at in their turn.
                     Err(RecvError::Lagged(_)) => {}
                     Err(RecvError::Closed) => return,
                 },
@@ -127,13 +127,15 @@ impl Peers {
         }
     }
 
-    /// What a peer that is here has shown so far.
-    pub(crate) fn shown(&self, peer: PeerId) -> Option<Shown> {
-        let here = self.0.here.lock();
-        here.get(&peer).map(|visit| visit.shown.lock().clone())
+    /// Returns the [`PeerStatus`] of a tracked peer.
+    pub(crate) fn shown(&self, peer: PeerId) -> Option<PeerStatus> {
+        let tracked = self.0.tracked.lock();
+        tracked
+            .get(&peer)
+            .map(|tracking| tracking.shown.lock().clone())
     }
 
-    /// Waits until a peer that was dialled is an agent, or it is clear that it is none.
+    /// Waits until a dialled peer is an agent, or is known not to be one.
     pub(crate) async fn looked_at(&self, peer: PeerId) {
         let mut changes = self.0.changes.subscribe();
         let looking = async {
@@ -143,7 +145,7 @@ impl Peers {
                 }
             }
         };
-        // Whoever waits learns how it stands then.
+        // After the timeout the caller gets the present state.
         timeout(FIRST_LOOK, looking).await.ok();
     }
 
@@ -151,28 +153,28 @@ impl Peers {
         if let Some(shown) = self.shown(peer) {
             return shown.is_looked_at;
         }
-        // One that is gone, or that has said what it knows and is no agent.
+        // The peer is gone, or has reported its protocols and is no agent.
         let connected = self.0.node.peer(peer);
         connected.is_none_or(|it| it.agent.is_some() && !self.is_agent(peer))
     }
 
-    /// Some of the news was missed.
+    /// Reads all connections again after missed events.
     fn look_around(&self) {
         let connected: Vec<_> = self.0.node.connected();
         let gone: Vec<_> = {
-            let here = self.0.here.lock();
+            let tracked = self.0.tracked.lock();
             let is_gone = |peer: &&PeerId| !connected.iter().any(|it| it.peer == **peer);
-            here.keys().filter(is_gone).copied().collect()
+            tracked.keys().filter(is_gone).copied().collect()
         };
         for peer in gone {
-            self.part(peer, "the connection ended");
+            self.on_disconnected(peer, "the connection ended");
         }
         for connected in connected {
-            self.meet(connected.peer);
+            self.on_connected(connected.peer);
         }
     }
 
-    /// Whether a connected peer can be an agent.
+    /// Returns whether a connected peer speaks the protocols of an agent.
     fn is_agent(&self, peer: PeerId) -> bool {
         self.0.node.peer(peer).is_some_and(|it| {
             let speaks = |protocol| it.protocols.contains(&protocol);
@@ -180,85 +182,85 @@ impl Peers {
         })
     }
 
-    /// Whether a peer may hand off, whichever of its connections it does so by.
+    /// Returns whether a peer may hand off, by any of its connections.
     pub(crate) fn may_hand_off(&self, peer: PeerId) -> bool {
         let connected = self.0.node.peer(peer);
         let origin = connected.map_or(Origin::Elsewhere, |it| it.origin);
-        let terms = self.0.reception.terms();
+        let terms = self.0.host.terms();
         terms.allowed.includes(&peer.to_string(), origin)
     }
 
-    /// Begins the visit of a peer that is connected, if it can be an agent and is wanted as one: by whoever let it hand off,
-    /// or told the hub to keep it.
-    pub(crate) fn meet(&self, peer: PeerId) {
+    /// Begins to track a connected peer, if it can be an agent and is wanted: because it may hand off here,
+    /// or because the operator keeps it.
+    pub(crate) fn on_connected(&self, peer: PeerId) {
         let is_wanted = self.may_hand_off(peer) || self.0.known.is_kept(peer);
         if !is_wanted || !self.is_agent(peer) {
             return;
         }
-        let visit = {
-            let mut here = self.0.here.lock();
-            if here.contains_key(&peer) {
+        let tracking = {
+            let mut tracked = self.0.tracked.lock();
+            if tracked.contains_key(&peer) {
                 return;
             }
-            let visit = Arc::new(Visit::new(self.0.tasks.stop_token().child_token()));
-            here.insert(peer, visit.clone());
-            visit
+            let tracking = Arc::new(Tracking::new(self.0.tasks.stop_token().child_token()));
+            tracked.insert(peer, tracking.clone());
+            tracking
         };
-        let over = visit.over.clone();
-        let visiting = self.clone().visit(peer, visit);
+        let over = tracking.over.clone();
+        let tracking = self.clone().track(peer, tracking);
         self.0
             .tasks
-            .spawn(async move { over.run_until_cancelled(visiting).await });
+            .spawn(async move { over.run_until_cancelled(tracking).await });
     }
 
-    /// Ends the visit of a peer: its agents are gone, for this reason.
-    pub(crate) fn part(&self, peer: PeerId, why: &str) {
-        let visit = self.0.here.lock().remove(&peer);
-        if let Some(visit) = visit {
-            visit.over.cancel();
-            for agent in &visit.shown.lock().agents {
+    /// Ends the tracking of a peer: its agents are detached, for this reason.
+    pub(crate) fn on_disconnected(&self, peer: PeerId, why: &str) {
+        let tracking = self.0.tracked.lock().remove(&peer);
+        if let Some(tracking) = tracking {
+            tracking.over.cancel();
+            for agent in &tracking.shown.lock().agents {
                 tracing::info!(%agent, %peer, why, "peer detached");
             }
             self.0.registry.connection_ended(&peer);
         }
     }
 
-    /// Looks at a peer again that is here and says something new of itself elsewhere.
+    /// Looks at a tracked peer again, because it has registered something new.
     fn look_again(&self, peer: PeerId) {
-        if let Some(visit) = self.0.here.lock().get(&peer) {
-            visit.again.notify_one();
+        if let Some(tracking) = self.0.tracked.lock().get(&peer) {
+            tracking.again.notify_one();
         }
     }
 
-    /// Looks at a peer's card now and then, as long as it is here. Its agents are attached meanwhile.
-    async fn visit(self, peer: PeerId, visit: Arc<Visit>) {
-        let mut guests: HashMap<AgentId, Guest> = HashMap::new();
+    /// Fetches a peer's card at intervals while tracked, and keeps its agents attached.
+    async fn track(self, peer: PeerId, tracking: Arc<Tracking>) {
+        let mut agents: HashMap<AgentId, PeerAgent> = HashMap::new();
         loop {
-            let listed = self.agents_of(peer, &visit).await;
-            let setback = match &listed {
+            let listed = self.agents_of(peer, &tracking).await;
+            let error = match &listed {
                 Err(why) => Some(why.as_str()),
                 Ok(none) if none.is_empty() && !self.is_hub(peer) => Some("its card has no skills"),
                 Ok(_) => None,
             };
-            let setback = setback.map(|why| {
+            let error = error.map(|why| {
                 tracing::debug!(%peer, why, "the peer is no agent");
                 PastError::now(why.to_owned())
             });
             if let Ok(listed) = listed {
-                guests.retain(|id, _| listed.iter().any(|it| it.id == *id));
+                agents.retain(|id, _| listed.iter().any(|it| it.id == *id));
                 for listed in listed {
-                    self.seat(&mut guests, peer, listed, &visit);
+                    self.attach(&mut agents, peer, listed, &tracking);
                 }
             }
-            if !guests.is_empty() {
+            if !agents.is_empty() {
                 self.0.known.seen(peer, Timestamp::now());
             }
-            let mut agents: Vec<_> = guests.keys().cloned().collect();
-            agents.sort();
+            let mut ids: Vec<_> = agents.keys().cloned().collect();
+            ids.sort();
             {
-                let mut shown = visit.shown.lock();
-                shown.agents = agents;
-                shown.setback = setback;
+                let mut shown = tracking.shown.lock();
+                shown.agents = ids;
+                shown.error = error;
                 shown.is_looked_at = true;
             }
             self.0.changes.send_replace(());
@@ -269,42 +271,51 @@ impl Peers {
             };
             tokio::select! {
                 () = sleep(pause) => {}
-                () = visit.again.notified() => {}
+                () = tracking.again.notified() => {}
             }
         }
     }
 
-    fn seat(
+    fn attach(
         &self,
-        guests: &mut HashMap<AgentId, Guest>,
+        agents: &mut HashMap<AgentId, PeerAgent>,
         peer: PeerId,
-        listed: Listed,
-        visit: &Visit,
+        listed: RemoteAgent,
+        tracking: &Tracking,
     ) {
-        if let Some(guest) = guests.get_mut(&listed.id) {
-            guest.refresh(&self.0.hub, listed);
+        if let Some(agent) = agents.get_mut(&listed.id) {
+            agent.refresh(&self.0.hub, listed);
             return;
         }
         let id = listed.id.clone();
-        let owner = &self.0.reception.terms().owner;
-        let seated = Guest::seat(&self.0.hub, owner, &self.0.node, peer, listed, visit);
+        let owner = &self.0.host.terms().owner;
+        let seated = PeerAgent::attach(&self.0.hub, owner, &self.0.node, peer, listed, tracking);
         match seated {
-            Ok((guest, serving)) => {
-                // A peer that can be called is not let go because nobody calls it.
+            Ok((agent, serving)) => {
+                // A peer that can be called stays connected although unused.
                 self.0.node.keep(peer);
                 self.0.tasks.spawn(serving);
                 tracing::info!(agent = %id, %peer, "peer attached");
-                guests.insert(id, guest);
+                agents.insert(id, agent);
             }
             Err(failure) => tracing::warn!(agent = %id, %peer, %failure, "peer not attached"),
         }
     }
 
-    /// What a peer is as agents: those of another hub, or itself.
-    async fn agents_of(&self, peer: PeerId, visit: &Visit) -> Result<Vec<Listed>, String> {
+    /// Returns the agents of a peer: those of another hub, or the peer itself.
+    async fn agents_of(
+        &self,
+        peer: PeerId,
+        tracking: &Tracking,
+    ) -> Result<Vec<RemoteAgent>, String> {
         let card = fetch_card(&self.0.node, peer, &[]).await;
         let card = card.map_err(|failure| failure.to_string())?;
-        let is_new = visit.shown.lock().name.replace(card.name.clone()).is_none();
+        let is_new = tracking
+            .shown
+            .lock()
+            .name
+            .replace(card.name.clone())
+            .is_none();
         for remark in card.remarks().iter().filter(|_| is_new) {
             tracing::debug!(%peer, remark, "a peer's card is not as it should be");
         }
@@ -312,9 +323,9 @@ impl Peers {
         let mut listed = Vec::new();
         if self.is_hub(peer) {
             let list = list::fetch(&self.0.node, peer).await?;
-            listed.extend(list.into_iter().take(MAX_GUESTS));
+            listed.extend(list.into_iter().take(MAX_AGENTS));
         } else {
-            listed.extend(Listed::of_card(peer, card));
+            listed.extend(RemoteAgent::of_card(peer, card));
         }
         Ok(listed)
     }
@@ -324,7 +335,7 @@ impl Peers {
         connected.is_some_and(|it| it.is_hub() == Some(true))
     }
 
-    /// A peer that is connected and showed its card can be found.
+    /// Lists a connected peer that showed its card in the registry.
     fn note(&self, peer: PeerId, card: &PeerCard) {
         let mut addresses = Vec::new();
         if let Some(seen) = self.0.node.peer(peer) {
@@ -333,7 +344,7 @@ impl Peers {
             addresses.extend(listens.map(|it| from.map_or(it.clone(), |from| placed(it, from))));
         }
         if self.0.is_relay {
-            // It can take a place here, and is reached by it then.
+            // The peer can reserve a place here, and is reached through it then.
             addresses.extend(places_for(peer, self.0.node.addresses()));
         }
         let registration = Registration {
@@ -351,14 +362,14 @@ impl Peers {
     }
 }
 
-/// The addresses of a peer that has a place at a relay with these. Where the relay itself is reached by another relay, it
-/// gives no places: nobody dials through two.
+/// Returns the addresses of a peer with a reservation at a relay with these addresses. A relay that is itself
+/// behind a relay grants none, since nobody dials through two.
 fn places_for(peer: PeerId, relay: Vec<Multiaddr>) -> impl Iterator<Item = Multiaddr> {
     let direct = relay.into_iter().filter(|it| !is_relayed(it));
     direct.map(move |it| it.with(Protocol::P2pCircuit).with(Protocol::P2p(peer)))
 }
 
-/// What a card says of an agent.
+/// Converts the description of a card to a profile.
 fn profile(peer: PeerId, name: &str, description: &str, skills: Vec<Skill>) -> Profile {
     Profile {
         name: name.to_owned(),

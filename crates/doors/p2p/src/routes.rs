@@ -1,6 +1,6 @@
-//! `/v1/peers`: the routes by which administrators look at peers, keep connections with them, and refuse them. Errors are
-//! those of the hub's own API, below whose paths these stand. A peer may be anything that the hub's machine can reach, and
-//! its agents are agents of this hub: so nobody else may.
+//! `/v1/peers`: administrators list peers, keep connections with them, and block them. Errors are those of
+//! the hub's own API. Only administrators may, because a peer may be anything that the hub's machine can
+//! reach, and its agents become agents of this hub.
 
 mod view;
 
@@ -27,19 +27,19 @@ use utoipa::{IntoResponses, ToSchema, openapi::OpenApi};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use self::view::{PeerView, PeersView};
-use crate::{DOOR, peers::Peers, serve::Reception};
+use crate::{DOOR, peers::PeerTracker, serve::HubHost};
 
-/// The largest body: an address has some hundred characters.
+/// Largest body: an address has some hundred characters.
 const MAX_BODY: Size = Size::kib(64);
 
-/// What these routes need.
+/// State of these routes.
 #[derive(Debug, Clone)]
 pub(crate) struct PeerRoutes {
     pub(crate) node: Node,
     pub(crate) known: KnownPeers,
     pub(crate) registry: Registry,
-    pub(crate) peers: Peers,
-    pub(crate) reception: Reception,
+    pub(crate) peers: PeerTracker,
+    pub(crate) host: HubHost,
     pub(crate) gatekeeper: Gatekeeper,
 }
 
@@ -47,14 +47,16 @@ impl PeerRoutes {
     /// Blocks a peer everywhere, or unblocks it: its connections, and its entry in the registry.
     async fn block(&self, peer: PeerId, is_blocked: bool) -> Result<(), Failure> {
         let saving = self.known.block(peer, is_blocked)?;
-        self.registry.refuse(peer, is_blocked);
+        if is_blocked {
+            self.registry.forget(&peer);
+        }
         saving.await
     }
 }
 
 impl ApiState for PeerRoutes {
     fn hub(&self) -> &Hub {
-        self.reception.hub()
+        self.host.hub()
     }
 
     fn gatekeeper(&self) -> &Gatekeeper {
@@ -62,7 +64,7 @@ impl ApiState for PeerRoutes {
     }
 }
 
-/// The routes for the peers of a hub, and their description.
+/// Returns the routes for the hub's peers, and their description.
 pub(crate) fn router(door: PeerRoutes) -> (Router, OpenApi) {
     let (router, api) = OpenApiRouter::new()
         .routes(routes!(list, add))
@@ -80,19 +82,20 @@ pub(crate) fn router(door: PeerRoutes) -> (Router, OpenApi) {
     (router, api)
 }
 
-/// A peer that the hub shall keep a connection with.
+/// A peer to keep a connection with.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct NewPeer {
-    /// Its multiaddr: a host, TCP or QUIC, perhaps a relay, and `/p2p/` with its id at the end.
+    /// Multiaddr of the peer: a host, TCP or QUIC, optionally a relay, and `/p2p/` with the peer id at the
+    /// end.
     #[schema(max_length = 1024, pattern = "^/.+/p2p/[1-9A-HJ-NP-Za-km-z]+$")]
     address: String,
-    /// Keeps it even if it cannot be reached now; it is dialled again and again.
+    /// Keeps the peer even if it cannot be reached now; the hub dials it again and again.
     #[serde(default)]
     keep: bool,
 }
 
-/// Whoever asks is an administrator.
+/// Requires an administrator.
 struct Admin;
 
 impl FromRequestParts<PeerRoutes> for Admin {
@@ -113,9 +116,9 @@ impl FromRequestParts<PeerRoutes> for Admin {
 }
 
 /// The peer in the path, for an administrator.
-struct Named(PeerId);
+struct NamedPeer(PeerId);
 
-impl FromRequestParts<PeerRoutes> for Named {
+impl FromRequestParts<PeerRoutes> for NamedPeer {
     type Rejection = ApiError;
 
     async fn from_request_parts(
@@ -130,34 +133,34 @@ impl FromRequestParts<PeerRoutes> for Named {
     }
 }
 
-struct NotThere;
+struct UnknownPeer;
 
-impl IntoResponses for NotThere {
+impl IntoResponses for UnknownPeer {
     fn responses() -> ResponseMap {
         errors("Error", &[("404", "No such peer: not_found")])
     }
 }
 
-struct InTheFile;
+struct ConfiguredPeer;
 
-impl IntoResponses for InTheFile {
+impl IntoResponses for ConfiguredPeer {
     fn responses() -> ResponseMap {
         let list = [("409", "It stands in the configuration file: conflict")];
         errors("Error", &list)
     }
 }
 
-struct TooMany;
+struct TooManyPeers;
 
-impl IntoResponses for TooMany {
+impl IntoResponses for TooManyPeers {
     fn responses() -> ResponseMap {
         errors("Error", &[("429", "There are as many as may be: busy")])
     }
 }
 
-struct NotAdded;
+struct PeerNotAdded;
 
-impl IntoResponses for NotAdded {
+impl IntoResponses for PeerNotAdded {
     fn responses() -> ResponseMap {
         let list = [
             ("409", "The peer is blocked: conflict"),
@@ -168,7 +171,7 @@ impl IntoResponses for NotAdded {
     }
 }
 
-/// Lists the peers that are connected, kept or blocked. Only admins may.
+/// Lists the peers that are connected, kept or blocked. For administrators only.
 #[utoipa::path(
     get,
     path = "/v1/peers",
@@ -179,8 +182,9 @@ async fn list(State(door): State<PeerRoutes>, _: Admin) -> Json<PeersView> {
     Json(PeersView::of(&door))
 }
 
-/// Keeps a connection with a peer: its agents are agents of this hub as long as it is there. Answers when it was tried
-/// once, and has shown its agents. That it is called does not mean that it may call. Only admins may.
+/// Keeps a connection with a peer, whose agents are agents of this hub while it is connected. Answers after
+/// one attempt to connect and after the peer has shown its agents. A kept peer can be called, but may not
+/// call by that. For administrators only.
 #[utoipa::path(
     post,
     path = "/v1/peers",
@@ -190,8 +194,8 @@ async fn list(State(door): State<PeerRoutes>, _: Admin) -> Json<PeersView> {
         (status = 200, description = "It was kept before, and is dialled by this address now", body = PeerView),
         (status = 201, description = "It is kept; with `keep` it may be offline", body = PeerView),
         ErrorResponses,
-        NotAdded,
-        TooMany,
+        PeerNotAdded,
+        TooManyPeers,
     ),
 )]
 async fn add(
@@ -205,7 +209,7 @@ async fn add(
     let (peer, address) = address::way_to_peer(&new.address)
         .map_err(|why| invalid(format!("field \"address\" {why}")))?;
     let is_new = door.known.keep(peer, address, new.keep).await?;
-    door.peers.meet(peer);
+    door.peers.on_connected(peer);
     door.peers.looked_at(peer).await;
     let status = if is_new {
         StatusCode::CREATED
@@ -215,17 +219,17 @@ async fn add(
     Ok((status, Json(PeerView::known(&door, peer))))
 }
 
-/// Shows a peer that is connected, kept or blocked. Only admins may.
+/// Shows a peer that is connected, kept or blocked. For administrators only.
 #[utoipa::path(
     get,
     path = "/v1/peers/{peer}",
     tag = "peers",
     params(("peer" = String, Path, description = "The peer's id")),
-    responses((status = 200, description = "The peer", body = PeerView), ErrorResponses, NotThere),
+    responses((status = 200, description = "The peer", body = PeerView), ErrorResponses, UnknownPeer),
 )]
 async fn show(
     State(door): State<PeerRoutes>,
-    Named(peer): Named,
+    NamedPeer(peer): NamedPeer,
 ) -> Result<Json<PeerView>, ApiError> {
     let Some(view) = PeerView::of(&door, peer) else {
         let text = format!("peer {peer} is neither connected nor kept nor blocked");
@@ -234,47 +238,48 @@ async fn show(
     Ok(Json(view))
 }
 
-/// Keeps the connection with a peer no longer, and ends it: its agents are offline. Only admins may.
+/// Stops keeping the connection with a peer and closes it, so that its agents are offline. For administrators
+/// only.
 #[utoipa::path(
     delete,
     path = "/v1/peers/{peer}",
     tag = "peers",
     params(("peer" = String, Path, description = "The peer's id")),
-    responses((status = 204, description = "It is forgotten"), ErrorResponses, NotThere, InTheFile),
+    responses((status = 204, description = "It is forgotten"), ErrorResponses, UnknownPeer, ConfiguredPeer),
 )]
 async fn remove(
     State(door): State<PeerRoutes>,
-    Named(peer): Named,
+    NamedPeer(peer): NamedPeer,
 ) -> Result<StatusCode, ApiError> {
-    // Of a peer that is gone, what the registry has is forgotten too.
+    // The registry forgets a peer that is not connected.
     let was_listed = door.node.peer(peer).is_none() && door.registry.forget(&peer);
     match door.known.forget(peer).await {
         Err(failure) if was_listed && failure.reason == Reason::NotFound => {}
         forgotten => forgotten?,
     }
-    door.peers.part(peer, "it is kept no longer");
+    door.peers.on_disconnected(peer, "it is kept no longer");
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Refuses a peer from now on, and ends its connections. One that is kept is dialled no more until it is unblocked. Only
-/// admins may.
+/// Blocks a peer and closes its connections. A kept peer is not dialled until it is unblocked. For
+/// administrators only.
 #[utoipa::path(
     post,
     path = "/v1/peers/{peer}/block",
     tag = "peers",
     params(("peer" = String, Path, description = "The peer's id")),
-    responses((status = 200, description = "The peer", body = PeerView), ErrorResponses, TooMany),
+    responses((status = 200, description = "The peer", body = PeerView), ErrorResponses, TooManyPeers),
 )]
 async fn block(
     State(door): State<PeerRoutes>,
-    Named(peer): Named,
+    NamedPeer(peer): NamedPeer,
 ) -> Result<Json<PeerView>, ApiError> {
     door.block(peer, true).await?;
-    door.peers.part(peer, "it is blocked");
+    door.peers.on_disconnected(peer, "it is blocked");
     Ok(Json(PeerView::known(&door, peer)))
 }
 
-/// Lets a peer in again. Only admins may.
+/// Unblocks a peer. For administrators only.
 #[utoipa::path(
     post,
     path = "/v1/peers/{peer}/unblock",
@@ -284,7 +289,7 @@ async fn block(
 )]
 async fn unblock(
     State(door): State<PeerRoutes>,
-    Named(peer): Named,
+    NamedPeer(peer): NamedPeer,
 ) -> Result<Json<PeerView>, ApiError> {
     door.block(peer, false).await?;
     Ok(Json(PeerView::known(&door, peer)))

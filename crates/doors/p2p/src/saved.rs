@@ -1,4 +1,5 @@
-//! Known peers in the hub's store. The door loads them at start; the known peers of `jackfield-peer` save their changes.
+//! Known peers in the hub's store. The door loads them at start;
+//! [`KnownPeers`](jackfield_peer::known::KnownPeers) saves its changes.
 
 use std::sync::Arc;
 
@@ -9,15 +10,15 @@ use jackfield_peer::{
     known::{PeerStore, SavedPeer, Saving},
 };
 
-/// The part of the hub's store that has its peers.
+/// The known peers in the hub's store.
 #[derive(Debug)]
 pub(crate) struct StoredPeers(pub(crate) Arc<dyn Store>);
 
 impl StoredPeers {
-    /// Loads all saved peers.
+    /// Loads every [`SavedPeer`].
     pub(crate) async fn load(&self) -> Result<Vec<SavedPeer>, StoreError> {
         let records = self.0.load_peers().await?;
-        Ok(records.into_iter().filter_map(from_record).collect())
+        Ok(records.iter().filter_map(from_record).collect())
     }
 }
 
@@ -40,8 +41,8 @@ fn saving(receipt: Receipt) -> Saving {
     Box::pin(async move { receipt.await.map_err(|error| store_failure(&error)) })
 }
 
-/// Reads a record. A record that cannot be read is left alone: the hub has others, and whoever reads the log can mend it.
-fn from_record(record: PeerRecord) -> Option<SavedPeer> {
+/// Converts a record. An unreadable record is skipped and stays in the store, for the operator to repair.
+fn from_record(record: &PeerRecord) -> Option<SavedPeer> {
     let address = record.address.as_deref().map(address::way_to_peer);
     let (Ok(peer), Ok(address)) = (record.id.parse(), address.transpose()) else {
         tracing::error!(peer = record.id, "what was kept of a peer cannot be read");

@@ -1,12 +1,12 @@
-//! The hub's side of a handoff: a request becomes a call, or an answer from what the hub knows itself, or a request to an
-//! agent behind HTTP. Bytes in, bytes out; `jackfield-peer` reads and writes the streams.
+//! The hub's side of a handoff: a request becomes a call, a request to an agent behind HTTP, or an answer
+//! from the hub itself. Bytes in, bytes out; `jackfield-peer` reads and writes the streams.
 //!
-//! - `job.rs` what a handoff has become, `listen.rs` the caller's end of a call
+//! - `work.rs` the work that a handoff becomes, `listen.rs` the caller's end of a call
 
-mod job;
 mod listen;
 #[cfg(test)]
 mod tests;
+mod work;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -20,36 +20,36 @@ use jackfield_kit::trace;
 use jackfield_model::{AgentId, Failure, Message, Owner, Reason};
 use jackfield_peer::{
     allowed::Allowed,
-    failure::Trouble,
+    failure::HandoffError,
     origin::Origin,
-    serve::{self, Answer, DEADLINE, Host, Way},
+    serve::{self, DEADLINE, HandoffProtocol, HandoffReply, Host},
     wire::{self, HandOff, Method, path, path::PeerRoute},
 };
-use jackfield_sidecar::{Endpoint, Sight};
+use jackfield_sidecar::{Endpoint, EndpointState};
 
-use self::{job::Job, listen::Listening};
+use self::{listen::CallListener, work::HandoffWork};
 use crate::{
     DOOR,
-    card::{self, Behind, Meant},
+    card::{self, HttpAgent, PathTarget},
     translate::message_from,
 };
 
-/// On what terms the hub takes handoffs.
+/// Terms on which the hub accepts handoffs.
 #[derive(Debug, Clone)]
-pub(crate) struct Terms {
-    /// What the hub calls itself.
+pub(crate) struct HandoffTerms {
+    /// Name of the hub among peers.
     pub(crate) name: String,
-    /// On whose behalf peers call: they reach this owner's agents, and shared ones.
+    /// Owner on whose behalf peers call: they reach this owner's agents, and shared ones.
     pub(crate) owner: Owner,
-    /// Who may.
+    /// Peers that may hand off.
     pub(crate) allowed: Allowed,
-    /// Who gets what is handed to the hub itself, `/{goal}`.
+    /// Agent that gets handoffs to the hub itself, `/{goal}`.
     pub(crate) default_agent: Option<AgentId>,
-    /// How long an agent has for a plain answer; a streamed one has the hub's own clocks.
+    /// Time that an agent has for a plain answer; a streamed one has the hub's own timeouts.
     pub(crate) deadline: Duration,
 }
 
-impl Default for Terms {
+impl Default for HandoffTerms {
     fn default() -> Self {
         Self {
             name: "Jackfield".to_owned(),
@@ -61,19 +61,19 @@ impl Default for Terms {
     }
 }
 
-/// Where handoffs are taken. Cheap to clone.
+/// The [`Host`] of a hub. Cheap to clone.
 #[derive(Debug, Clone)]
-pub(crate) struct Reception(Arc<Inner>);
+pub(crate) struct HubHost(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     hub: Hub,
-    terms: Terms,
+    terms: HandoffTerms,
     endpoints: BTreeMap<AgentId, Endpoint>,
 }
 
-impl Host for Reception {
-    type Work = Job;
+impl Host for HubHost {
+    type Work = HandoffWork;
 
     fn limits(&self) -> wire::BodyLimits {
         wire::BodyLimits {
@@ -86,17 +86,23 @@ impl Host for Reception {
         Self::card(self, peer, origin)
     }
 
-    async fn answer(&self, peer: &str, origin: Origin, request: &[u8], way: Way) -> Answer<Job> {
+    async fn answer(
+        &self,
+        peer: &str,
+        origin: Origin,
+        request: &[u8],
+        way: HandoffProtocol,
+    ) -> HandoffReply<HandoffWork> {
         Self::answer(self, peer, origin, request, way).await
     }
 }
 
-impl Reception {
-    /// A reception of a hub, with the agents behind HTTP that the operator named. Those are not agents of the hub; where one
-    /// has the id of such an agent, it is the one that peers reach.
+impl HubHost {
+    /// Creates the host of a hub, with the configured agents behind HTTP. These are no agents of the hub; for
+    /// peers they replace agents of the same id.
     pub(crate) fn new(
         hub: Hub,
-        terms: Terms,
+        terms: HandoffTerms,
         endpoints: impl IntoIterator<Item = (AgentId, Endpoint)>,
     ) -> Self {
         Self(Arc::new(Inner {
@@ -106,17 +112,17 @@ impl Reception {
         }))
     }
 
-    /// The hub.
+    /// Returns the [`Hub`].
     pub(crate) fn hub(&self) -> &Hub {
         &self.0.hub
     }
 
-    /// The terms.
-    pub(crate) fn terms(&self) -> &Terms {
+    /// Returns the [`HandoffTerms`].
+    pub(crate) fn terms(&self) -> &HandoffTerms {
         &self.0.terms
     }
 
-    /// Who a peer is to the hub, as its connection proved it.
+    /// Returns the [`Principal`] of a peer, proved by its connection.
     pub(crate) fn principal(&self, peer: &str, origin: Origin) -> Result<Principal, Failure> {
         if !self.0.terms.allowed.includes(peer, origin) {
             let text = "this hub takes handoffs from allowed peers only; ask its operator";
@@ -129,12 +135,12 @@ impl Reception {
         })
     }
 
-    /// The agents that an allowed peer reaches.
+    /// Returns the agents that an allowed peer reaches.
     pub(crate) fn reached(&self) -> Vec<AgentView> {
         self.agents(&Principal::person(self.0.terms.owner.clone()))
     }
 
-    /// What a peer gets on a card stream: at most 16 KiB.
+    /// Writes the card for a card stream: at most 16 KiB.
     pub(crate) fn card(&self, peer: &str, origin: Origin) -> String {
         match self.principal(peer, origin) {
             Ok(principal) => self.hub_card(&principal),
@@ -142,22 +148,22 @@ impl Reception {
         }
     }
 
-    /// Takes a handoff. Dropping the future, or the frames that come of it, cancels the work.
+    /// Answers a handoff. Dropping the future, or the frames of the answer, cancels the work.
     pub(crate) async fn answer(
         &self,
         peer: &str,
         origin: Origin,
         request: &[u8],
-        way: Way,
-    ) -> Answer<Job> {
+        way: HandoffProtocol,
+    ) -> HandoffReply<HandoffWork> {
         let (is_framed, job) = match self.read(peer, origin, request) {
             Ok((principal, hand_off)) => {
-                let is_framed = way == Way::Framed || hand_off.stream;
+                let is_framed = way == HandoffProtocol::Framed || hand_off.stream;
                 (is_framed, self.begin(principal, hand_off))
             }
-            Err(trouble) => (way == Way::Framed, Err(trouble)),
+            Err(trouble) => (way == HandoffProtocol::Framed, Err(trouble)),
         };
-        if let Err(Trouble::Told(error)) = &job
+        if let Err(HandoffError::Reported(error)) = &job
             && matches!(error.code, 400 | 405 | 413)
         {
             self.0.hub.metrics().refused(DOOR);
@@ -170,44 +176,44 @@ impl Reception {
         peer: &str,
         origin: Origin,
         request: &[u8],
-    ) -> Result<(Principal, HandOff), Trouble> {
-        // A stranger learns nothing from what is wrong with its request.
+    ) -> Result<(Principal, HandOff), HandoffError> {
+        // Checked first, so that a stranger learns nothing about its request.
         let principal = self.principal(peer, origin)?;
         Ok((principal, HandOff::read(request, &self.limits())?))
     }
 
-    fn begin(&self, principal: Principal, hand_off: HandOff) -> Result<Job, Trouble> {
+    fn begin(&self, principal: Principal, hand_off: HandOff) -> Result<HandoffWork, HandoffError> {
         let path = path::expand(&hand_off.path, &hand_off.params)?;
         match path::route(&path)? {
             PeerRoute::Card => {
                 check_method(hand_off.method, Method::Get)?;
-                Ok(Job::Known(self.hub_card(&principal)))
+                Ok(HandoffWork::Known(self.hub_card(&principal)))
             }
             PeerRoute::Agents => {
                 check_method(hand_off.method, Method::Get)?;
                 let seen = self.seen();
                 let list = card::agent_list(&self.agents(&principal), behind(&seen));
-                Ok(Job::Known(list))
+                Ok(HandoffWork::Known(list))
             }
             PeerRoute::AgentCard(id) => {
-                // Whether the agent is there comes first, as everywhere.
+                // An unknown agent is reported first, as everywhere.
                 let card = self.agent_card(&principal, &id)?;
                 check_method(hand_off.method, Method::Get)?;
-                Ok(Job::Known(card))
+                Ok(HandoffWork::Known(card))
             }
             PeerRoute::Agent { id, rest } => match self.0.endpoints.get(id.as_str()) {
                 Some(endpoint) => {
                     self.check_hops(&hand_off)?;
                     let max = self.0.hub.limits().message.0;
                     let fetch = endpoint.plan(hand_off.method, &rest, hand_off.input, max)?;
-                    Ok(Job::Fetch(fetch))
+                    Ok(HandoffWork::Fetch(fetch))
                 }
                 None => self.ask(principal, &id, &rest, &hand_off),
             },
             PeerRoute::Goal(goal) => {
                 let agent = self.0.terms.default_agent.clone();
                 let agent = agent.ok_or_else(|| {
-                    Trouble::coded(
+                    HandoffError::with_code(
                         404,
                         "no agent takes what is handed to the hub itself; see GET /agents",
                     )
@@ -219,24 +225,24 @@ impl Reception {
         }
     }
 
-    /// Work for an agent of the hub.
+    /// Begins work at an agent of the hub.
     fn ask(
         &self,
         principal: Principal,
         id: &str,
         rest: &str,
         hand_off: &HandOff,
-    ) -> Result<Job, Trouble> {
+    ) -> Result<HandoffWork, HandoffError> {
         let view = self.find(&principal, id)?;
-        let skill = match card::meant(&view, rest) {
-            Meant::Any => None,
-            Meant::Skill(skill) => Some(skill),
-            Meant::Nothing => {
+        let skill = match card::path_target(&view, rest) {
+            PathTarget::Any => None,
+            PathTarget::Skill(skill) => Some(skill),
+            PathTarget::Nothing => {
                 let text = format!(
                     "agent {} has nothing at this path; see GET /agents/{0}/card",
                     view.id
                 );
-                return Err(Trouble::coded(404, text));
+                return Err(HandoffError::with_code(404, text));
             }
         };
         check_method(hand_off.method, Method::Post)?;
@@ -250,10 +256,10 @@ impl Reception {
         agent: AgentId,
         message: Option<Message>,
         hand_off: &HandOff,
-    ) -> Result<Job, Trouble> {
+    ) -> Result<HandoffWork, HandoffError> {
         self.check_hops(hand_off)?;
         let message = message.ok_or_else(|| {
-            Trouble::coded(
+            HandoffError::with_code(
                 400,
                 "field \"input_data\" is required: say what the agent is to do",
             )
@@ -269,15 +275,15 @@ impl Reception {
         let call = asking.call();
         tracing::debug!(call = %call.id, from = call.principal.label(), to = %call.target, "live call");
         let files = call.files().clone();
-        let listening = Listening::new(asking, self.0.hub.limits().message);
-        Ok(Job::Call(listening, files))
+        let listening = CallListener::new(asking, self.0.hub.limits().message);
+        Ok(HandoffWork::Call(listening, files))
     }
 
     fn check_hops(&self, hand_off: &HandOff) -> Result<(), Failure> {
         serve::check_hops(hand_off, self.0.hub.limits().hops)
     }
 
-    /// An agent that the principal may call and that peers may know of. All others look like unknown ones.
+    /// Returns an agent that the principal may call and peers may know. All others look unknown.
     fn find(&self, principal: &Principal, id: &str) -> Result<AgentView, Failure> {
         self.find_shown(principal, id).map_err(|failure| {
             if failure.reason != Reason::NotFound || !id.contains('@') {
@@ -300,8 +306,8 @@ impl Reception {
         }
     }
 
-    /// The agents that the principal may call and that peers may know of. Agents behind HTTP take the place of those
-    /// that have their ids.
+    /// Returns the agents that the principal may call and peers may know, without those that agents behind
+    /// HTTP replace.
     fn agents(&self, principal: &Principal) -> Vec<AgentView> {
         let mut agents = self.0.hub.agents().discover(principal, &Wanted::default());
         agents.retain(|view| {
@@ -311,8 +317,8 @@ impl Reception {
         agents
     }
 
-    /// What is known of the agents behind HTTP.
-    fn seen(&self) -> Vec<(&str, Sight)> {
+    /// Returns the [`EndpointState`] of each agent behind HTTP.
+    fn seen(&self) -> Vec<(&str, EndpointState)> {
         let endpoints = self.0.endpoints.iter();
         let seen = endpoints.map(|(id, endpoint)| (id.as_str(), endpoint.sight()));
         seen.collect()
@@ -330,21 +336,24 @@ impl Reception {
         )
     }
 
-    fn agent_card(&self, principal: &Principal, id: &str) -> Result<String, Trouble> {
+    fn agent_card(&self, principal: &Principal, id: &str) -> Result<String, HandoffError> {
         let Some(endpoint) = self.0.endpoints.get(id) else {
             return Ok(card::agent_card(&self.find(principal, id)?));
         };
         match endpoint.sight().last() {
             Some(shown) => Ok(card::behind_card(id, &shown.card)),
-            None => Err(Trouble::coded(504, "the agent has not shown its card yet")),
+            None => Err(HandoffError::with_code(
+                504,
+                "the agent has not shown its card yet",
+            )),
         }
     }
 }
 
-/// Those of the agents behind HTTP that ever showed a card.
-fn behind<'a>(seen: &'a [(&'a str, Sight)]) -> impl Iterator<Item = Behind<'a>> {
+/// Returns the agents behind HTTP that ever had a card.
+fn behind<'a>(seen: &'a [(&'a str, EndpointState)]) -> impl Iterator<Item = HttpAgent<'a>> {
     seen.iter().filter_map(|(id, sight)| {
-        Some(Behind {
+        Some(HttpAgent {
             id,
             card: &sight.last()?.card,
             is_here: sight.is_here(),
@@ -352,13 +361,13 @@ fn behind<'a>(seen: &'a [(&'a str, Sight)]) -> impl Iterator<Item = Behind<'a>> 
     })
 }
 
-/// The header that carries a trace, which is where the check of one is.
+/// Header of a trace, for the check that HTTP requests share.
 const TRACEPARENT: http::HeaderName = http::HeaderName::from_static("traceparent");
 
-fn check_method(given: Method, wanted: Method) -> Result<(), Trouble> {
+fn check_method(given: Method, wanted: Method) -> Result<(), HandoffError> {
     if given == wanted {
         return Ok(());
     }
     let text = format!("field \"method\" must be {wanted} at this path, not {given}");
-    Err(Trouble::coded(405, text))
+    Err(HandoffError::with_code(405, text))
 }

@@ -1,4 +1,4 @@
-//! Pure functions between the wire's types and the core's. No sockets, no hub.
+//! Pure functions between the protocol's types and the core's. No sockets, no hub.
 
 use jackfield_core::files::Files;
 use jackfield_model::{File, Json, Message, Part};
@@ -6,8 +6,8 @@ use jackfield_peer::wire::{Data, HandOff};
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
-/// What the agent is told: the goal of a path that is one, then the input. Where there is neither, the parameters are
-/// what is said; `None` if there are none either.
+/// Builds the [`Message`] to the agent: the goal of the path, then the input. Without either, the parameters are
+/// the message; `None` without parameters.
 pub(crate) fn message_from(
     hand_off: &HandOff,
     skill: Option<&str>,
@@ -29,7 +29,7 @@ pub(crate) fn message_from(
     })
 }
 
-/// Text, or data, as the core has it.
+/// Converts text or data to a [`Part`].
 pub(crate) fn part_from_data(data: &Data) -> Part {
     match data {
         Data::Text(text) => Part::Text(text.clone()),
@@ -45,7 +45,8 @@ fn params_of(hand_off: &HandOff) -> Option<Json> {
     Json::parse(&written).ok()
 }
 
-/// Which skill is meant, and what the path was filled in with, for agents whose protocol can say it.
+/// Builds the metadata of a message: the skill, and the parameters of the path, for agents whose protocol
+/// carries them.
 fn metadata_from(skill: Option<&str>, params: Option<&Json>) -> Option<Json> {
     if skill.is_none() && params.is_none() {
         return None;
@@ -62,8 +63,8 @@ fn metadata_from(skill: Option<&str>, params: Option<&Json>) -> Option<Json> {
     Json::parse(&written).ok()
 }
 
-/// An answer as the one thing that a peer gets: words as they are, one piece of data as it is, and what is more than
-/// that as an object with `text`, `data` and `files`, which are links.
+/// Converts an answer to the one [`Data`] value that a peer gets: text or a single piece of data unchanged, everything
+/// else as an object with `text`, `data` and `files`, which are links.
 pub(crate) fn data_from_parts(parts: Vec<Part>, files: &Files) -> Data {
     #[derive(Serialize)]
     struct Written<'a> {
@@ -105,22 +106,22 @@ pub(crate) fn data_from_parts(parts: Vec<Part>, files: &Files) -> Data {
                 data: data.iter().map(Json::raw).collect(),
                 files: links.collect(),
             });
-            // Texts and JSON cannot fail to be written.
+            // Texts and JSON always serialize.
             Data::Json(written.unwrap_or_else(|_| RawValue::NULL.to_owned()))
         }
     }
 }
 
-/// An answer of several kinds, as [`data_from_parts`] writes it.
+/// An answer of several kinds of parts, as [`data_from_parts`] writes it.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Several {
+pub(crate) struct MixedParts {
     pub(crate) text: Option<String>,
     pub(crate) data: Vec<Json>,
     pub(crate) files: Vec<File>,
 }
 
-/// Reads what [`data_from_parts`] wrote of several kinds; `None` if it is any other JSON.
-pub(crate) fn several_from_data(raw: &RawValue) -> Option<Several> {
+/// Reads an object of [`data_from_parts`]; `None` for any other JSON.
+pub(crate) fn several_from_data(raw: &RawValue) -> Option<MixedParts> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Written<'a> {
@@ -142,12 +143,12 @@ pub(crate) fn several_from_data(raw: &RawValue) -> Option<Several> {
     let files = files
         .into_iter()
         .map(|link| File::from_url(link.url, link.name, link.mime));
-    let several = Several {
+    let several = MixedParts {
         text,
         data: data.collect(),
         files: files.collect(),
     };
-    // One text alone, and one piece of data alone, are written as they are.
+    // A single text, or a single piece of data, is written unchanged.
     let is_several = match &several.text {
         Some(_) => !several.data.is_empty() || !several.files.is_empty(),
         None => several.data.len() > 1 || !several.files.is_empty(),
@@ -264,7 +265,7 @@ mod tests {
             let Data::Json(raw) = data_from_parts(parts.clone(), &files) else {
                 panic!("{parts:?} is an object");
             };
-            let Several { text, data, files } = several_from_data(&raw).unwrap();
+            let MixedParts { text, data, files } = several_from_data(&raw).unwrap();
             let text = text.map(Part::Text).into_iter();
             let data = data.into_iter().map(Part::Data);
             let files = files.into_iter().map(Part::File);

@@ -123,6 +123,7 @@ fn outcome_of(task: &Value) -> ReplyOutcome {
     match text(task, "state") {
         "failed" => ReplyOutcome::Failed(Error::Failed {
             code: text(&task["failure"], "error").to_owned(),
+            cause: task["failure"]["cause"].as_str().map(str::to_owned),
             message: text(&task["failure"], "message").to_owned(),
         }),
         "cancelled" => ReplyOutcome::Failed(Error::Cancelled),

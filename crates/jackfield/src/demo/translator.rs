@@ -19,7 +19,7 @@ use jackfield_kit::{
 use jackfield_peer::{
     address, allowed::Allowed, identity::Identity, node::NodeConfig, serve::DEADLINE,
 };
-use jackfield_sidecar::{Setting, Sidecar};
+use jackfield_sidecar::{Sidecar, SidecarConfig};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
@@ -38,7 +38,7 @@ pub(super) async fn start(folder: &Path, tasks: &Tasks) -> Result<(Sidecar, Stri
     let file = options.write(true).create_new(true).mode(0o600);
     file.open(&key_file)?.write_all(&SEED)?;
     let key = Identity::load(&key_file)?.context("the key was just written")?;
-    let setting = Setting {
+    let setting = SidecarConfig {
         tasks: Tasks::new(),
         key,
         node: NodeConfig {

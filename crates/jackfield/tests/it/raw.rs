@@ -6,7 +6,7 @@ use jackfield_peer::{
     address::way_to_peer,
     exchange,
     identity::Identity,
-    node::{Node, NodeConfig, Role},
+    node::{Node, NodeConfig, NodeRole},
     streams::{Incoming, Stream},
 };
 use jackfield_testkit::{SOON, TestHub};
@@ -49,7 +49,7 @@ impl RawPeer {
         let tasks = Tasks::new();
         let config = NodeConfig {
             listen: vec!["/ip4/127.0.0.1/tcp/0".parse().expect("an address")],
-            role: Role::Sidecar,
+            role: NodeRole::Sidecar,
             ..NodeConfig::default()
         };
         let node = Node::start(config, Identity::fresh(), &tasks).await;

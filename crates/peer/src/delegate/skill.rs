@@ -1,10 +1,11 @@
-//! A handoff to a skill of a peer's card: which one is meant, and what goes into its path. Pure.
+//! A handoff to a skill of a peer's card: the choice of the skill, and the parameters of its path. Pure.
 
 use jackfield_model::{Failure, Reason};
 
 use crate::wire::{Data, HandOff, Method, PathParam, PathParams, PeerInputError, PeerSkill, path};
 
-/// The skill that is wanted, by id or by name, else the first: a card begins with what a peer is for.
+/// Returns the skill with this id or name. Without one, returns the first skill, because a card begins with
+/// the peer's main purpose.
 pub fn choose<'a>(skills: &'a [PeerSkill], wanted: Option<&str>) -> Result<&'a PeerSkill, Failure> {
     let Some(wanted) = wanted else {
         return skills.first().ok_or_else(|| {
@@ -25,9 +26,10 @@ pub fn choose<'a>(skills: &'a [PeerSkill], wanted: Option<&str>) -> Result<&'a P
     })
 }
 
-/// Work for a skill: the gaps of its path are filled with what is given, and a single one, such as the original's
-/// `/{goal}`, with the words, if nothing is. Of words that are too long for a path the start is put there, since the input
-/// has them whole. What cannot be a path is said here, not by the peer; `remedy` says how to give what is missing.
+/// Builds the [`HandOff`] to a [`PeerSkill`]. `given` supplies the parameters of the path. A single parameter, such as
+/// the original's `/{goal}`, takes the words of the message if `given` has none; words too long for a path
+/// are cut there, since the input has all of them. Paths that cannot work are refused here and not by the
+/// peer; `remedy` tells the caller how to supply a missing parameter.
 pub fn to_skill(
     skill: &PeerSkill,
     given: impl Fn(&str) -> Option<PathParam>,
@@ -43,7 +45,7 @@ pub fn to_skill(
             let param = given(only).unwrap_or_else(|| {
                 let words = words();
                 match method {
-                    // It has no input that could say the rest.
+                    // A GET has no input for the rest of the words.
                     Method::Get => PathParam::Text(words),
                     _ => PathParam::from(path::cut_to_fit(
                         &skill.path,
@@ -87,7 +89,7 @@ fn missing(skill: &PeerSkill, name: &str, remedy: &str) -> Failure {
     Failure::new(Reason::Invalid, text)
 }
 
-/// The names in braces, each once.
+/// Returns the names in braces, each once.
 fn placeholders(template: &str) -> Vec<&str> {
     let mut names = Vec::new();
     let mut rest = template;

@@ -28,22 +28,22 @@ fn handed_over(is_framed: bool, input: &str, buffer: usize) -> (Ours, DuplexStre
 /// The same, over a stream that takes all of it at once.
 async fn asked(is_framed: bool) -> (Ours, DuplexStream) {
     let (mut delegation, theirs) = handed_over(is_framed, "x", 1 << 20);
-    assert_eq!(delegation.hear().await, Ok(Heard::Sent));
+    assert_eq!(delegation.next_event().await, Ok(HandoffEvent::Sent));
     (delegation, theirs)
 }
 
 /// What is heard next. Time stands still, so that whoever waits for nothing would wait for ever.
-async fn next(ours: &mut Ours) -> Result<Heard, Failure> {
-    let next = timeout(LONG, ours.hear()).await;
+async fn next(ours: &mut Ours) -> Result<HandoffEvent, Failure> {
+    let next = timeout(LONG, ours.next_event()).await;
     next.expect("something is heard").map_err(Failure::from)
 }
 
-fn words(text: &str) -> Heard {
-    Heard::Done(Some(Data::Text(text.to_owned())))
+fn words(text: &str) -> HandoffEvent {
+    HandoffEvent::Done(Some(Data::Text(text.to_owned())))
 }
 
-fn chunk(text: &str) -> Heard {
-    Heard::Chunk(Data::Text(text.to_owned()))
+fn chunk(text: &str) -> HandoffEvent {
+    HandoffEvent::Chunk(Data::Text(text.to_owned()))
 }
 
 /// All words of an answer, up to its end.
@@ -51,8 +51,8 @@ async fn all_words(ours: &mut Ours) -> String {
     let mut all = String::new();
     loop {
         match next(ours).await.unwrap() {
-            Heard::Chunk(data) => all.push_str(data.as_str()),
-            Heard::Done(None) => return all,
+            HandoffEvent::Chunk(data) => all.push_str(data.as_str()),
+            HandoffEvent::Done(None) => return all,
             other => panic!("{other:?}"),
         }
     }
@@ -123,7 +123,7 @@ async fn words_of_a_peer_that_leaves_its_side_open_come_at_once_and_silence_ends
         theirs.write_all(b" on").await.unwrap();
         assert_eq!(next(&mut ours).await, Ok(chunk(" on")));
         let begun = Instant::now();
-        assert_eq!(next(&mut ours).await, Ok(Heard::Done(None)));
+        assert_eq!(next(&mut ours).await, Ok(HandoffEvent::Done(None)));
         assert_eq!(begun.elapsed(), limits::WORDS_SILENCE, "{begin}");
         // It is still there.
         theirs.write_all(b"more").await.unwrap();
@@ -144,7 +144,7 @@ async fn words_may_pause_as_long_as_the_operator_lets_them() {
     let (heard, ()) = tokio::join!(next(&mut ours), speak);
     assert_eq!(heard, Ok(chunk(": yes")));
     let begun = Instant::now();
-    assert_eq!(next(&mut ours).await, Ok(Heard::Done(None)));
+    assert_eq!(next(&mut ours).await, Ok(HandoffEvent::Done(None)));
     assert_eq!(begun.elapsed(), silence);
 }
 
@@ -158,7 +158,7 @@ async fn what_looks_like_json_and_is_none_is_not_lost_where_the_peer_goes_silent
         let end = next(&mut ours).await;
         match said {
             "\"Yes" => assert!(end.unwrap_err().text.contains("was cut")),
-            _ => assert_eq!(end, Ok(Heard::Done(None)), "{said}"),
+            _ => assert_eq!(end, Ok(HandoffEvent::Done(None)), "{said}"),
         }
     }
 }
@@ -229,8 +229,8 @@ async fn frames_are_heard_as_they_come_whoever_stops_listening_meanwhile() {
     };
     let listen = async {
         let mut heard = Vec::new();
-        while !matches!(heard.last(), Some(Heard::Done(_))) {
-            if let Ok(said) = timeout(Duration::from_secs(1), ours.hear()).await {
+        while !matches!(heard.last(), Some(HandoffEvent::Done(_))) {
+            if let Ok(said) = timeout(Duration::from_secs(1), ours.next_event()).await {
                 heard.push(said.unwrap());
             }
         }
@@ -241,18 +241,18 @@ async fn frames_are_heard_as_they_come_whoever_stops_listening_meanwhile() {
     assert_eq!(
         heard,
         [
-            Heard::Sign,
-            Heard::Status("hm".to_owned()),
-            Heard::Chunk(Data::Text("one ".to_owned())),
-            Heard::Chunk(Data::Json(two)),
-            Heard::Sign,
-            Heard::Done(None),
+            HandoffEvent::Sign,
+            HandoffEvent::Status("hm".to_owned()),
+            HandoffEvent::Chunk(Data::Text("one ".to_owned())),
+            HandoffEvent::Chunk(Data::Json(two)),
+            HandoffEvent::Sign,
+            HandoffEvent::Done(None),
         ]
     );
 }
 
 /// What is heard of these lines, after the request went out.
-async fn heard_of(lines: &[Value]) -> Vec<Heard> {
+async fn heard_of(lines: &[Value]) -> Vec<HandoffEvent> {
     let (mut ours, mut theirs) = asked(true).await;
     for line in lines {
         let line = format!("{line}\n");
@@ -260,7 +260,7 @@ async fn heard_of(lines: &[Value]) -> Vec<Heard> {
     }
     drop(theirs);
     let mut heard = Vec::new();
-    while !matches!(heard.last(), Some(Heard::Done(_))) {
+    while !matches!(heard.last(), Some(HandoffEvent::Done(_))) {
         heard.push(next(&mut ours).await.unwrap());
     }
     heard
@@ -276,16 +276,19 @@ async fn a_result_after_chunks_is_told_as_far_as_they_did_not_say_it() {
     let files = json!({"text": "one two", "files": [{"url": "https://e.example/a"}]});
     let raw = serde_json::value::to_raw_value(&files).unwrap();
     for (data, rest) in [
-        (json!("one two"), vec![Heard::Done(None)]),
+        (json!("one two"), vec![HandoffEvent::Done(None)]),
         (
             json!("one two three"),
-            vec![Heard::Chunk(text(" three")), Heard::Done(None)],
+            vec![
+                HandoffEvent::Chunk(text(" three")),
+                HandoffEvent::Done(None),
+            ],
         ),
         (
             json!("other words"),
-            vec![Heard::Done(Some(text("other words")))],
+            vec![HandoffEvent::Done(Some(text("other words")))],
         ),
-        (files, vec![Heard::Done(Some(Data::Json(raw)))]),
+        (files, vec![HandoffEvent::Done(Some(Data::Json(raw)))]),
     ] {
         let result = json!({"type": "result", "data": data});
         let heard = heard_of(&[&chunks[..], &[result]].concat()).await;
@@ -332,7 +335,7 @@ async fn frames_that_end_without_a_last_one_or_are_none_fail() {
         drop(theirs);
         let failure = loop {
             match next(&mut ours).await {
-                Ok(Heard::Sign) => {}
+                Ok(HandoffEvent::Sign) => {}
                 other => break other.unwrap_err(),
             }
         };
@@ -370,7 +373,7 @@ async fn a_peer_that_does_not_read_is_given_up_and_a_slow_reader_is_not() {
         }
     };
     tokio::select! {
-        heard = next(&mut ours) => assert_eq!(heard, Ok(Heard::Sent)),
+        heard = next(&mut ours) => assert_eq!(heard, Ok(HandoffEvent::Sent)),
         () = read => unreachable!("it never ends"),
     }
 }

@@ -1,6 +1,6 @@
-//! A body that ends with its stream, or does not: some peers answer and leave their side open, and over some multiplexers a
-//! stream that was cut looks like one that ended. JSON tells by itself whether it is whole; words are over when the peer has
-//! been silent for a while.
+//! A body that may or may not end with its stream: some peers leave their side open after the answer, and
+//! over some multiplexers a cut stream looks like an ended one. JSON shows by itself whether it is complete;
+//! text ends after a silence of the peer.
 
 use std::time::Duration;
 
@@ -9,41 +9,41 @@ use serde::de::IgnoredAny;
 use crate::limits;
 use crate::wire::{BodyLimits, JsonEnd};
 
-/// A body as it comes in.
+/// A body while it arrives.
 #[derive(Debug)]
-pub(crate) struct Body {
-    /// What has come; of words, what was not taken yet.
+pub(crate) struct ReplyBody {
+    /// Received bytes; for text, only those that were not taken yet.
     bytes: Vec<u8>,
-    /// How many bytes may still come.
+    /// Bytes that may still arrive.
     room: usize,
     cap: usize,
-    /// How much of `bytes` was taken as words already.
+    /// Bytes at the start of `bytes` that were taken as text.
     taken: usize,
-    /// Whether any of it was.
+    /// Whether any part was taken as text.
     is_taken: bool,
-    /// Watches for the end of a JSON value; gone once the body is none.
+    /// Detector of the end of a JSON value; `None` once the body is known not to be JSON.
     end: Option<JsonEnd>,
-    /// How long a pause in words may be.
+    /// Longest pause within text.
     words_silence: Duration,
 }
 
-/// The body is larger than was allowed.
+/// The body exceeds this many bytes.
 #[derive(Debug)]
-pub(crate) struct TooLarge(pub(crate) usize);
+pub(crate) struct BodyTooLarge(pub(crate) usize);
 
-/// What a body is that says no more, or not for now.
+/// Kind of a body that is complete or pauses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// One whole JSON value.
+pub(crate) enum BodyKind {
+    /// One complete JSON value.
     Json,
     /// The beginning of a JSON value.
     CutJson,
-    /// Words, or bytes.
+    /// Text, or arbitrary bytes.
     Words,
 }
 
-impl Body {
-    /// Nothing has come yet, and at most `cap` bytes may. Words are over after `words_silence` without more of them.
+impl ReplyBody {
+    /// Creates an empty body of at most `cap` bytes. Text ends after `words_silence` without more of it.
     pub(crate) fn new(cap: usize, words_silence: Duration) -> Self {
         Self {
             bytes: Vec::new(),
@@ -59,10 +59,10 @@ impl Body {
         }
     }
 
-    /// Takes the next bytes.
-    pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<(), TooLarge> {
+    /// Appends received bytes.
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<(), BodyTooLarge> {
         let room = self.room.checked_sub(bytes.len());
-        self.room = room.ok_or(TooLarge(self.cap))?;
+        self.room = room.ok_or(BodyTooLarge(self.cap))?;
         self.bytes.extend_from_slice(bytes);
         if self
             .end
@@ -74,34 +74,35 @@ impl Body {
         Ok(())
     }
 
-    /// What has come; of words, what was not taken yet.
+    /// Returns the received bytes; for text, only those that were not taken yet.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// All of it, if nothing was taken.
+    /// Returns all bytes, if none were taken.
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// Whether nothing has come.
+    /// Returns whether no byte has arrived.
     pub(crate) fn is_empty(&self) -> bool {
         self.bytes.is_empty() && !self.is_taken
     }
 
-    /// Whether some of it was taken as words.
+    /// Returns whether some part was taken as text.
     pub(crate) fn is_taken(&self) -> bool {
         self.is_taken
     }
 
-    /// Whether it is a JSON value that nothing could make longer, by its brackets.
+    /// Returns whether the body is a JSON value that its closing bracket completes.
     pub(crate) fn is_closed(&mut self) -> bool {
         self.end
             .as_mut()
             .is_some_and(|end| end.feed(b"") == Ok(true))
     }
 
-    /// How long the peer may be silent before [`Body::kind`] says what came; `None` if only the end of the stream tells.
+    /// Returns how long the peer may be silent before [`ReplyBody::kind`] decides; `None` if only the end of the
+    /// stream decides.
     pub(crate) fn patience(&self) -> Option<Duration> {
         let Some(end) = &self.end else {
             return Some(match self.is_taken {
@@ -112,42 +113,43 @@ impl Body {
         };
         match (end.finish(), &self.bytes[..]) {
             (Ok(()), [.., b'}' | b']']) => Some(limits::AFTER_JSON),
-            // A number goes on with its next digit, and behind a line break there may be another value.
+            // A number continues with its next digit, and another value may follow a line break.
             (Ok(()), _) => Some(limits::SILENCE),
             (Err(_), bytes) => (self.taken < bytes.len()).then_some(self.words_silence),
         }
     }
 
-    /// What it is by now. What is no JSON is words from then on. Words that begin like a number or a literal are words.
-    pub(crate) fn kind(&mut self) -> Kind {
+    /// Returns the kind of the bytes so far. A body that is not JSON stays text from then on; so does text
+    /// that begins like a number or a literal.
+    pub(crate) fn kind(&mut self) -> BodyKind {
         if self.end.is_some() {
             let is_begun = matches!(self.bytes.trim_ascii_start(), [b'{' | b'[' | b'"', ..]);
             match serde_json::from_slice::<IgnoredAny>(&self.bytes) {
-                Ok(_) => return Kind::Json,
-                Err(error) if is_begun && error.is_eof() => return Kind::CutJson,
+                Ok(_) => return BodyKind::Json,
+                Err(error) if is_begun && error.is_eof() => return BodyKind::CutJson,
                 Err(_) => self.end = None,
             }
         }
-        Kind::Words
+        BodyKind::Words
     }
 
-    /// The next words: what came since words were last taken. Nothing before it is clear that these are words, or some were
-    /// taken with [`Body::take_all`].
+    /// Takes the text since the last call. Returns `None` while the body may still be JSON and no part was
+    /// taken with [`ReplyBody::take_all`].
     pub(crate) fn take_words(&mut self) -> Option<String> {
         if self.end.is_some() && !self.is_taken {
             return None;
         }
-        // A character whose end is still to come waits for it.
+        // An incomplete character waits for its remaining bytes.
         let fresh = &self.bytes[self.taken..];
         let whole = match std::str::from_utf8(fresh) {
             Err(error) if error.error_len().is_none() => error.valid_up_to(),
-            // What is no text is told as well as it can be.
+            // Bytes that are not UTF-8 are replaced.
             _ => fresh.len(),
         };
         self.take(self.taken + whole)
     }
 
-    /// All that came and was not taken, whatever it is.
+    /// Takes all remaining bytes as text, of whatever kind.
     pub(crate) fn take_all(&mut self) -> Option<String> {
         self.take(self.bytes.len())
     }
@@ -156,7 +158,7 @@ impl Body {
         let words = String::from_utf8_lossy(&self.bytes[self.taken..upto]).into_owned();
         self.taken = upto;
         if self.end.is_none() {
-            // Only JSON is looked at again.
+            // Only JSON is parsed again.
             self.bytes.drain(..upto);
             self.taken = 0;
         }
@@ -169,8 +171,8 @@ impl Body {
 mod tests {
     use super::*;
 
-    fn body(text: &str) -> Body {
-        let mut body = Body::new(1000, limits::WORDS_SILENCE);
+    fn body(text: &str) -> ReplyBody {
+        let mut body = ReplyBody::new(1000, limits::WORDS_SILENCE);
         for byte in text.bytes() {
             body.push(&[byte]).unwrap();
         }
@@ -180,13 +182,13 @@ mod tests {
     #[test]
     fn json_is_known_to_be_whole_or_cut_and_words_are_neither() {
         for whole in ["{}", " [1] \n", "\"a\"", "42", "null", r#"{"a":"}"}"#] {
-            assert_eq!(body(whole).kind(), Kind::Json, "{whole}");
+            assert_eq!(body(whole).kind(), BodyKind::Json, "{whole}");
             assert_eq!(body(whole).take_words(), None, "{whole}");
             let is_scalar = matches!(whole, "42" | "null");
             assert_eq!(body(whole).is_closed(), !is_scalar, "{whole}");
         }
         for cut in ["{", "[1,", "\"a", r#"{"a":"}"#, r#" {"a":tru"#] {
-            assert_eq!(body(cut).kind(), Kind::CutJson, "{cut}");
+            assert_eq!(body(cut).kind(), BodyKind::CutJson, "{cut}");
             assert_eq!(body(cut).take_words(), None, "{cut}");
         }
         for words in [
@@ -200,7 +202,7 @@ mod tests {
             "42 apples",
         ] {
             let mut body = body(words);
-            assert_eq!(body.kind(), Kind::Words, "{words}");
+            assert_eq!(body.kind(), BodyKind::Words, "{words}");
             assert_eq!(body.take_words().as_deref(), Some(words));
             assert_eq!(body.take_words(), None, "{words}");
             assert_eq!(body.patience(), Some(limits::WORDS_SILENCE));
@@ -224,16 +226,16 @@ mod tests {
         // Half of a value that was handed over may go on whenever it likes.
         let mut half = body("{\"a\":");
         assert_eq!(half.take_all().as_deref(), Some("{\"a\":"));
-        assert_eq!((half.kind(), half.patience()), (Kind::CutJson, None));
+        assert_eq!((half.kind(), half.patience()), (BodyKind::CutJson, None));
         half.push(b"1}").unwrap();
         assert_eq!(half.take_words().as_deref(), Some("1}"));
-        assert_eq!(half.kind(), Kind::Json);
+        assert_eq!(half.kind(), BodyKind::Json);
         assert_eq!(half.patience(), Some(limits::AFTER_JSON));
     }
 
     #[test]
     fn words_are_taken_between_characters_and_nothing_of_them_is_lost() {
-        let mut body = Body::new(1000, limits::WORDS_SILENCE);
+        let mut body = ReplyBody::new(1000, limits::WORDS_SILENCE);
         let text = "é".as_bytes();
         body.push(&[b"w", &text[..1]].concat()).unwrap();
         assert_eq!(body.take_words().as_deref(), Some("w"));
@@ -250,7 +252,7 @@ mod tests {
 
     #[test]
     fn no_more_than_the_cap_is_taken() {
-        let mut body = Body::new(3, limits::WORDS_SILENCE);
+        let mut body = ReplyBody::new(3, limits::WORDS_SILENCE);
         body.push(b"abc").unwrap();
         assert_eq!(body.take_words().as_deref(), Some("abc"));
         assert!(body.push(b"d").is_err());

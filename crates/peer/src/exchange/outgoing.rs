@@ -1,5 +1,5 @@
-//! A request on its way out. It is written while the answer is read already, so that a peer that refuses a large one early
-//! is heard.
+//! A request that is written while the answer is already read, so that an early refusal of a large request is
+//! received.
 
 use std::{
     io,
@@ -9,53 +9,53 @@ use std::{
 
 use libp2p::futures::AsyncWrite;
 
-/// A request on its way out.
+/// A request while it is written.
 #[derive(Debug)]
-pub(crate) struct Outgoing<B> {
+pub(crate) struct OutgoingRequest<B> {
     request: B,
     written: usize,
-    step: Step,
+    step: WriteStep,
     closes: bool,
     broken: Option<io::Error>,
 }
 
-/// What is still to be done for our side of the stream.
+/// Next step for our side of the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum WriteStep {
     Write,
     Flush,
     Close,
     Nothing,
 }
 
-impl<B: AsRef<[u8]>> Outgoing<B> {
-    /// A request of which nothing is written yet; whether our side is closed behind it.
+impl<B: AsRef<[u8]>> OutgoingRequest<B> {
+    /// Creates a request of which nothing is written yet. `closes` says whether our side is closed after it.
     pub(crate) fn new(request: B, closes: bool) -> Self {
         Self {
             request,
             written: 0,
-            step: Step::Write,
+            step: WriteStep::Write,
             closes,
             broken: None,
         }
     }
 
-    /// Whether there is nothing more to do, or nothing that could be done.
+    /// Returns whether nothing is left to write, or writing failed.
     pub(crate) fn is_over(&self) -> bool {
-        self.step == Step::Nothing
+        self.step == WriteStep::Nothing
     }
 
-    /// Whether it did not get out.
+    /// Returns whether writing failed.
     pub(crate) fn is_broken(&self) -> bool {
         self.broken.is_some()
     }
 
-    /// Why it did not get out. The peer may have answered before it stopped to listen.
+    /// Takes the reason why writing failed. The peer may have answered before it stopped reading.
     pub(crate) fn take_trouble(&mut self) -> Option<io::Error> {
         self.broken.take()
     }
 
-    /// Does what can be done now; whether anything was.
+    /// Writes as much as possible now. Returns whether anything was written.
     pub(crate) fn poll<S>(&mut self, mut stream: Pin<&mut S>, cx: &mut Context<'_>) -> bool
     where
         S: AsyncWrite + ?Sized,
@@ -64,30 +64,33 @@ impl<B: AsRef<[u8]>> Outgoing<B> {
         loop {
             let rest = &self.request.as_ref()[self.written..];
             let done = match self.step {
-                Step::Write if rest.is_empty() => Poll::Ready(Ok(Step::Flush)),
-                Step::Write => match stream.as_mut().poll_write(cx, rest) {
+                WriteStep::Write if rest.is_empty() => Poll::Ready(Ok(WriteStep::Flush)),
+                WriteStep::Write => match stream.as_mut().poll_write(cx, rest) {
                     Poll::Ready(Ok(0)) => Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
                     Poll::Ready(Ok(written)) => {
                         self.written += written;
-                        Poll::Ready(Ok(Step::Write))
+                        Poll::Ready(Ok(WriteStep::Write))
                     }
-                    other => other.map_ok(|_| Step::Write),
+                    other => other.map_ok(|_| WriteStep::Write),
                 },
-                Step::Flush => stream
+                WriteStep::Flush => stream
                     .as_mut()
                     .poll_flush(cx)
                     .map_ok(|()| match self.closes {
-                        true => Step::Close,
-                        false => Step::Nothing,
+                        true => WriteStep::Close,
+                        false => WriteStep::Nothing,
                     }),
-                Step::Close => stream.as_mut().poll_close(cx).map_ok(|()| Step::Nothing),
-                Step::Nothing => return has_moved,
+                WriteStep::Close => stream
+                    .as_mut()
+                    .poll_close(cx)
+                    .map_ok(|()| WriteStep::Nothing),
+                WriteStep::Nothing => return has_moved,
             };
             match done {
                 Poll::Ready(Ok(next)) => self.step = next,
                 Poll::Ready(Err(error)) => {
                     self.broken = Some(error);
-                    self.step = Step::Nothing;
+                    self.step = WriteStep::Nothing;
                 }
                 Poll::Pending => return has_moved,
             }

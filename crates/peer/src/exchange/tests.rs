@@ -20,7 +20,7 @@ fn pair(buffer: usize) -> (Compat<DuplexStream>, DuplexStream) {
     (ours.compat(), theirs)
 }
 
-async fn read_with_defaults(stream: &mut Compat<DuplexStream>) -> Result<Vec<u8>, ReadTrouble> {
+async fn read_with_defaults(stream: &mut Compat<DuplexStream>) -> Result<Vec<u8>, StreamReadError> {
     read_json(stream, BodyLimits::default()).await
 }
 
@@ -49,7 +49,7 @@ async fn a_request_that_stops_in_the_middle_is_refused() {
     theirs.shutdown().await.unwrap();
     let trouble = read_with_defaults(&mut ours).await.unwrap_err();
     assert!(
-        matches!(&trouble, ReadTrouble::Refused(fault) if fault.code == code::INVALID),
+        matches!(&trouble, StreamReadError::Refused(fault) if fault.code == code::INVALID),
         "{trouble:?}"
     );
 }
@@ -59,7 +59,7 @@ async fn a_peer_that_says_nothing_is_given_up_after_the_first_wait() {
     let (mut ours, _theirs) = pair(64);
     let begun = Instant::now();
     let trouble = read_with_defaults(&mut ours).await.unwrap_err();
-    assert!(matches!(trouble, ReadTrouble::TooSlow), "{trouble:?}");
+    assert!(matches!(trouble, StreamReadError::TooSlow), "{trouble:?}");
     assert_eq!(begun.elapsed(), limits::FIRST_BYTE);
 }
 
@@ -78,7 +78,7 @@ async fn a_peer_that_drips_is_given_up_when_the_whole_wait_is_over() {
         read = read_with_defaults(&mut ours) => read.unwrap_err(),
         () = drip => unreachable!("it never ends"),
     };
-    assert!(matches!(trouble, ReadTrouble::TooSlow), "{trouble:?}");
+    assert!(matches!(trouble, StreamReadError::TooSlow), "{trouble:?}");
     assert_eq!(begun.elapsed(), limits::REQUEST);
 }
 
@@ -94,7 +94,7 @@ async fn a_request_that_never_ends_is_refused_at_the_cap() {
         () = flood => unreachable!("the stream is open"),
     };
     assert!(
-        matches!(&trouble, ReadTrouble::Refused(fault) if fault.code == code::TOO_LARGE),
+        matches!(&trouble, StreamReadError::Refused(fault) if fault.code == code::TOO_LARGE),
         "{trouble:?}"
     );
 }
@@ -104,7 +104,10 @@ async fn a_request_that_is_nested_too_deep_is_refused_at_once() {
     let (mut ours, mut theirs) = pair(4096);
     theirs.write_all(&[b'['; 1000]).await.unwrap();
     let trouble = read_with_defaults(&mut ours).await.unwrap_err();
-    assert!(matches!(trouble, ReadTrouble::Refused(_)), "{trouble:?}");
+    assert!(
+        matches!(trouble, StreamReadError::Refused(_)),
+        "{trouble:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -194,7 +197,7 @@ async fn a_peer_that_takes_a_byte_now_and_then_is_given_up() {
         answered = answer(&mut ours, &[b' '; 32 << 10]) => answered.unwrap_err(),
         () = take => unreachable!("it never ends"),
     };
-    assert!(matches!(trouble, WriteTrouble::TooSlow), "{trouble:?}");
+    assert!(matches!(trouble, StreamWriteError::TooSlow), "{trouble:?}");
     assert_eq!(begun.elapsed(), limits::WRITE_STUCK + limits::SLOWEST * 2);
 }
 
@@ -203,7 +206,7 @@ async fn a_peer_that_does_not_read_its_answer_is_given_up() {
     let (mut ours, _theirs) = pair(64);
     let begun = Instant::now();
     let trouble = answer(&mut ours, &[b' '; 65]).await.unwrap_err();
-    assert!(matches!(trouble, WriteTrouble::TooSlow), "{trouble:?}");
+    assert!(matches!(trouble, StreamWriteError::TooSlow), "{trouble:?}");
     assert_eq!(begun.elapsed(), limits::WRITE_STUCK);
 }
 
@@ -247,7 +250,7 @@ async fn an_answer_above_the_cap_is_not_kept() {
         answer = ask(&mut ours, b"{}", 1000, WAIT) => answer.unwrap_err(),
         () = peer => unreachable!("the stream is open"),
     };
-    assert!(matches!(trouble, AskTrouble::TooLarge(1000)), "{trouble:?}");
+    assert!(matches!(trouble, AskError::TooLarge(1000)), "{trouble:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -256,7 +259,7 @@ async fn an_answer_that_does_not_come_is_given_up() {
         let (mut ours, mut theirs) = pair(64);
         theirs.write_all(said.as_bytes()).await.unwrap();
         let trouble = ask(&mut ours, b"{}", 1000, WAIT).await.unwrap_err();
-        assert!(matches!(trouble, AskTrouble::TooSlow), "{trouble:?}");
+        assert!(matches!(trouble, AskError::TooSlow), "{trouble:?}");
     }
 }
 
@@ -278,7 +281,7 @@ async fn a_reset_after_a_whole_json_value_is_success_and_before_it_is_not() {
     for text in ["", "12", r#"{"a":[1]"#, "plain text"] {
         let trouble = ask(&mut said(text), b"{}", 1000, WAIT).await.unwrap_err();
         assert!(
-            matches!(trouble, AskTrouble::Broken(_)),
+            matches!(trouble, AskError::Broken(_)),
             "{text}: {trouble:?}"
         );
     }

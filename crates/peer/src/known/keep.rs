@@ -1,17 +1,17 @@
-//! How a connection with a peer is kept: dialled until it is there, and again when it is gone.
+//! Keeps connections with known peers: dials until connected, and dials again after a connection ends.
 
 use libp2p::{Multiaddr, PeerId};
 use tokio::{sync::broadcast::error::RecvError, time::sleep};
 
-use super::{Entry, KnownPeers, PastError};
-use crate::{node::OpenError, waits::Waits};
+use super::{KnownPeers, PastError, PeerEntry};
+use crate::{node::StreamOpenError, retry::RetryDelay};
 
 impl KnownPeers {
-    /// Keeps the connection from now on, by the addresses that are known now.
-    pub(super) fn start(&self, peer: PeerId, entry: &mut Entry) {
+    /// Keeps a connection with the peer from now on, by the entry's present addresses.
+    pub(super) fn start(&self, peer: PeerId, entry: &mut PeerEntry) {
         let over = self.0.tasks.stop_token().child_token();
         let staying = self.clone().stay_connected(peer, entry.addresses());
-        // What kept it before ends with this.
+        // The task that kept the connection before ends here.
         entry.keeping = Some(over.clone().drop_guard());
         let task = async move { over.run_until_cancelled(staying).await };
         self.0.tasks.spawn(task);
@@ -20,40 +20,40 @@ impl KnownPeers {
     async fn stay_connected(self, peer: PeerId, addresses: Vec<Multiaddr>) {
         let node = &self.0.node;
         let mut news = node.watch();
-        let mut waits = Waits::new();
+        let mut retry = RetryDelay::new();
         loop {
             let tried = self.connect(&addresses).await;
-            if tried == Err(OpenError::Stopped) {
+            if tried == Err(StreamOpenError::Stopped) {
                 return;
             }
             self.tried(peer, tried.err());
             if node.peer(peer).is_some() {
-                waits.start_over();
+                retry.start_over();
             }
             while node.peer(peer).is_some() {
-                // It may have gone and come by itself since.
+                // The peer may have disconnected and reconnected since.
                 node.keep(peer);
                 if let Err(RecvError::Closed) = news.recv().await {
                     return;
                 }
             }
-            sleep(waits.next()).await;
+            sleep(retry.next_delay()).await;
         }
     }
 
-    /// Dials one address after the other.
-    async fn connect(&self, addresses: &[Multiaddr]) -> Result<(), OpenError> {
-        let mut tried = Err(OpenError::NoAddress);
+    /// Dials the addresses one after the other.
+    async fn connect(&self, addresses: &[Multiaddr]) -> Result<(), StreamOpenError> {
+        let mut tried = Err(StreamOpenError::NoAddress);
         for address in addresses {
             tried = self.0.node.connect(address.clone()).await.map(|_| ());
-            if matches!(tried, Ok(()) | Err(OpenError::Stopped)) {
+            if matches!(tried, Ok(()) | Err(StreamOpenError::Stopped)) {
                 break;
             }
         }
         tried
     }
 
-    fn tried(&self, peer: PeerId, error: Option<OpenError>) {
+    fn tried(&self, peer: PeerId, error: Option<StreamOpenError>) {
         if let Some(error) = &error {
             tracing::debug!(%peer, %error, "a peer cannot be reached");
         }

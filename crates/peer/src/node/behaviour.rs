@@ -1,4 +1,4 @@
-//! What the swarm is made of: transports, their limits, and the small protocols around ours.
+//! The parts of the swarm: transports, their limits, and the small protocols around ours.
 
 use std::{num::NonZeroU32, sync::Arc, time::Duration};
 
@@ -12,22 +12,22 @@ use libp2p::{
     tcp, yamux,
 };
 
-use super::{NodeConfig, NodeError, RelayLimits, Role, guests::Guests, pong};
+use super::{NodeConfig, NodeError, NodeRole, RelayLimits, pong, relay_access::RelayAccess};
 use crate::{
     limits,
-    streams::{self, Desk},
+    streams::{self, SharedStreams},
 };
 
-/// How others see what program this is.
-fn agent(role: Role) -> &'static str {
+/// Returns the program name that peers see.
+fn agent(role: NodeRole) -> &'static str {
     match role {
         // `ConnectedPeer::is_hub` reads it.
-        Role::Hub => concat!("jackfield/", env!("CARGO_PKG_VERSION")),
-        Role::Sidecar => concat!("jackfield-sidecar/", env!("CARGO_PKG_VERSION")),
+        NodeRole::Hub => concat!("jackfield/", env!("CARGO_PKG_VERSION")),
+        NodeRole::Sidecar => concat!("jackfield-sidecar/", env!("CARGO_PKG_VERSION")),
     }
 }
 
-/// The family of protocols that a node of agents belongs to.
+/// Protocol family of agent nodes, as identify reports it.
 const FAMILY: &str = "/ai-agent/1.0.0";
 
 /// All behaviours of the node.
@@ -36,7 +36,8 @@ pub(super) struct Behaviour {
     limits: connection_limits::Behaviour,
     pub(super) blocked: allow_block_list::Behaviour<allow_block_list::BlockedPeers>,
     identify: identify::Behaviour,
-    /// Before `ping`, which offers to answer too: the first that offers a protocol gets the stream.
+    /// Stands before `ping`, which offers to answer too: the first behaviour that offers a protocol gets the
+    /// stream.
     pong: pong::Behaviour,
     ping: ping::Behaviour,
     relay_client: relay::client::Behaviour,
@@ -47,8 +48,8 @@ pub(super) struct Behaviour {
 pub(super) fn build(
     key: Keypair,
     config: &NodeConfig,
-    desk: Arc<Desk>,
-    guests: Arc<Guests>,
+    shared: Arc<SharedStreams>,
+    relay_access: Arc<RelayAccess>,
 ) -> Result<Swarm<Behaviour>, NodeError> {
     let set_up = |what| {
         move |source: Box<dyn std::error::Error + Send + Sync>| NodeError::SetUp { what, source }
@@ -71,7 +72,7 @@ pub(super) fn build(
                 identify: identify::Behaviour::new(
                     identify::Config::new(FAMILY.to_owned(), key.public())
                         .with_agent_version(agent(config.role).to_owned())
-                        // Where a peer says it listens is not where we dial: only addresses that we were given are.
+                        // We dial only addresses that we were given, not those that a peer reports.
                         .with_cache_size(0),
                 ),
                 pong: pong::Behaviour::default(),
@@ -82,9 +83,9 @@ pub(super) fn build(
                 ),
                 relay_client,
                 relay: relay
-                    .map(|limits| relay::Behaviour::new(peer, relay_config(&limits, guests)))
+                    .map(|limits| relay::Behaviour::new(peer, relay_config(&limits, relay_access)))
                     .into(),
-                streams: streams::Behaviour::new(desk),
+                streams: streams::Behaviour::new(shared),
             }
         })
         .map_err(|error| set_up("the node")(error.into()))?
@@ -109,23 +110,24 @@ fn connection_limits() -> ConnectionLimits {
         .with_max_established(Some(limits::CONNECTIONS))
 }
 
-fn relay_config(limits: &RelayLimits, guests: Arc<Guests>) -> relay::Config {
-    let is_guest =
-        move |peer: PeerId, _: &libp2p::Multiaddr, _: std::time::Instant| guests.includes(peer);
+fn relay_config(limits: &RelayLimits, relay_access: Arc<RelayAccess>) -> relay::Config {
+    let may_reserve = move |peer: PeerId, _: &libp2p::Multiaddr, _: std::time::Instant| {
+        relay_access.includes(peer)
+    };
     let config = relay::Config {
         max_reservations: limits.reservations,
-        // The relay lets one more through than it is told, here and below.
+        // The relay admits one more than its limit, here and below.
         max_reservations_per_peer: limits.reservations_per_peer.saturating_sub(1),
         max_circuits: limits.circuits,
         max_circuits_per_peer: limits.circuits_per_peer.saturating_sub(1),
         max_circuit_duration: Duration::from_secs(limits.circuit_seconds.into()),
         max_circuit_bytes: limits.circuit_bytes,
-        // Before the others, so that strangers use up nothing.
-        reservation_rate_limiters: vec![Box::new(is_guest)],
+        // Stands first, so that strangers use up no quota.
+        reservation_rate_limiters: vec![Box::new(may_reserve)],
         circuit_src_rate_limiters: Vec::new(),
         ..relay::Config::default()
     };
-    // A guest that reconnects asks again each time; a caller may need a circuit for every call.
+    // A reconnecting peer reserves again each time; a caller may need a circuit for every call.
     config
         .reservation_rate_per_peer(RESERVATIONS, Duration::from_secs(60))
         .reservation_rate_per_ip(RESERVATIONS_PER_ADDRESS, Duration::from_secs(10))

@@ -1,52 +1,53 @@
-//! What the swarm's task is asked to do.
+//! Commands to the swarm's task. The handle of the node sends them.
 
 use libp2p::{Multiaddr, PeerId, StreamProtocol, core::transport::ListenerId};
 use tokio::sync::{oneshot, watch};
 
-use super::OpenError;
-use crate::streams::Opened;
+use super::StreamOpenError;
+use crate::streams::OpenedStream;
 
-/// A command; answers go to `reply`, which is dropped when the task has stopped.
+/// A command. Its outcome goes to `reply`, which is dropped when the task has stopped.
 #[derive(Debug)]
 pub(super) enum Command {
-    /// Connect by one of these addresses, if the peer is not connected.
+    /// Connect by one of these addresses, unless the peer is connected.
     Dial {
         peer: PeerId,
         addresses: Vec<Multiaddr>,
-        /// Whether the addresses are to be tried even if it is; then the connection by them is not kept.
+        /// Whether to try the addresses even if the peer is connected. The resulting connection is then not
+        /// kept.
         is_trial: bool,
-        reply: oneshot::Sender<Result<(), OpenError>>,
+        reply: oneshot::Sender<Result<(), StreamOpenError>>,
     },
     /// Open a stream to a connected peer.
     Open {
         peer: PeerId,
         protocols: Vec<StreamProtocol>,
-        reply: oneshot::Sender<Opened>,
+        reply: oneshot::Sender<OpenedStream>,
     },
-    /// End all connections with a peer.
+    /// Close all connections with a peer.
     Disconnect(PeerId),
-    /// Refuse a peer, or no longer.
+    /// Block a peer, or unblock it.
     Block(PeerId, bool),
-    /// Others reach us under this address.
+    /// Add an address under which others reach the node.
     AddExternal(Multiaddr),
-    /// Ask a relay for a place, and tell what becomes of it.
+    /// Ask a relay for a reservation, and report its state to `place`.
     Reserve {
         relay: PeerId,
         address: Multiaddr,
-        place: watch::Sender<Place>,
+        place: watch::Sender<RelayPlace>,
         reply: oneshot::Sender<Result<ListenerId, String>>,
     },
-    /// Give a place back.
+    /// Give a reservation back.
     Release(ListenerId),
 }
 
-/// What becomes of a place at a relay.
+/// State of a reservation at a relay.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Place {
-    /// It was asked for.
+pub(super) enum RelayPlace {
+    /// Asked for, not answered yet.
     Asked,
-    /// It is ours.
+    /// Granted.
     Held,
-    /// It was refused or lost; why.
+    /// Refused or lost, for this reason.
     Lost(String),
 }

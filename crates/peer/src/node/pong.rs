@@ -1,5 +1,6 @@
-//! The answers to the pings of peers, as a behaviour of the swarm. The library's own ping serves none any more once a peer
-//! has refused to be pinged; and a peer that offers no pings may well send them, and hangs up where nobody answers.
+//! Answers the pings of peers, as a behaviour of the swarm. The library's own ping stops answering once a
+//! peer has refused to be pinged. A peer that refuses pings may still send them, and disconnects without an
+//! answer.
 
 use std::{
     collections::VecDeque,
@@ -28,10 +29,10 @@ use libp2p::{
 
 use crate::limits;
 
-/// How many bytes a ping has.
+/// Bytes of a ping.
 const PING: usize = 32;
 
-/// Somebody pinged us and got its answer.
+/// Event: a peer's ping was answered.
 #[derive(Debug)]
 pub(super) struct Pinged(pub(super) PeerId);
 
@@ -90,13 +91,14 @@ impl NetworkBehaviour for Behaviour {
     }
 }
 
-/// One ping and its answer; the stream for the next one, or nothing once the peer has closed it.
+/// One ping and its answer; resolves to the stream for the next ping, or to `None` once the peer has closed
+/// it.
 type Answering = BoxFuture<'static, io::Result<Option<Stream>>>;
 
 /// Answers the pings on one connection.
 #[derive(Default)]
 pub(crate) struct Handler {
-    /// The newest last.
+    /// Streams that are answered, the newest last.
     answering: VecDeque<Answering>,
 }
 
@@ -130,7 +132,7 @@ impl ConnectionHandler for Handler {
             };
             match answering.as_mut().poll(cx) {
                 Poll::Pending => self.answering.push_back(answering),
-                // One at a time, so that a peer that pings without end keeps nobody else waiting.
+                // One ping per poll, so that a peer that pings without end delays no other work.
                 Poll::Ready(Ok(Some(stream))) => {
                     self.answering.push_back(Box::pin(answer_one(stream)));
                     return Poll::Ready(ConnectionHandlerEvent::NotifyBehaviour(()));
@@ -155,7 +157,7 @@ impl ConnectionHandler for Handler {
             ..
         }) = event
         {
-            // A connection that is used for nothing else is not used.
+            // Pings alone do not keep a connection alive.
             stream.ignore_for_keep_alive();
             if self.answering.len() == limits::PINGS {
                 self.answering.pop_front();
@@ -165,7 +167,7 @@ impl ConnectionHandler for Handler {
     }
 }
 
-/// Waits for a ping and sends it back; nothing if there comes none any more.
+/// Waits for a ping and sends it back. Returns `None` if the peer closed the stream.
 async fn answer_one<S>(mut stream: S) -> io::Result<Option<S>>
 where
     S: AsyncRead + AsyncWrite + Unpin,

@@ -1,5 +1,5 @@
-//! A place at a relay, under supervision: who has it is reached through the relay by peers that cannot reach it otherwise.
-//! Relays restart and networks change, and nothing renews a place that was lost but this.
+//! A supervised reservation at a relay. Peers that cannot reach the node directly reach it through the relay.
+//! Relays restart and networks change, so a lost reservation is asked for again; no other code does that.
 
 use std::sync::Arc;
 
@@ -14,27 +14,27 @@ use tokio::{
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
-    Node, OpenError,
-    command::{Command, Place},
+    Node, StreamOpenError,
+    command::{Command, RelayPlace},
 };
-use crate::{limits, node::PeerEvent, waits::Waits};
+use crate::{limits, node::PeerEvent, retry::RetryDelay};
 
-/// How it stands with a place at a relay.
+/// State of a reservation at a relay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReservationState {
     /// The relay is being asked.
     Asking,
-    /// It is held: the node's addresses show the way.
+    /// The reservation is held, and the node's addresses include the relay.
     Held,
-    /// It was refused or lost, for this reason, and is asked for again soon.
+    /// The relay refused or dropped the reservation, for this reason. It is asked again soon.
     Lost(Arc<str>),
-    /// No connection leads to the relay, for this reason; it is dialled again soon.
+    /// The relay cannot be reached, for this reason. It is dialled again soon.
     Unreached(Arc<str>),
-    /// There is a connection, but the peer is no relay; it is asked again later.
+    /// The peer is connected but is no relay. It is asked again later.
     NoRelay,
 }
 
-/// A place at a relay; given up when this is dropped.
+/// A reservation at a relay; given up on drop.
 #[derive(Debug)]
 pub struct Reservation {
     state: watch::Receiver<ReservationState>,
@@ -42,17 +42,17 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    /// How it stands now.
+    /// Returns the present state.
     pub fn state(&self) -> ReservationState {
         self.state.borrow().clone()
     }
 
-    /// How it goes on: one value at a time, the newest.
+    /// Watches the state; only the newest value is kept.
     pub fn watch(&self) -> watch::Receiver<ReservationState> {
         self.state.clone()
     }
 
-    /// Waits until it is held; false if the node stops before.
+    /// Waits until the reservation is held. Returns false if the node stops first.
     pub async fn held(&mut self) -> bool {
         let held = self
             .state
@@ -67,7 +67,7 @@ pub(super) fn hold(node: Node, relay: PeerId, address: Multiaddr) -> Reservation
     let given_up = guard.clone();
     let stop = node.0.tasks.stop_token().clone();
     let tasks = node.0.tasks.clone();
-    let holder = Holder {
+    let holder = ReservationTask {
         node,
         relay,
         address,
@@ -86,34 +86,34 @@ pub(super) fn hold(node: Node, relay: PeerId, address: Multiaddr) -> Reservation
     }
 }
 
-struct Holder {
+struct ReservationTask {
     node: Node,
     relay: PeerId,
     address: Multiaddr,
     tell: watch::Sender<ReservationState>,
 }
 
-impl Holder {
-    async fn run(self) -> Result<(), OpenError> {
-        let mut waits = Waits::new();
+impl ReservationTask {
+    async fn run(self) -> Result<(), StreamOpenError> {
+        let mut retry = RetryDelay::new();
         let mut news = self.node.watch();
         let mut was_away = false;
         loop {
             self.tell.send_replace(ReservationState::Asking);
-            let state = self.hold_once(&mut waits).await?;
-            // A relay that is back may not know us yet, but will in a moment: however long it was away counts no more.
+            let state = self.hold_once(&mut retry).await?;
+            // A relay that is back may not know us yet, but soon will, so the delay starts over.
             let has_come = self.has_come(&mut news);
             if has_come && was_away {
-                waits.start_over();
+                retry.start_over();
             }
             was_away = !has_come;
             tracing::debug!(relay = %self.relay, ?state, "no place at the relay");
             self.tell.send_replace(state);
-            sleep(waits.next()).await;
+            sleep(retry.next_delay()).await;
         }
     }
 
-    /// Whether the relay was connected anew since this was asked before.
+    /// Returns whether the relay has connected anew since the last call.
     fn has_come(&self, news: &mut broadcast::Receiver<PeerEvent>) -> bool {
         let mut has_come = false;
         loop {
@@ -125,15 +125,15 @@ impl Holder {
         }
     }
 
-    /// Asks for the place and holds it until it is lost; how it stands then.
-    async fn hold_once(&self, waits: &mut Waits) -> Result<ReservationState, OpenError> {
+    /// Asks for the reservation and holds it until it is lost. Returns the state after that.
+    async fn hold_once(&self, retry: &mut RetryDelay) -> Result<ReservationState, StreamOpenError> {
         let address = std::slice::from_ref(&self.address);
         match self.node.reach(self.relay, address).await {
             Ok(()) => {}
-            Err(OpenError::Stopped) => return Err(OpenError::Stopped),
+            Err(StreamOpenError::Stopped) => return Err(StreamOpenError::Stopped),
             Err(error) => return Ok(ReservationState::Unreached(error.to_string().into())),
         }
-        let why = self.hold_there(waits).await?;
+        let why = self.hold_there(retry).await?;
         Ok(if self.is_no_relay() {
             ReservationState::NoRelay
         } else {
@@ -141,15 +141,15 @@ impl Holder {
         })
     }
 
-    /// Whether the peer is there and has said that it knows something else.
+    /// Returns whether the peer has reported its protocols and relaying is not among them.
     fn is_no_relay(&self) -> bool {
         let peer = self.node.peer(self.relay);
         peer.is_some_and(|it| it.agent.is_some() && !it.protocols.contains(&HOP_PROTOCOL_NAME))
     }
 
-    /// Asks whoever is connected for the place and holds it until it is lost; why it was.
-    async fn hold_there(&self, waits: &mut Waits) -> Result<String, OpenError> {
-        let (place, mut watch) = watch::channel(Place::Asked);
+    /// Asks the connected relay for the reservation and holds it until it is lost. Returns the reason.
+    async fn hold_there(&self, retry: &mut RetryDelay) -> Result<String, StreamOpenError> {
+        let (place, mut watch) = watch::channel(RelayPlace::Asked);
         let (reply, asked) = oneshot::channel();
         let command = Command::Reserve {
             relay: self.relay,
@@ -158,39 +158,39 @@ impl Holder {
             reply,
         };
         self.node.send(command).await?;
-        let id = match asked.await.map_err(|_| OpenError::Stopped)? {
+        let id = match asked.await.map_err(|_| StreamOpenError::Stopped)? {
             Ok(id) => id,
             Err(why) => return Ok(why),
         };
-        // Dropped with the wait for it, too.
+        // Also dropped when this future is.
         let _release = Release {
             node: self.node.clone(),
             id,
         };
         let decided = timeout(
             limits::RESERVE,
-            watch.wait_for(|place| *place != Place::Asked),
+            watch.wait_for(|place| *place != RelayPlace::Asked),
         );
         match decided.await {
             Err(_) => return Ok("the relay did not answer in time".to_owned()),
-            Ok(Err(_)) => return Err(OpenError::Stopped),
+            Ok(Err(_)) => return Err(StreamOpenError::Stopped),
             Ok(Ok(place)) => {
-                if let Place::Lost(why) = &*place {
+                if let RelayPlace::Lost(why) = &*place {
                     return Ok(why.clone());
                 }
             }
         }
-        waits.start_over();
+        retry.start_over();
         self.tell.send_replace(ReservationState::Held);
-        let lost = watch.wait_for(|place| *place != Place::Held).await;
-        match &*lost.map_err(|_| OpenError::Stopped)? {
-            Place::Lost(why) => Ok(why.clone()),
-            Place::Asked | Place::Held => Ok("it was given up".to_owned()),
+        let lost = watch.wait_for(|place| *place != RelayPlace::Held).await;
+        match &*lost.map_err(|_| StreamOpenError::Stopped)? {
+            RelayPlace::Lost(why) => Ok(why.clone()),
+            RelayPlace::Asked | RelayPlace::Held => Ok("it was given up".to_owned()),
         }
     }
 }
 
-/// Gives the place back, whatever ended the wait for it.
+/// Gives the reservation back on drop, whatever ended the wait.
 struct Release {
     node: Node,
     id: libp2p::core::transport::ListenerId,

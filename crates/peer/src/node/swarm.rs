@@ -1,4 +1,4 @@
-//! The task that owns the swarm. It waits for the swarm and for commands, and for nothing else.
+//! The task that owns the swarm. It waits for swarm events and commands only.
 
 use std::{io, sync::Arc};
 
@@ -22,68 +22,68 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    NodeConfig, NodeError, OpenError,
+    NodeConfig, NodeError, StreamOpenError,
     behaviour::{Behaviour, BehaviourEvent},
-    board::Board,
-    command::{Command, Place},
-    guests::Guests,
+    command::{Command, RelayPlace},
+    connections::Connections,
     pong::Pinged,
+    relay_access::RelayAccess,
     unreached::{self, one_line},
 };
 use crate::{
     address::{ip_of, is_relayed},
     limits,
-    streams::Desk,
+    streams::SharedStreams,
 };
 
 pub(super) struct SwarmTask {
     swarm: Swarm<Behaviour>,
     queue: mpsc::Receiver<Command>,
-    desk: Arc<Desk>,
-    board: Arc<Board>,
-    guests: Arc<Guests>,
-    /// Those connected peers of which the log says that they got no place at our relay.
+    shared: Arc<SharedStreams>,
+    connections: Arc<Connections>,
+    relay_access: Arc<RelayAccess>,
+    /// Connected peers for which the log already has a refused relay reservation.
     refused: FxHashSet<PeerId>,
     dials: FxHashMap<ConnectionId, Dial>,
-    /// Connections that are being closed because their peers gave no sign of life, and how that showed.
+    /// Connections that are being closed for lack of a sign of life, with the reason.
     given_up: FxHashMap<ConnectionId, String>,
-    /// Those of the configuration.
+    /// Listeners of the configuration.
     listeners: Vec<ListenerId>,
-    /// Those at relays.
-    places: FxHashMap<ListenerId, HeldPlace>,
-    /// A relay tells its guests where it is reached: where it listens, if nothing else was said.
+    /// Listeners at relays.
+    places: FxHashMap<ListenerId, HeldReservation>,
+    /// Whether the relay announces its listen addresses, because the configuration names no external ones.
     is_relay_by_listening: bool,
 }
 
-/// A connection that is being made.
+/// A connection attempt.
 struct Dial {
     peer: PeerId,
     addresses: Vec<Multiaddr>,
     /// Whether only a connection by these addresses counts.
     is_trial: bool,
-    replies: Vec<oneshot::Sender<Result<(), OpenError>>>,
+    replies: Vec<oneshot::Sender<Result<(), StreamOpenError>>>,
 }
 
-/// A place at a relay.
-struct HeldPlace {
+/// A reservation at a relay.
+struct HeldReservation {
     relay: PeerId,
-    place: watch::Sender<Place>,
+    place: watch::Sender<RelayPlace>,
 }
 
 impl SwarmTask {
     pub(super) fn new(
         swarm: Swarm<Behaviour>,
         queue: mpsc::Receiver<Command>,
-        desk: Arc<Desk>,
-        board: Arc<Board>,
-        guests: Arc<Guests>,
+        shared: Arc<SharedStreams>,
+        connections: Arc<Connections>,
+        relay_access: Arc<RelayAccess>,
     ) -> Self {
         Self {
             swarm,
             queue,
-            desk,
-            board,
-            guests,
+            shared,
+            connections,
+            relay_access,
             refused: FxHashSet::default(),
             dials: FxHashMap::default(),
             given_up: FxHashMap::default(),
@@ -93,7 +93,7 @@ impl SwarmTask {
         }
     }
 
-    /// Listens on all addresses of the configuration; when this returns, it does.
+    /// Listens on all addresses of the configuration; returns when the listeners are ready.
     pub(super) async fn listen(&mut self, config: NodeConfig) -> Result<(), NodeError> {
         self.is_relay_by_listening = config.relay_server.is_some() && config.external.is_empty();
         for address in config.external {
@@ -157,11 +157,11 @@ impl SwarmTask {
         self.stop().await;
     }
 
-    /// Takes no more, waits until nothing is under way, and closes all connections in good order. Whoever runs this task
-    /// says how long that may take.
+    /// Stops accepting, waits until all streams are closed, and closes all connections. The caller limits the
+    /// time.
     async fn stop(mut self) {
-        self.desk.close();
-        // Commands that wait are answered by being dropped.
+        self.shared.close();
+        // Queued commands are answered by dropping them.
         self.queue.close();
         while self.queue.try_recv().is_ok() {}
         self.dials.clear();
@@ -169,8 +169,8 @@ impl SwarmTask {
         for listener in self.listeners.drain(..).chain(places) {
             self.swarm.remove_listener(listener);
         }
-        let desk = Arc::clone(&self.desk);
-        let idle = desk.idle();
+        let shared = Arc::clone(&self.shared);
+        let idle = shared.idle();
         tokio::pin!(idle);
         loop {
             tokio::select! {
@@ -180,11 +180,11 @@ impl SwarmTask {
         }
         let connected: Vec<PeerId> = self.swarm.connected_peers().copied().collect();
         for peer in connected {
-            // It may have gone meanwhile.
+            // The peer may have disconnected meanwhile.
             self.swarm.disconnect_peer_id(peer).ok();
         }
         let closed = timeout(limits::GOODBYE, async {
-            while !self.board.is_empty() {
+            while !self.connections.is_empty() {
                 let event = self.swarm.select_next_some().await;
                 self.on_event(event);
             }
@@ -211,7 +211,7 @@ impl SwarmTask {
                 streams.open(peer, protocols, reply);
             }
             Command::Disconnect(peer) => {
-                // Who is not connected need not be disconnected.
+                // A peer that is not connected needs no disconnect.
                 self.swarm.disconnect_peer_id(peer).ok();
             }
             Command::Block(peer, true) => {
@@ -233,7 +233,7 @@ impl SwarmTask {
                 let listening = self.swarm.listen_on(address.with(Protocol::P2pCircuit));
                 let asked = listening.map_err(|error| error.to_string());
                 if let Ok(id) = &asked {
-                    self.places.insert(*id, HeldPlace { relay, place });
+                    self.places.insert(*id, HeldReservation { relay, place });
                 }
                 if let Err(Ok(id)) = reply.send(asked) {
                     self.release(id);
@@ -248,14 +248,14 @@ impl SwarmTask {
         peer: PeerId,
         addresses: Vec<Multiaddr>,
         is_trial: bool,
-        reply: oneshot::Sender<Result<(), OpenError>>,
+        reply: oneshot::Sender<Result<(), StreamOpenError>>,
     ) {
         if self.swarm.is_connected(&peer) && !is_trial {
             drop(reply.send(Ok(())));
             return;
         }
         if addresses.is_empty() {
-            drop(reply.send(Err(OpenError::NoAddress)));
+            drop(reply.send(Err(StreamOpenError::NoAddress)));
             return;
         }
         let mut dials = self.dials.values_mut();
@@ -300,7 +300,7 @@ impl SwarmTask {
                 num_established,
                 ..
             } => {
-                self.board
+                self.connections
                     .connection_made(peer_id, connection_id, &endpoint);
                 let is_over = |id: &ConnectionId, dial: &mut Dial| {
                     dial.peer == peer_id && (!dial.is_trial || *id == connection_id)
@@ -309,12 +309,12 @@ impl SwarmTask {
                 for (_, dial) in self.dials.extract_if(is_over) {
                     was_trial |= dial.is_trial;
                     for reply in dial.replies {
-                        // Who asked may have gone.
+                        // The caller may have gone.
                         drop(reply.send(Ok(())));
                     }
                 }
                 if was_trial && num_established.get() > 1 {
-                    // The peer was connected, and goes on to be.
+                    // The peer was connected before and stays so.
                     self.swarm.close_connection(connection_id);
                 }
             }
@@ -327,7 +327,8 @@ impl SwarmTask {
             } => {
                 let given_up = self.given_up.remove(&connection_id);
                 let why = given_up.or_else(|| cause.map(|error| told(&error)));
-                self.board.connection_ended(peer_id, connection_id, why);
+                self.connections
+                    .connection_ended(peer_id, connection_id, why);
                 if num_established == 0 {
                     self.refused.remove(&peer_id);
                     self.lose_places("the connection with the relay ended", |held| {
@@ -381,7 +382,7 @@ impl SwarmTask {
                 if is_relayed(&address) {
                     let why = "the relay's address is no longer valid";
                     self.lose_places(why, |held| {
-                        Some(held.relay) == relay && *held.place.borrow() == Place::Held
+                        Some(held.relay) == relay && *held.place.borrow() == RelayPlace::Held
                     });
                 }
                 self.show_addresses();
@@ -397,8 +398,8 @@ impl SwarmTask {
                 connection,
                 result,
             }) => match result {
-                Ok(_) => self.board.peer_alive(peer),
-                // It lives, and does not play this game.
+                Ok(_) => self.connections.peer_alive(peer),
+                // Alive, but does not support ping.
                 Err(ping::Failure::Unsupported) => {}
                 Err(error) => {
                     tracing::debug!(%peer, %error, "a peer gives no sign of life");
@@ -407,10 +408,10 @@ impl SwarmTask {
                     self.swarm.close_connection(connection);
                 }
             },
-            // Whoever pings us lives.
-            BehaviourEvent::Pong(Pinged(peer)) => self.board.peer_alive(peer),
+            // A peer that pings us is alive.
+            BehaviourEvent::Pong(Pinged(peer)) => self.connections.peer_alive(peer),
             BehaviourEvent::Identify(identify::Event::Received { peer_id, info, .. }) => {
-                self.board.peer_identified(
+                self.connections.peer_identified(
                     peer_id,
                     &info.agent_version,
                     info.protocols,
@@ -423,7 +424,7 @@ impl SwarmTask {
             }) => {
                 for held in self.places.values() {
                     if held.relay == relay_peer_id {
-                        held.place.send_replace(Place::Held);
+                        held.place.send_replace(RelayPlace::Held);
                     }
                 }
             }
@@ -435,14 +436,15 @@ impl SwarmTask {
         }
     }
 
-    /// The peer itself is told nothing but that the relay has no room: the library knows no other word.
+    /// Logs why a reservation was refused. The peer only learns that the relay has no room, because the
+    /// library has no other answer.
     fn place_refused(&mut self, peer: PeerId) {
-        let why = if self.guests.includes(peer) {
+        let why = if self.relay_access.includes(peer) {
             "there are too many places or requests"
         } else {
             "it is neither allowed here nor registered"
         };
-        // A peer that asks again and again is no news.
+        // Repeated requests of one peer are logged once.
         if self.refused.insert(peer) {
             tracing::info!(%peer, why, "no place at the relay was given");
         }
@@ -450,12 +452,12 @@ impl SwarmTask {
 
     fn lose_place(&mut self, id: ListenerId, why: &str) {
         if let Some(held) = self.places.remove(&id) {
-            held.place.send_replace(Place::Lost(why.to_owned()));
+            held.place.send_replace(RelayPlace::Lost(why.to_owned()));
             self.swarm.remove_listener(id);
         }
     }
 
-    fn lose_places(&mut self, why: &str, is_lost: impl Fn(&HeldPlace) -> bool) {
+    fn lose_places(&mut self, why: &str, is_lost: impl Fn(&HeldReservation) -> bool) {
         let lost = self.places.iter().filter(|(_, held)| is_lost(held));
         for id in lost.map(|(id, _)| *id).collect::<Vec<_>>() {
             self.lose_place(id, why);
@@ -472,11 +474,11 @@ impl SwarmTask {
             .swarm
             .listeners()
             .chain(self.swarm.external_addresses());
-        self.board.set_addresses(all.cloned());
+        self.connections.set_addresses(all.cloned());
     }
 }
 
-/// Why a connection ended that nobody here closed.
+/// Describes why a connection ended that was not closed here.
 fn told(error: &ConnectionError) -> String {
     match error {
         ConnectionError::KeepAliveTimeout => "nothing used the connection".to_owned(),
@@ -486,8 +488,9 @@ fn told(error: &ConnectionError) -> String {
     }
 }
 
-/// Two programs of one user may listen on the same TCP port by the way that the swarm opens it, and would then share the
-/// connections at random; so it is asked for once as others do, who get an error.
+/// Refuses a TCP port that is in use. The swarm opens ports in a way that lets two programs of one user share
+/// a port, and connections would reach either at random. Binding once without that option fails if the port
+/// is taken.
 fn refuse_taken(address: &Multiaddr) -> io::Result<()> {
     let mut parts = address.iter();
     match (ip_of(address), parts.nth(1)) {

@@ -10,7 +10,7 @@ use crate::wire::BodyLimits;
 use crate::{
     address::with_peer,
     exchange::{answer, ask, read_json},
-    permits::{Kind, Permits},
+    permits::{ExchangeKind, Permits},
     streams::Inbound,
 };
 
@@ -197,7 +197,7 @@ async fn the_first_protocol_that_the_peer_knows_is_taken() {
         let (server, client) = (Rig::listening(TCP).await, Rig::listening(TCP).await);
         let (peer, at) = (server.node.peer_id(), server.node.addresses());
         let none = client.node.open(peer, &at, &[NEWER, ECHO]).await;
-        assert_eq!(none.unwrap_err(), OpenError::Unsupported);
+        assert_eq!(none.unwrap_err(), StreamOpenError::Unsupported);
         let mut old = server.node.accept(ECHO).unwrap();
         let (_stream, protocol) = client.node.open(peer, &at, &[NEWER, ECHO]).await.unwrap();
         assert_eq!(protocol, ECHO);
@@ -254,7 +254,7 @@ fn serve_with_permits(server: &Rig, go: watch::Receiver<bool>) {
     let permits = Permits::new();
     server.tasks.spawn(async move {
         while let Some(mut inbound) = incoming.next().await {
-            let permit = permits.take(inbound.peer, inbound.source, Kind::Handoff);
+            let permit = permits.take(inbound.peer, inbound.source, ExchangeKind::Handoff);
             let mut go = go.clone();
             tasks.spawn(async move {
                 let text = match &permit {
@@ -302,7 +302,7 @@ async fn more_streams_than_allowed_to_one_peer_are_refused_here_and_the_connecti
             held.push(client.node.open(peer, &at, &[ECHO]).await.unwrap());
         }
         let next = client.node.open(peer, &at, &[ECHO]).await;
-        assert_eq!(next.unwrap_err(), OpenError::TooMany);
+        assert_eq!(next.unwrap_err(), StreamOpenError::TooMany);
         held.pop();
         client.node.open(peer, &at, &[ECHO]).await.unwrap();
     })
@@ -398,15 +398,15 @@ async fn who_answers_at_an_address_must_be_the_peer_that_was_meant() {
             .open(meant, std::slice::from_ref(&bare), &[ECHO])
             .await;
         assert!(
-            matches!(opened, Err(OpenError::Unreachable(_))),
+            matches!(opened, Err(StreamOpenError::Unreachable(_))),
             "{opened:?}"
         );
         assert_eq!(
             client.node.connect(bare).await.unwrap_err(),
-            OpenError::NoAddress
+            StreamOpenError::NoAddress
         );
         let unknown = client.node.open(meant, &[], &[ECHO]).await;
-        assert_eq!(unknown.unwrap_err(), OpenError::NoAddress);
+        assert_eq!(unknown.unwrap_err(), StreamOpenError::NoAddress);
     })
     .await;
 }
@@ -481,7 +481,10 @@ async fn a_node_that_stops_lets_the_answer_under_way_go_out_first() {
         assert_eq!(heard.unwrap().len(), MIB);
         server.stop().await;
         let after = client.node.open(peer, &at, &[ECHO]).await;
-        assert!(matches!(after, Err(OpenError::Unreachable(_))), "{after:?}");
+        assert!(
+            matches!(after, Err(StreamOpenError::Unreachable(_))),
+            "{after:?}"
+        );
     })
     .await;
 }
@@ -493,7 +496,7 @@ async fn a_stopped_node_says_so() {
         let node = rig.node.clone();
         rig.stop().await;
         let opened = node.open(PeerId::random(), &[], &[ECHO]).await;
-        assert_eq!(opened.unwrap_err(), OpenError::Stopped);
+        assert_eq!(opened.unwrap_err(), StreamOpenError::Stopped);
     })
     .await;
 }

@@ -1,27 +1,27 @@
-//! Why no connection was made, in one line for people: the library says it in nested words that name its own layers.
+//! Why a connection failed, in one line for people: the library's own errors are nested and name its layers.
 
 use std::{error::Error, io};
 
 use libp2p::{Multiaddr, TransportError, multiaddr::Protocol, swarm::DialError};
 
-use super::OpenError;
+use super::StreamOpenError;
 use crate::address::is_relayed;
 
-/// Why there is no connection; told apart is only what may go better in a moment.
-pub(super) fn open_error(error: &DialError) -> OpenError {
+/// Converts a failed dial. Only failures that a second attempt may overcome are told apart.
+pub(super) fn open_error(error: &DialError) -> StreamOpenError {
     let was_closed = |(address, error): &(Multiaddr, TransportError<io::Error>)| match error {
         TransportError::Other(error) => is_direct_tcp(address) && is_closed(&whole(error)),
         TransportError::MultiaddrNotSupported(_) => false,
     };
     match error {
         DialError::Transport(tried) if tried.iter().any(was_closed) => {
-            OpenError::TurnedAway(told(error))
+            StreamOpenError::TurnedAway(told(error))
         }
-        _ => OpenError::Unreachable(told(error)),
+        _ => StreamOpenError::Unreachable(told(error)),
     }
 }
 
-/// Why none of the addresses led to the peer, as the end of a sentence that begins with "cannot connect".
+/// Describes why no address led to the peer, as the end of a sentence that begins with "cannot connect".
 fn told(error: &DialError) -> String {
     match error {
         DialError::WrongPeerId { obtained, address } => {
@@ -48,7 +48,7 @@ fn by_transport(address: &Multiaddr, error: &TransportError<io::Error>) -> Strin
         TransportError::MultiaddrNotSupported(_) => return "no transport leads there".to_owned(),
         TransportError::Other(error) => error,
     };
-    // The library wraps what the system says in types of its own, so that only its words are left.
+    // The library wraps errors of the operating system in private types, so only their text is left.
     let words = whole(error);
     let said = words.to_ascii_lowercase();
     let is_said = |any: &[&str]| any.iter().any(|it| said.contains(it));
@@ -73,7 +73,7 @@ fn by_transport(address: &Multiaddr, error: &TransportError<io::Error>) -> Strin
          a hub's libp2p port is one above its HTTP port"
             .to_owned()
     } else if is_direct_tcp(address) {
-        // QUIC has a reason of its own, since nobody else answers it.
+        // QUIC has its own error, since no other protocol answers there.
         "what answers there does not speak libp2p; a hub's libp2p port is one above its HTTP port"
             .to_owned()
     } else {
@@ -86,7 +86,7 @@ fn is_direct_tcp(address: &Multiaddr) -> bool {
     is_tcp && !is_relayed(address)
 }
 
-/// Whether the other side closed the connection, instead of saying something that nobody understands.
+/// Returns whether the other side closed the connection, as opposed to sending something unreadable.
 fn is_closed(words: &str) -> bool {
     let said = words.to_ascii_lowercase();
     let ends = [
@@ -99,12 +99,12 @@ fn is_closed(words: &str) -> bool {
     ends.iter().any(|it| said.contains(it))
 }
 
-/// Why a relay gave us no place.
+/// Describes why a relay refused a reservation.
 pub(super) fn no_place(error: &io::Error) -> String {
     by_relay(&whole(error))
 }
 
-/// What goes wrong at a relay, by the words that the library has for it.
+/// Describes a failure at a relay by the library's words for it.
 fn by_relay(words: &str) -> String {
     let told = [
         (
@@ -132,7 +132,7 @@ fn by_relay(words: &str) -> String {
     known.map_or_else(|| one_line(words), |(_, told)| (*told).to_owned())
 }
 
-/// All that an error and its sources say.
+/// Joins the texts of an error and its sources.
 fn whole(error: &(dyn Error + 'static)) -> String {
     let mut words = error.to_string();
     let mut next = error.source();
@@ -146,7 +146,7 @@ fn whole(error: &(dyn Error + 'static)) -> String {
     words
 }
 
-/// The same words without line breaks.
+/// Returns the text without line breaks.
 pub(super) fn one_line(words: &str) -> String {
     words.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,5 +1,5 @@
-//! A handoff as a stream of lines: `accepted`, what the agent says as it comes, and how it ended. A line is written at
-//! least every ten seconds, so that a peer knows that the work goes on.
+//! The answer to a handoff as a stream of lines: `accepted`, the agent's text as it arrives, and the end. A
+//! line is written at least every ten seconds, so that the peer knows that the work continues.
 
 use std::{mem, time::Duration};
 
@@ -8,17 +8,17 @@ use tokio::time::timeout;
 use crate::wire::{Data, frame::FrameWriter};
 
 use super::{Progress, Work};
-use crate::failure::Trouble;
+use crate::failure::HandoffError;
 
-/// How long nothing is said before a heartbeat.
+/// Silence before a heartbeat.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
-/// What is to be written next.
+/// The next output of a streamed answer.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Piece {
-    /// One line or several.
+pub enum FrameOutput {
+    /// One or more lines.
     Lines(String),
-    /// Nothing: somebody cancelled the work, and the stream is reset.
+    /// No output: the work was cancelled, and the stream is reset.
     Reset,
 }
 
@@ -27,19 +27,19 @@ pub enum Piece {
 pub struct Frames<W> {
     state: State<W>,
     writer: FrameWriter,
-    /// How many bytes of the answer were streamed.
+    /// Bytes of the answer that were streamed.
     streamed: usize,
 }
 
 #[derive(Debug)]
 enum State<W> {
-    New(Result<W, Trouble>),
+    New(Result<W, HandoffError>),
     Working(W),
     Over,
 }
 
 impl<W: Work> Frames<W> {
-    pub(super) fn new(work: Result<W, Trouble>) -> Self {
+    pub(super) fn new(work: Result<W, HandoffError>) -> Self {
         Self {
             state: State::New(work),
             writer: FrameWriter::default(),
@@ -47,8 +47,8 @@ impl<W: Work> Frames<W> {
         }
     }
 
-    /// What is to be written next; nothing after the last line. Cancel-safe.
-    pub async fn next(&mut self) -> Option<Piece> {
+    /// Waits for the next output; `None` after the last line. Cancel-safe.
+    pub async fn next(&mut self) -> Option<FrameOutput> {
         let progress = match &mut self.state {
             State::New(_) => return Some(self.open()),
             State::Over => return None,
@@ -64,40 +64,40 @@ impl<W: Work> Frames<W> {
             Ok(Progress::Status(text)) => self.writer.status("status", &text, &mut lines),
             Ok(Progress::Over(outcome)) => return Some(self.close(outcome)),
         }
-        Some(Piece::Lines(lines))
+        Some(FrameOutput::Lines(lines))
     }
 
-    fn open(&mut self) -> Piece {
+    fn open(&mut self) -> FrameOutput {
         match mem::replace(&mut self.state, State::Over) {
             State::New(Err(trouble)) => self.close(Err(trouble)),
             State::New(Ok(work)) => {
                 let mut lines = String::new();
-                // A live call is no task: nobody could ask for it later.
+                // A live call is no task, so there is no id to ask for later.
                 self.writer.accepted(None, &mut lines);
                 self.state = State::Working(work);
-                Piece::Lines(lines)
+                FrameOutput::Lines(lines)
             }
-            State::Working(_) | State::Over => Piece::Reset,
+            State::Working(_) | State::Over => FrameOutput::Reset,
         }
     }
 
-    fn close(&mut self, outcome: Result<Option<Data>, Trouble>) -> Piece {
+    fn close(&mut self, outcome: Result<Option<Data>, HandoffError>) -> FrameOutput {
         self.state = State::Over;
         let mut lines = String::new();
         match outcome {
-            // What was streamed is the answer already.
+            // The streamed text is the whole answer.
             Ok(Some(Data::Text(text))) if self.streamed > 0 && text.len() == self.streamed => {
                 self.writer.result(None, &mut lines);
             }
-            // Nothing was: that is an answer too.
+            // An empty answer is an answer too.
             Ok(None) if self.streamed == 0 => {
                 let nothing = Data::Text(String::new());
                 self.writer.result(Some(&nothing), &mut lines);
             }
             Ok(data) => self.writer.result(data.as_ref(), &mut lines),
-            Err(Trouble::Told(error)) => self.writer.error(&error, &mut lines),
-            Err(Trouble::Cancelled) => return Piece::Reset,
+            Err(HandoffError::Reported(error)) => self.writer.error(&error, &mut lines),
+            Err(HandoffError::Cancelled) => return FrameOutput::Reset,
         }
-        Piece::Lines(lines)
+        FrameOutput::Lines(lines)
     }
 }

@@ -1,47 +1,49 @@
-//! Whoever serves cards and handoffs: the hub's reception, or the sidecar of one agent. The streams are the same.
+//! The interface between streams and whoever serves them: the hub, or the sidecar of one agent. Both get the
+//! same streams.
 
 use crate::wire::BodyLimits;
 
 use super::{Frames, Work};
 use crate::origin::Origin;
 
-/// Which protocol a stream was opened by.
+/// Protocol by which a stream was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum HandoffProtocol {
     /// One body, unless the request asks for frames.
     Plain,
-    /// Frames in any case.
+    /// Always frames.
     Framed,
 }
 
-/// What a peer gets.
+/// Answer to a handoff.
 #[derive(Debug)]
-pub enum Answer<W> {
+pub enum HandoffReply<W> {
     /// One body.
     Whole(Vec<u8>),
-    /// Lines, as they come.
+    /// Lines, as they arrive.
     Frames(Box<Frames<W>>),
-    /// Nothing: the stream is reset.
+    /// No answer: the stream is reset.
     Reset,
 }
 
-/// Who is behind the streams of a node. It is told who asks and where the connection comes from. Clones are the same host.
+/// Serves the streams of a node. Every method gets the proved peer id and the origin of the connection.
+/// Clones are the same host.
 pub trait Host: Clone + Send + Sync + 'static {
-    /// What a handoff becomes here.
+    /// The host's [`Work`] on a handoff.
     type Work: Work;
 
-    /// What a request may not exceed.
+    /// Returns the [`BodyLimits`] of a request.
     fn limits(&self) -> BodyLimits;
 
-    /// What a peer gets on a card stream: a card, or an error.
+    /// Returns the text for a card stream: a card, or an error.
     fn card(&self, peer: &str, origin: Origin) -> impl Future<Output = String> + Send;
 
-    /// Takes a handoff. Dropping the future, or the frames that come of it, cancels the work.
+    /// Answers a handoff. Dropping the future, or the frames of the answer, cancels the work.
     fn answer(
         &self,
         peer: &str,
         origin: Origin,
         request: &[u8],
-        way: Way,
-    ) -> impl Future<Output = Answer<Self::Work>> + Send;
+        way: HandoffProtocol,
+    ) -> impl Future<Output = HandoffReply<Self::Work>> + Send;
 }

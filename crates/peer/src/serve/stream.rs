@@ -1,5 +1,5 @@
-//! Handoffs and cards on streams: what a peer sends goes to the [`Host`], and what comes of it back. One task per
-//! stream owns it; the loops that take streams do nothing but give permits.
+//! Cards and handoffs on streams: requests go to the [`Host`], and its answers back. One task owns each
+//! stream; the accepting loops only take permits.
 
 use std::{
     future::poll_fn,
@@ -12,25 +12,29 @@ use jackfield_kit::tasks::Tasks;
 use libp2p::futures::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio::time::timeout;
 
-use super::{Answer, Frames, Host, Piece, Way, Work};
+use super::{FrameOutput, Frames, HandoffProtocol, HandoffReply, Host, Work};
 use crate::wire::{PeerErrorBody, frame::FrameWriter};
 use crate::{
-    exchange::{self, ReadTrouble, WriteTrouble},
+    exchange::{self, StreamReadError, StreamWriteError},
     limits,
     node::Node,
     origin::Origin,
-    permits::{Kind, Permits, TooMany},
+    permits::{ExchangeKind, LimitReached, Permits},
     protocol::{CARD, HANDOFF, HANDOFF_STREAM},
     streams::{Inbound, Incoming},
 };
 
-/// How often it is looked whether a peer that closed its side is still there: nobody waits longer for a cancel.
+/// Interval of checks whether a peer that closed its side is still there: the longest delay of a cancel.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Serves cards and handoffs to the peers of a node, until it stops. Who accepts these protocols already goes on.
+/// Serves cards and handoffs to the peers of a node until the node stops. Protocols that are already accepted
+/// are left alone.
 pub fn serve_peers<H: Host>(node: &Node, host: &H, tasks: &Tasks) {
     let permits = Permits::new();
-    for (protocol, way) in [(HANDOFF, Way::Plain), (HANDOFF_STREAM, Way::Framed)] {
+    for (protocol, way) in [
+        (HANDOFF, HandoffProtocol::Plain),
+        (HANDOFF_STREAM, HandoffProtocol::Framed),
+    ] {
         if let Ok(incoming) = node.accept(protocol) {
             let (host, permits) = (host.clone(), permits.clone());
             tasks.spawn(serve_handoffs(incoming, way, host, permits, tasks.clone()));
@@ -42,7 +46,7 @@ pub fn serve_peers<H: Host>(node: &Node, host: &H, tasks: &Tasks) {
     }
 }
 
-/// Gives the host's card to peers that open a stream for it.
+/// Sends the host's card on every card stream.
 async fn serve_cards<H: Host>(mut incoming: Incoming, host: H, permits: Permits, tasks: Tasks) {
     while let Some(Inbound {
         peer,
@@ -52,12 +56,12 @@ async fn serve_cards<H: Host>(mut incoming: Incoming, host: H, permits: Permits,
         ..
     }) = incoming.next().await
     {
-        let permit = permits.take(peer, source, Kind::Card);
+        let permit = permits.take(peer, source, ExchangeKind::Card);
         let host = host.clone();
         tasks.spawn(async move {
             let outcome = match permit {
-                Err(why) => refuse(&mut stream, why, Way::Plain).await,
-                // What a peer writes here, and some do, is nothing to wait for.
+                Err(why) => refuse(&mut stream, why, HandoffProtocol::Plain).await,
+                // Some peers write on this stream; their bytes are not waited for.
                 Ok(_permit) => {
                     let card = host.card(&peer.to_string(), origin).await;
                     exchange::answer(&mut stream, card.as_bytes()).await
@@ -68,10 +72,10 @@ async fn serve_cards<H: Host>(mut incoming: Incoming, host: H, permits: Permits,
     }
 }
 
-/// Takes the handoffs of peers.
+/// Accepts the handoffs of peers.
 async fn serve_handoffs<H: Host>(
     mut incoming: Incoming,
-    way: Way,
+    way: HandoffProtocol,
     host: H,
     permits: Permits,
     tasks: Tasks,
@@ -84,7 +88,7 @@ async fn serve_handoffs<H: Host>(
         ..
     }) = incoming.next().await
     {
-        let permit = permits.take(peer, source, Kind::Handoff);
+        let permit = permits.take(peer, source, ExchangeKind::Handoff);
         let host = host.clone();
         tasks.spawn(async move {
             let outcome = match permit {
@@ -99,43 +103,43 @@ async fn serve_handoffs<H: Host>(
     }
 }
 
-/// Takes one handoff. A stream that is reset cancels the work; dropping the stream is how we reset one.
+/// Serves one handoff. A reset by the peer cancels the work; dropping the stream is our reset.
 pub async fn hand_off<S, H>(
     stream: &mut S,
     host: &H,
     peer: &str,
     origin: Origin,
-    way: Way,
-) -> Result<(), WriteTrouble>
+    way: HandoffProtocol,
+) -> Result<(), StreamWriteError>
 where
     S: AsyncRead + AsyncWrite + Unpin,
     H: Host,
 {
     let request = match exchange::read_json(stream, host.limits()).await {
         Ok(request) => request,
-        Err(ReadTrouble::Refused(fault)) => return tell(stream, &fault.to_body(), way).await,
-        Err(trouble @ ReadTrouble::TooSlow) => {
+        Err(StreamReadError::Refused(fault)) => return tell(stream, &fault.to_body(), way).await,
+        Err(trouble @ StreamReadError::TooSlow) => {
             return tell(stream, &PeerErrorBody::new(trouble.to_string(), 504), way).await;
         }
-        Err(ReadTrouble::Broken(error)) => return Err(WriteTrouble::Broken(error)),
+        Err(StreamReadError::Broken(error)) => return Err(StreamWriteError::Broken(error)),
     };
-    let mut listening = Listening::default();
+    let mut listening = ResetWatch::default();
     let answer = tokio::select! {
         answer = host.answer(peer, origin, &request, way) => answer,
         () = listening.until_reset(stream) => return Ok(()),
     };
     match answer {
-        Answer::Whole(body) => exchange::answer(stream, &body).await,
-        Answer::Frames(frames) => write_frames(stream, *frames, listening).await,
-        Answer::Reset => Ok(()),
+        HandoffReply::Whole(body) => exchange::answer(stream, &body).await,
+        HandoffReply::Frames(frames) => write_frames(stream, *frames, listening).await,
+        HandoffReply::Reset => Ok(()),
     }
 }
 
 async fn write_frames<S, W>(
     stream: &mut S,
     mut frames: Frames<W>,
-    mut listening: Listening,
-) -> Result<(), WriteTrouble>
+    mut listening: ResetWatch,
+) -> Result<(), StreamWriteError>
 where
     S: AsyncRead + AsyncWrite + Unpin,
     W: Work,
@@ -149,26 +153,30 @@ where
             }
         };
         match piece {
-            Some(Piece::Lines(lines)) => exchange::write(stream, lines.as_bytes()).await?,
-            Some(Piece::Reset) => return Ok(()),
+            Some(FrameOutput::Lines(lines)) => exchange::write(stream, lines.as_bytes()).await?,
+            Some(FrameOutput::Reset) => return Ok(()),
             None => return exchange::finish(stream).await,
         }
     }
 }
 
-/// Waits until a peer begins to ask: a busy one may not look at its stream before, and would miss the end of an answer
-/// that is there already.
+/// Waits until the peer begins to write. A busy peer may not look at its stream before, and would miss the
+/// end of an answer that is already there.
 async fn begun<S>(stream: &mut S)
 where
     S: AsyncRead + Unpin,
 {
     let mut piece = [0; 1024];
-    // However that ends, the peer is told.
+    // The peer gets its answer in any case.
     drop(timeout(limits::FIRST_BYTE, stream.read(&mut piece)).await);
 }
 
-/// Too much at once: said, not dropped.
-async fn refuse<S>(stream: &mut S, why: TooMany, way: Way) -> Result<(), WriteTrouble>
+/// Refuses an exchange above the limits ([`LimitReached`]), with an error instead of a reset.
+async fn refuse<S>(
+    stream: &mut S,
+    why: LimitReached,
+    way: HandoffProtocol,
+) -> Result<(), StreamWriteError>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
@@ -176,33 +184,37 @@ where
     tell(stream, &error, way).await
 }
 
-/// An error before there is a job, in the shape of all others.
-async fn tell<S>(stream: &mut S, error: &PeerErrorBody, way: Way) -> Result<(), WriteTrouble>
+/// Sends an error that occurred before any work, in the shape of the protocol.
+async fn tell<S>(
+    stream: &mut S,
+    error: &PeerErrorBody,
+    way: HandoffProtocol,
+) -> Result<(), StreamWriteError>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let mut told = String::new();
     match way {
-        Way::Plain => told = error.to_json(),
-        Way::Framed => FrameWriter::default().error(error, &mut told),
+        HandoffProtocol::Plain => told = error.to_json(),
+        HandoffProtocol::Framed => FrameWriter::default().error(error, &mut told),
     }
     exchange::answer(stream, told.as_bytes()).await
 }
 
-fn note(outcome: Result<(), WriteTrouble>) {
+fn note(outcome: Result<(), StreamWriteError>) {
     if let Err(error) = outcome {
         tracing::debug!(%error, "an answer did not get to its peer");
     }
 }
 
-/// What is still heard of a peer whose request is complete.
+/// Watches the peer's side of a stream after the request is complete.
 #[derive(Debug)]
-struct Listening {
+struct ResetWatch {
     left: usize,
     has_ended: bool,
 }
 
-impl Default for Listening {
+impl Default for ResetWatch {
     fn default() -> Self {
         Self {
             left: limits::LINGER_BYTES,
@@ -211,10 +223,10 @@ impl Default for Listening {
     }
 }
 
-impl Listening {
-    /// Ends when the peer resets the stream. That it closes its side is no reset: it waits for the answer. Both look the
-    /// same to who reads; who writes is told, so then it is looked at from that side, at once and every second.
-    /// Cancel-safe.
+impl ResetWatch {
+    /// Resolves when the peer resets the stream. A closed side is no reset: the peer waits for the answer.
+    /// Reading cannot tell the two apart, but writing can, so after an end the write side is checked at once
+    /// and every second. Cancel-safe.
     async fn until_reset<S>(&mut self, stream: &mut S)
     where
         S: AsyncRead + AsyncWrite + Unpin,
@@ -241,7 +253,7 @@ impl Listening {
     }
 }
 
-/// Whether nothing can be written any more. Writing nothing tells it, and is nothing to the peer.
+/// Returns whether writing is impossible. An empty write tests that and sends no bytes.
 async fn is_reset<S>(stream: &mut S) -> bool
 where
     S: AsyncWrite + Unpin,

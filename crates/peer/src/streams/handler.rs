@@ -1,4 +1,4 @@
-//! The part of one connection: agrees on protocols and hands streams over, each to who asked for it or accepts it.
+//! The part of one connection: negotiates protocols and passes each stream to its requester or acceptor.
 
 use std::{
     collections::VecDeque,
@@ -23,26 +23,26 @@ use libp2p::{
 };
 use tokio::sync::{mpsc, oneshot};
 
-use super::{Desk, Inbound, Opened, Stream, StreamTrouble};
+use super::{Inbound, OpenedStream, SharedStreams, Stream, StreamError};
 use crate::{limits, origin::Origin};
 
-/// A wish for a stream.
+/// A request for a stream.
 #[derive(Debug)]
-pub(crate) struct Open {
+pub(crate) struct OpenRequest {
     pub(super) protocols: Vec<StreamProtocol>,
-    pub(super) reply: oneshot::Sender<Opened>,
+    pub(super) reply: oneshot::Sender<OpenedStream>,
 }
 
-/// Waits for room at the task that accepts a protocol; `None` if it has gone.
+/// Waits for room in the acceptor's queue; `None` if the acceptor has gone.
 type Room = BoxFuture<'static, Option<mpsc::OwnedPermit<Inbound>>>;
 
 pub(crate) struct Handler {
-    desk: Arc<Desk>,
+    shared: Arc<SharedStreams>,
     peer: PeerId,
     source: Option<IpAddr>,
     origin: Origin,
-    wishes: VecDeque<Open>,
-    /// Streams of the peer that are not taken yet, with the wait for room that each of them has.
+    requests: VecDeque<OpenRequest>,
+    /// Inbound streams that are not taken yet, each with its wait for room.
     arrived: Vec<(Inbound, Room)>,
     waker: Option<Waker>,
 }
@@ -58,25 +58,25 @@ impl fmt::Debug for Handler {
 
 impl Handler {
     pub(super) fn new(
-        desk: Arc<Desk>,
+        shared: Arc<SharedStreams>,
         peer: PeerId,
         source: Option<IpAddr>,
         origin: Origin,
     ) -> Self {
         Self {
-            desk,
+            shared,
             peer,
             source,
             origin,
-            wishes: VecDeque::new(),
+            requests: VecDeque::new(),
             arrived: Vec::new(),
             waker: None,
         }
     }
 
     fn stream_arrived(&mut self, stream: libp2p::Stream, protocol: StreamProtocol) {
-        // Whoever accepted the protocol may have gone while it was being agreed on.
-        let Some(taker) = self.desk.taker(&protocol) else {
+        // The acceptor may have gone during the negotiation.
+        let Some(taker) = self.shared.taker(&protocol) else {
             return;
         };
         let room: Room = Box::pin(async move { taker.reserve_owned().await.ok() });
@@ -85,7 +85,7 @@ impl Handler {
             source: self.source,
             origin: self.origin,
             protocol,
-            stream: Stream::new(stream, self.desk.in_use.token()),
+            stream: Stream::new(stream, self.shared.in_use.token()),
         };
         self.arrived.push((inbound, room));
         self.wake();
@@ -113,31 +113,32 @@ impl Handler {
 }
 
 impl ConnectionHandler for Handler {
-    type FromBehaviour = Open;
+    type FromBehaviour = OpenRequest;
     type ToBehaviour = Infallible;
-    type InboundProtocol = Choice;
-    type OutboundProtocol = Choice;
+    type InboundProtocol = ProtocolChoice;
+    type OutboundProtocol = ProtocolChoice;
     type InboundOpenInfo = ();
-    type OutboundOpenInfo = oneshot::Sender<Opened>;
+    type OutboundOpenInfo = oneshot::Sender<OpenedStream>;
 
-    fn listen_protocol(&self) -> SubstreamProtocol<Choice> {
-        SubstreamProtocol::new(Choice(self.desk.protocols()), ()).with_timeout(limits::OPEN)
+    fn listen_protocol(&self) -> SubstreamProtocol<ProtocolChoice> {
+        SubstreamProtocol::new(ProtocolChoice(self.shared.protocols()), ())
+            .with_timeout(limits::OPEN)
     }
 
     fn connection_keep_alive(&self) -> bool {
-        self.desk.is_kept(self.peer)
+        self.shared.is_kept(self.peer)
     }
 
     fn poll(
         &mut self,
         cx: &mut Context<'_>,
-    ) -> Poll<ConnectionHandlerEvent<Choice, Self::OutboundOpenInfo, Infallible>> {
+    ) -> Poll<ConnectionHandlerEvent<ProtocolChoice, Self::OutboundOpenInfo, Infallible>> {
         self.hand_over(cx);
-        while let Some(Open { protocols, reply }) = self.wishes.pop_front() {
-            // Who asked may have gone.
+        while let Some(OpenRequest { protocols, reply }) = self.requests.pop_front() {
+            // The requester may have gone.
             if !reply.is_closed() {
-                let protocol =
-                    SubstreamProtocol::new(Choice(protocols), reply).with_timeout(limits::OPEN);
+                let protocol = SubstreamProtocol::new(ProtocolChoice(protocols), reply)
+                    .with_timeout(limits::OPEN);
                 return Poll::Ready(ConnectionHandlerEvent::OutboundSubstreamRequest { protocol });
             }
         }
@@ -145,14 +146,14 @@ impl ConnectionHandler for Handler {
         Poll::Pending
     }
 
-    fn on_behaviour_event(&mut self, open: Open) {
-        self.wishes.push_back(open);
+    fn on_behaviour_event(&mut self, open: OpenRequest) {
+        self.requests.push_back(open);
         self.wake();
     }
 
     fn on_connection_event(
         &mut self,
-        event: ConnectionEvent<'_, Choice, Choice, (), Self::OutboundOpenInfo>,
+        event: ConnectionEvent<'_, ProtocolChoice, ProtocolChoice, (), Self::OutboundOpenInfo>,
     ) {
         match event {
             ConnectionEvent::FullyNegotiatedInbound(FullyNegotiatedInbound {
@@ -163,15 +164,15 @@ impl ConnectionHandler for Handler {
                 protocol: (stream, protocol),
                 info: reply,
             }) => {
-                let stream = Stream::new(stream, self.desk.in_use.token());
-                // Who asked may have gone: then the stream is dropped.
+                let stream = Stream::new(stream, self.shared.in_use.token());
+                // If the requester has gone, the stream is dropped.
                 drop(reply.send(Ok((stream, protocol))));
             }
             ConnectionEvent::DialUpgradeError(DialUpgradeError { info: reply, error }) => {
                 let trouble = match error {
-                    StreamUpgradeError::Timeout => StreamTrouble::Slow,
-                    StreamUpgradeError::NegotiationFailed => StreamTrouble::Unsupported,
-                    StreamUpgradeError::Io(_) => StreamTrouble::Lost,
+                    StreamUpgradeError::Timeout => StreamError::Slow,
+                    StreamUpgradeError::NegotiationFailed => StreamError::Unsupported,
+                    StreamUpgradeError::Io(_) => StreamError::Lost,
                     StreamUpgradeError::Apply(never) => match never {},
                 };
                 drop(reply.send(Err(trouble)));
@@ -181,11 +182,11 @@ impl ConnectionHandler for Handler {
     }
 }
 
-/// Agrees on one of several protocols and leaves the stream as it is.
+/// Negotiates one of several protocols and leaves the stream unchanged.
 #[derive(Debug)]
-pub(crate) struct Choice(Vec<StreamProtocol>);
+pub(crate) struct ProtocolChoice(Vec<StreamProtocol>);
 
-impl UpgradeInfo for Choice {
+impl UpgradeInfo for ProtocolChoice {
     type Info = StreamProtocol;
     type InfoIter = std::vec::IntoIter<StreamProtocol>;
 
@@ -194,7 +195,7 @@ impl UpgradeInfo for Choice {
     }
 }
 
-impl InboundUpgrade<libp2p::Stream> for Choice {
+impl InboundUpgrade<libp2p::Stream> for ProtocolChoice {
     type Output = (libp2p::Stream, StreamProtocol);
     type Error = Infallible;
     type Future = Ready<Result<Self::Output, Infallible>>;
@@ -204,7 +205,7 @@ impl InboundUpgrade<libp2p::Stream> for Choice {
     }
 }
 
-impl OutboundUpgrade<libp2p::Stream> for Choice {
+impl OutboundUpgrade<libp2p::Stream> for ProtocolChoice {
     type Output = (libp2p::Stream, StreamProtocol);
     type Error = Infallible;
     type Future = Ready<Result<Self::Output, Infallible>>;

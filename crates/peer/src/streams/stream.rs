@@ -1,5 +1,5 @@
-//! A stream with a peer: bytes both ways. It counts as in use until it is dropped, so that a node that stops can wait for
-//! it, and it may hold one of the places that there are for streams to its peer.
+//! A stream with a peer. It counts as open until dropped, so that a stopping node can wait for it, and it may
+//! hold one of the permits for streams to its peer.
 
 use std::{
     io,
@@ -11,7 +11,7 @@ use libp2p::futures::{AsyncRead, AsyncWrite};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-/// A stream with a peer. One task owns it: its halves are never split between tasks.
+/// A stream with a peer. One task owns it; its halves are never split between tasks.
 #[derive(Debug)]
 pub struct Stream {
     inner: libp2p::Stream,

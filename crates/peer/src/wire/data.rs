@@ -1,4 +1,4 @@
-//! What is handed over and given back: text, or JSON.
+//! Input and output of a handoff: text, or JSON.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -8,15 +8,15 @@ use jackfield_wire::json::{self, MAX_DEPTH};
 /// Text, or JSON.
 #[derive(Debug, Clone)]
 pub enum Data {
-    /// Words.
+    /// Text.
     Text(String),
-    /// A JSON value; never a string, when it was read.
+    /// A JSON value; never a string when read.
     Json(Box<RawValue>),
 }
 
 impl Data {
-    /// What a text is that may hold JSON: an object or an array is data. Anything else is text, a number too, since
-    /// people say numbers; and so is what nests so deeply that readers further on might break.
+    /// Converts a text that may hold JSON: an object or an array is data. Everything else is text, numbers
+    /// too, because people write numbers. So is JSON that nests too deeply for later readers.
     pub fn from_text(text: impl Into<String>) -> Self {
         let text = text.into();
         if !json::is_container(&text) || json::depth_exceeds(text.trim_ascii(), MAX_DEPTH) {
@@ -28,7 +28,7 @@ impl Data {
         }
     }
 
-    /// What a JSON value is: a string is text.
+    /// Converts a JSON value: a string is text.
     pub fn from_value(raw: &RawValue) -> Self {
         match json::str_of(raw) {
             Some(text) => Data::Text(text.into_owned()),
@@ -36,7 +36,7 @@ impl Data {
         }
     }
 
-    /// The words, or the JSON as it is written.
+    /// Returns the text, or the JSON as written.
     pub fn as_str(&self) -> &str {
         match self {
             Data::Text(text) => text,
@@ -44,7 +44,7 @@ impl Data {
         }
     }
 
-    /// The same, but text that holds an object or an array is data: see [`from_text`](Self::from_text).
+    /// Converts text that holds an object or an array to data; see [`from_text`](Self::from_text).
     pub(super) fn unquoted(self) -> Self {
         match self {
             Data::Text(text) => Data::from_text(text),

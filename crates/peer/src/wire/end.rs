@@ -1,42 +1,44 @@
-//! Where a JSON value ends that comes in pieces.
+//! Finds the end of a JSON value that arrives in pieces.
 //!
-//! Some peers close their side after a request and others never do; with this both get their answer. It counts brackets
-//! outside of strings and looks at each byte once. Whether the value is well-formed is the parser's to say.
+//! Some peers close their side after a request and others never do; both get their answer this way. The
+//! detector counts brackets outside of strings and looks at each byte once. Whether the value is well-formed
+//! is left to the parser.
 
 use super::{BodyLimits, PeerInputError};
 
-/// Watches one JSON value come in.
+/// Detector of the end of one JSON value.
 #[derive(Debug)]
 pub struct JsonEnd {
     limits: BodyLimits,
-    /// How many bytes have come.
+    /// Bytes received.
     seen: usize,
-    /// The line of the byte that came last, and its place there, from 1.
+    /// Line and column of the last byte, from 1.
     line: usize,
     column: usize,
-    /// How many brackets are open.
+    /// Open brackets.
     depth: usize,
     state: State,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Only whitespace has come.
+    /// Only whitespace so far.
     Before,
     /// Between the tokens of an array or an object.
     Tokens,
     /// Inside a string.
     Text,
-    /// Inside a string, behind a backslash.
+    /// Inside a string, after a backslash.
     Escape,
-    /// Inside a number or a literal that is the whole value: only the end of the stream or whitespace ends it.
+    /// Inside a number or a literal that is the whole value: only whitespace or the end of the stream ends
+    /// it.
     Scalar,
     /// The value is complete.
     After,
 }
 
 impl JsonEnd {
-    /// Nothing has come yet.
+    /// Creates a detector that has seen no byte.
     pub fn new(limits: BodyLimits) -> Self {
         JsonEnd {
             limits,
@@ -48,7 +50,8 @@ impl JsonEnd {
         }
     }
 
-    /// Takes the next bytes. True once the value is complete; whitespace may follow it, anything else is refused.
+    /// Feeds the next bytes. Returns true once the value is complete; whitespace may follow, anything else is
+    /// refused.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<bool, PeerInputError> {
         self.seen = self.seen.saturating_add(bytes.len());
         if self.seen > self.limits.max_bytes {
@@ -64,7 +67,7 @@ impl JsonEnd {
         Ok(self.state == State::After)
     }
 
-    /// The stream ended: whether that was the end of a value.
+    /// Handles the end of the stream. Returns an error unless a value ended there.
     pub fn finish(&self) -> Result<(), PeerInputError> {
         match self.state {
             State::Scalar | State::After => Ok(()),
@@ -91,7 +94,7 @@ impl JsonEnd {
             }
             (State::Before | State::Tokens, b'"') => State::Text,
             (State::Before, b'-' | b'0'..=b'9' | b't' | b'f' | b'n') => State::Scalar,
-            // Told at once, since who sends this may wait for an answer.
+            // Reported at once, since the sender may wait for an answer.
             (State::Before, _) => return Err(self.fault("is not valid JSON: expected value")),
             (State::Tokens, b']' | b'}') => {
                 self.depth -= 1;
@@ -106,13 +109,13 @@ impl JsonEnd {
         })
     }
 
-    /// Something is wrong at the byte that came last, told as the parser does.
+    /// Creates a fault at the last byte, in the words of the parser.
     fn fault(&self, what: &str) -> PeerInputError {
         let (line, column) = (self.line, self.column);
         PeerInputError::in_body(format!("{what} at line {line} column {column}"))
     }
 
-    /// Where a string or a bracket that just ended leaves us.
+    /// Returns the state after a string or a bracket has ended.
     fn outside(&self) -> State {
         match self.depth {
             0 => State::After,
@@ -121,7 +124,7 @@ impl JsonEnd {
     }
 }
 
-/// A body is nested too deeply.
+/// Creates the fault of a body that nests too deeply.
 fn too_deep(max: usize) -> PeerInputError {
     PeerInputError::in_body(format!("is nested deeper than {max} levels"))
 }

@@ -1,7 +1,8 @@
-//! The frames of a streamed answer (beyond the seed): one JSON object a line, from `accepted` to `result` or `error`.
+//! The frames of a streamed answer (beyond the seed): one JSON object per line, from `accepted` to `result`
+//! or `error`.
 //!
-//! `result` holds the answer, or says that the chunks are it. A stream that ends without one of the two last frames has
-//! failed. `write.rs` keeps the lines short, `read.rs` takes a stream apart.
+//! `result` holds the answer, or says that the chunks are the answer. A stream that ends without `result` or
+//! `error` has failed. `write.rs` keeps the lines short, `read.rs` parses a stream.
 
 mod read;
 mod write;
@@ -14,14 +15,15 @@ use jackfield_wire::{
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-pub use self::read::{FrameReader, Verdict};
+pub use self::read::{FrameReader, FrameStreamEnd};
 pub use self::write::FrameWriter;
 use super::{BodyLimits, Data, PeerErrorBody, PeerInputError};
 
-/// How deep a line may nest: itself, and what a hub puts around the JSON of an agent (an object, and a list in it).
+/// Deepest nesting of a line: the line itself, and the object and the list that a hub puts around the JSON of
+/// an agent.
 const MAX_LINE_DEPTH: usize = MAX_DEPTH + 3;
 
-/// The types of frames.
+/// Known types of frames.
 const TYPES: [&str; 6] = [
     "accepted",
     "chunk",
@@ -36,49 +38,49 @@ const TYPES: [&str; 6] = [
 pub enum Frame {
     /// The request was understood and the work begins.
     Accepted {
-        /// The id under which it is known.
+        /// Id of the task.
         task_id: Option<String>,
     },
     /// A piece of the answer.
     Chunk {
-        /// Its number, from 0.
+        /// Number of the piece, from 0.
         seq: u64,
-        /// What it adds.
+        /// Text or data of the piece.
         data: Data,
     },
-    /// What the agent does meanwhile; no part of the answer.
+    /// What the agent is doing; no part of the answer.
     Status {
-        /// Of which kind this is, such as `thinking`; may be empty.
+        /// Kind of status, such as `thinking`; may be empty.
         kind: String,
-        /// What there is to say.
+        /// Text of the status.
         text: String,
     },
     /// The work is done.
     Result {
-        /// The whole answer, chunks or not; `None` if the chunks are it.
+        /// The whole answer, repeated if there were chunks; `None` if the chunks are the answer.
         data: Option<Data>,
     },
     /// The work failed.
     Error(PeerErrorBody),
-    /// The work goes on.
+    /// The work continues.
     Heartbeat,
-    /// A frame of a type that later versions have.
+    /// A frame of a type that later versions add.
     Unknown,
 }
 
 impl Frame {
-    /// Whether nothing follows it.
+    /// Returns whether the frame is the last of its stream.
     pub fn is_last(&self) -> bool {
         matches!(self, Frame::Result { .. } | Frame::Error(_))
     }
 
-    /// Whether a line says to be a frame of a type that we know, be it a good one or not.
+    /// Returns whether a line claims to be a frame of a known type, valid or not.
     fn is_meant(line: &[u8], max_bytes: usize) -> bool {
         let tag = read_body::<Tag>(line, &limits(max_bytes));
         tag.is_ok_and(|tag| TYPES.contains(&&*tag.r#type))
     }
 
-    /// Reads one line of at most `max_bytes`. Others write longer lines than we do.
+    /// Parses one line of at most `max_bytes`. Other programs write longer lines than we do.
     pub fn read(line: &[u8], max_bytes: usize) -> Result<Self, PeerInputError> {
         let raw: &RawValue = read_body(line, &limits(max_bytes))?;
         let tag: Tag = read_part(raw)?;
@@ -123,7 +125,7 @@ fn limits(max_bytes: usize) -> BodyLimits {
     }
 }
 
-/// A frame of any type.
+/// The type of any frame.
 #[derive(Deserialize)]
 struct Tag {
     r#type: String,

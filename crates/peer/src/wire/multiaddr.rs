@@ -1,13 +1,13 @@
-//! Addresses of peers, which stay text here: whose they are, and where they lead.
+//! Addresses of peers as text: the peer id that they end in, and whether they lead to a public host.
 
 use std::net::IpAddr;
 
 pub use jackfield_wire::p2p::is_peer_id;
 
-/// The longest address, in bytes; a relayed one over a secure WebSocket has about 300.
+/// Longest address in bytes; a relayed one over a secure WebSocket has about 300.
 pub const MAX_ADDRESS: usize = 1024;
 
-/// The parts that have a value.
+/// Names of components with a value.
 const WITH_VALUE: [&str; 18] = [
     "ip4",
     "ip6",
@@ -29,7 +29,7 @@ const WITH_VALUE: [&str; 18] = [
     "onion3",
 ];
 
-/// The parts that have none.
+/// Names of components without a value.
 const WITHOUT_VALUE: [&str; 14] = [
     "quic",
     "quic-v1",
@@ -47,7 +47,7 @@ const WITHOUT_VALUE: [&str; 14] = [
     "utp",
 ];
 
-/// Endings of names that no server of the world knows.
+/// Endings of names that public DNS does not know.
 const LOCAL_NAMES: [&str; 8] = [
     "localhost",
     "local",
@@ -59,15 +59,15 @@ const LOCAL_NAMES: [&str; 8] = [
     "home.arpa",
 ];
 
-/// One part of an address.
+/// One component of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Part<'a> {
     name: &'a str,
-    /// Empty if a part of that name has none.
+    /// Value; empty if components of this name have none.
     value: &'a str,
 }
 
-/// The parts of an address; `None` if it has one that we do not know, or is none at all.
+/// Splits an address into its components; `None` if it is malformed or has an unknown component.
 fn parts(address: &str) -> Option<Vec<Part<'_>>> {
     if address.len() > MAX_ADDRESS {
         return None;
@@ -87,10 +87,11 @@ fn parts(address: &str) -> Option<Vec<Part<'_>>> {
     Some(parts)
 }
 
-/// Whether an address leads, over any of its steps, to somewhere that not everybody can reach: this machine, a private
-/// network, no host in particular, a name of such a place. What cannot be read counts as such, too.
+/// Returns whether any step of an address leads to a place that not everybody can reach: this machine, a
+/// private network, an unspecified host, or a name of such a place. Unreadable addresses count as such.
 ///
-/// `is_public` says it of an IP address. Names are not looked up: whoever dials one must look at what it leads to.
+/// `is_public` decides for an IP address. Names are not resolved: a dialler must check the addresses behind a
+/// name.
 pub fn is_wildcard_or_private(address: &str, is_public: impl Fn(IpAddr) -> bool) -> bool {
     let Some(parts) = parts(address) else {
         return true;
@@ -104,13 +105,13 @@ pub fn is_wildcard_or_private(address: &str, is_public: impl Fn(IpAddr) -> bool)
     })
 }
 
-/// Whether a name means something else in every network, or is an address in disguise.
+/// Returns whether a name means something else in every network, or is an IP address in disguise.
 fn is_local_name(name: &str) -> bool {
     let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
     let Some((_, last)) = name.rsplit_once('.') else {
         return true;
     };
-    // `127.1` and `0x7f.0x1` are addresses to resolvers; no domain at the top begins with a digit.
+    // Resolvers read `127.1` and `0x7f.0x1` as addresses; no top-level domain begins with a digit.
     let is_number = last.starts_with(|letter: char| letter.is_ascii_digit()) || last.is_empty();
     let is_local = LOCAL_NAMES.iter().any(|local| {
         let before = name.strip_suffix(local);

@@ -1,8 +1,9 @@
-//! The bodies of the registry's HTTP API, in the shapes of all generations of the original: [`Registration`] and
-//! [`Heartbeat`] come in, [`Entry`] is what was registered, and [`find`] is the search by goal.
+//! The bodies of the registry's HTTP API, in the shapes of all generations of the original: [`Registration`]
+//! and [`Heartbeat`] are requests, [`Entry`] is a registered peer, and [`find`] is the search by goal.
 //!
-//! Addresses are called `addrs`, `addresses` or `multiaddresses`, skills `capabilities` or `skills`. All are read, and of an
-//! entry all of the former are written. Addresses stay text: the door parses them.
+//! Addresses are called `addrs`, `addresses` or `multiaddresses`, skills `capabilities` or `skills`. All
+//! names are read, and an entry is written with all names for its addresses. Addresses stay text: the
+//! registry parses them.
 
 mod entry;
 pub mod find;
@@ -17,16 +18,16 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 pub use self::entry::{Entry, read_peers, write_list, write_one, write_peers};
-pub use self::register::{Heartbeat, Proof, Registered, Registration};
+pub use self::register::{Heartbeat, Proof, RegisteredReply, Registration};
 use super::{MAX_ADDRESSES, MAX_NAME, MAX_SKILLS, PeerInputError, multiaddr};
 
-/// How long a registration lasts that does not say it, in seconds.
+/// Lifetime in seconds of a registration that names none.
 pub const DEFAULT_TTL: u64 = 10 * 60;
 
-/// The longest that one lasts, in seconds.
+/// Longest lifetime of a registration in seconds.
 pub const MAX_TTL: u64 = 24 * 60 * 60;
 
-/// What every body says of a peer, under all names that the generations of the original have for it.
+/// Fields of a peer in every body, under all names that the generations of the original use.
 #[derive(Deserialize)]
 struct PeerFields<'a> {
     peer_id: String,
@@ -42,7 +43,7 @@ struct PeerFields<'a> {
     skills: Option<Vec<&'a RawValue>>,
 }
 
-/// A peer, as far as all bodies tell of it.
+/// Fields of a peer that all bodies share.
 struct Peer {
     peer_id: String,
     agent_name: Option<String>,
@@ -80,7 +81,7 @@ fn peer_id(id: String) -> Result<String, PeerInputError> {
     }
 }
 
-/// The name of an agent, which is as good as absent when it is blank.
+/// Reads the name of an agent; a blank name counts as absent.
 fn agent_name(
     agent_name: Option<String>,
     name: Option<&RawValue>,
@@ -99,7 +100,7 @@ fn agent_name(
     }
 }
 
-/// A skill: a word, or an object with an id or a name.
+/// Reads a skill: a word, or an object with an id or a name.
 fn skill(field: &str, raw: &RawValue) -> Result<String, PeerInputError> {
     #[derive(Deserialize)]
     struct Skill {
@@ -119,7 +120,7 @@ fn skill(field: &str, raw: &RawValue) -> Result<String, PeerInputError> {
     named.map_err(|fault| fault.within(field))
 }
 
-/// What was given under several names, each once.
+/// Merges values that were given under several names, each once.
 fn united<T, const N: usize>(
     given: [(&str, Option<Vec<T>>); N],
     max: usize,
@@ -145,8 +146,8 @@ fn united<T, const N: usize>(
     Ok(all)
 }
 
-/// The JSON of a body.
+/// Writes a body as JSON.
 fn json_of(body: &impl serde::Serialize) -> String {
-    // Texts and JSON cannot fail to be written.
+    // Texts and JSON always serialize.
     serde_json::to_string(body).unwrap_or_default()
 }

@@ -1,5 +1,5 @@
-//! The request of a handoff. The original's server refused all of them by a mistake of its own, so what is read here is
-//! what its model declares and what its clients send.
+//! The request of a handoff. A bug in the original's server made it refuse every request, so the fields
+//! follow its declared model and what its clients send.
 
 use jackfield_wire::{
     p2p::{checked_text, read_body, read_params},
@@ -10,30 +10,30 @@ use serde_json::value::RawValue;
 
 use super::{BodyLimits, Data, MAX_PATH, Method, PathParams, PeerInputError};
 
-/// The longest trace that is passed on; the standard's has 55 bytes.
+/// Longest trace that is passed on; the standard's has 55 bytes.
 const MAX_TRACE: usize = 128;
 
-/// Work for a peer.
+/// A request for work at a peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HandOff {
-    /// What to do at the path.
+    /// Method at the path.
     pub method: Method,
-    /// The path, with `{name}` where a parameter goes; not checked before it was filled in.
+    /// Path, with `{name}` for each parameter; checked only after the parameters are filled in.
     pub path: String,
-    /// What goes into the path.
+    /// Parameters of the path.
     pub params: PathParams,
-    /// What to work on.
+    /// Input of the work.
     pub input: Option<Data>,
     /// Whether the caller wants frames where it could get a plain body (beyond the seed).
     pub stream: bool,
-    /// How many hubs it came through (beyond the seed).
+    /// Number of hubs that the request has passed (beyond the seed).
     pub hops: u32,
-    /// The trace it belongs to, as it was given (beyond the seed).
+    /// Trace of the request, as received (beyond the seed).
     pub trace: Option<String>,
 }
 
 impl HandOff {
-    /// A request for a path.
+    /// Creates a request for a path.
     pub fn new(method: Method, path: impl Into<String>) -> Self {
         HandOff {
             method,
@@ -48,7 +48,8 @@ impl HandOff {
 
     /// Reads a request.
     ///
-    /// `input_data` may be any JSON, and `input` stands for it where it is missing, as the original's test client sends it.
+    /// `input_data` may be any JSON. `input` replaces a missing `input_data`, as the original's test client
+    /// sends it.
     pub fn read(bytes: &[u8], limits: &BodyLimits) -> Result<Self, PeerInputError> {
         #[derive(Deserialize)]
         struct Body<'a> {
@@ -73,7 +74,7 @@ impl HandOff {
         }
         let params = body.params.map(read_params).transpose();
         let params = params.map_err(|misread| misread.within("params"))?;
-        // A trace that cannot be read is not passed on: the standard wants a new one begun instead.
+        // An unreadable trace is not passed on: the standard wants a new one instead.
         let trace = body.traceparent.and_then(|raw| read_part(raw).ok());
         Ok(HandOff {
             method,
@@ -86,13 +87,13 @@ impl HandOff {
         })
     }
 
-    /// Writes the request. The input becomes a string, JSON as it is written, which is all that the original's model
-    /// takes: a text that is an object or an array is therefore data when it is read again.
+    /// Writes the request. The input becomes a string (JSON as written), the only form that the original's
+    /// model accepts. Text that holds an object or an array is therefore data when read again.
     pub fn to_json(&self) -> String {
         self.write(self.input.as_ref().map(Data::as_str))
     }
 
-    /// The same for peers that answer in frames: the input is the JSON value that it is.
+    /// Writes the request for a peer that answers in frames: the input keeps its JSON type.
     pub fn to_framed_json(&self) -> String {
         self.write(self.input.as_ref())
     }
@@ -120,7 +121,7 @@ impl HandOff {
             x_hops: Some(self.hops).filter(|hops| *hops > 0),
             traceparent: self.trace.as_deref(),
         };
-        // Texts and JSON cannot fail to be written.
+        // Texts and JSON always serialize.
         serde_json::to_string(&body).unwrap_or_default()
     }
 }

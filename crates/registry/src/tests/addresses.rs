@@ -8,7 +8,7 @@ fn kept(allow_private: bool, peer: &Peer, addresses: &[String]) -> Result<Vec<St
         addresses: addresses.to_vec(),
         ..peer.registration("a", &[])
     };
-    let registered = registry.register(&registration, Claim::Peer)?;
+    let registered = registry.register(&registration, Claimant::Peer)?;
     Ok(registered.entry().addresses)
 }
 

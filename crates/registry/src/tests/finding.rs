@@ -28,7 +28,7 @@ fn full() -> Registry {
         ..Peer::new().registration("planner", &["plan"])
     };
     for new in [plain, translator, planner] {
-        registry.register(&new, Claim::Peer).unwrap();
+        registry.register(&new, Claimant::Peer).unwrap();
     }
     registry
 }
@@ -37,9 +37,9 @@ fn full() -> Registry {
 fn a_skill_is_found_by_id_in_either_case_and_by_the_card() {
     let registry = full();
     let with = |skill: &str| {
-        registry.find(&Sought {
+        registry.find(&PeerQuery {
             skill: Some(skill.to_owned()),
-            ..Sought::default()
+            ..PeerQuery::default()
         })
     };
     assert_eq!(names(&with("poem")), ["poet"]);
@@ -50,18 +50,20 @@ fn a_skill_is_found_by_id_in_either_case_and_by_the_card() {
 #[test]
 fn words_find_who_has_most_of_them_first() {
     let registry = full();
-    let found = registry.find(&Sought::goal("please translate my documents into French"));
+    let found = registry.find(&PeerQuery::goal(
+        "please translate my documents into French",
+    ));
     assert_eq!(names(&found), ["from the card", "planner"]);
     assert_eq!(
-        names(&registry.find(&Sought::goal("translation"))),
+        names(&registry.find(&PeerQuery::goal("translation"))),
         ["from the card"]
     );
-    assert_eq!(names(&registry.find(&Sought::goal("poems"))), ["poet"]);
-    assert!(registry.find(&Sought::goal("bake a cake")).is_empty());
-    assert!(registry.find(&Sought::goal("?!")).is_empty());
+    assert_eq!(names(&registry.find(&PeerQuery::goal("poems"))), ["poet"]);
+    assert!(registry.find(&PeerQuery::goal("bake a cake")).is_empty());
+    assert!(registry.find(&PeerQuery::goal("?!")).is_empty());
     // Only its beginning counts in a goal of thousands of words.
     let endless = "lorem ".repeat(5_000) + "translate";
-    assert!(registry.find(&Sought::goal(&endless)).is_empty());
+    assert!(registry.find(&PeerQuery::goal(&endless)).is_empty());
 }
 
 #[test]
@@ -71,8 +73,8 @@ fn a_peer_without_a_name_has_that_of_its_card_or_is_refused() {
         agent_name: None,
         ..Peer::new().registration("x", &[])
     };
-    let refused = registry.register(&nameless, Claim::Peer).unwrap_err();
+    let refused = registry.register(&nameless, Claimant::Peer).unwrap_err();
     assert!(refused.text.contains("agent_name"));
     let broken = Peer::new().registration("two\nlines", &[]);
-    assert!(registry.register(&broken, Claim::Peer).is_err());
+    assert!(registry.register(&broken, Claimant::Peer).is_err());
 }

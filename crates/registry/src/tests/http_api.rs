@@ -36,12 +36,12 @@ async fn site(is_loopback: bool, allowed: Allowed) -> Site {
         .await
         .unwrap();
     let registry = registry();
-    let (router, _) = router(RegistryDoor {
+    let (router, _) = router(RegistryService {
         registry: registry.clone(),
         hub: hub.clone(),
         allowed,
         gatekeeper: Gatekeeper::new(hub.clone(), is_loopback),
-        station: station(&hub),
+        hub_peer: hub_peer(&hub),
     });
     Site {
         hub,
@@ -51,9 +51,9 @@ async fn site(is_loopback: bool, allowed: Allowed) -> Site {
 }
 
 /// The hub as a peer that shows all agents of the local owner.
-fn station(hub: &Hub) -> Station {
+fn hub_peer(hub: &Hub) -> HubPeer {
     let hub = hub.clone();
-    Station {
+    HubPeer {
         peer_id: STATION.to_owned(),
         name: "Jackfield".to_owned(),
         addresses: Arc::new(|| vec![format!("/ip4/127.0.0.1/tcp/7412/p2p/{STATION}")]),
@@ -302,7 +302,7 @@ async fn bad_bodies_are_refused_by_field_and_change_nothing() {
             .status,
         405
     );
-    assert!(site.registry.find(&Sought::default()).is_empty());
+    assert!(site.registry.find(&PeerQuery::default()).is_empty());
 }
 
 #[tokio::test]
@@ -571,12 +571,12 @@ async fn lists_come_in_pages_and_are_known_again_by_their_tag() {
 #[tokio::test]
 async fn every_route_is_described() {
     let site = open_site().await;
-    let (_, api) = router(RegistryDoor {
+    let (_, api) = router(RegistryService {
         registry: site.registry.clone(),
         hub: site.hub.clone(),
         allowed: Allowed::nobody(),
         gatekeeper: Gatekeeper::new(site.hub.clone(), true),
-        station: station(&site.hub),
+        hub_peer: hub_peer(&site.hub),
     });
     let spec = serde_json::to_value(&api).unwrap();
     let mut paths: Vec<_> = spec["paths"]

@@ -8,26 +8,29 @@ use super::*;
 async fn an_entry_lasts_as_long_as_it_says_and_a_heartbeat_makes_it_last_again() {
     let (registry, peer) = (registry(), Peer::new());
     registry
-        .register(&peer.registration("a", &[]), Claim::Peer)
+        .register(&peer.registration("a", &[]), Claimant::Peer)
         .unwrap();
     advance(Duration::from_secs(599)).await;
     assert!(registry.has(&peer.id));
-    registry.renew(&peer.id, None, Claim::Peer).unwrap();
+    registry.renew(&peer.id, None, Claimant::Peer).unwrap();
     advance(Duration::from_secs(599)).await;
     assert!(
         registry.has(&peer.id),
         "for as long as it was registered for"
     );
     registry
-        .renew(&peer.id, Some(Duration::from_secs(5)), Claim::Peer)
+        .renew(&peer.id, Some(Duration::from_secs(5)), Claimant::Peer)
         .unwrap();
     advance(Duration::from_secs(5)).await;
     assert!(!registry.has(&peer.id));
-    assert!(registry.find(&Sought::default()).is_empty());
-    let gone = registry.renew(&peer.id, None, Claim::Peer).unwrap_err();
+    assert!(registry.find(&PeerQuery::default()).is_empty());
+    let gone = registry.renew(&peer.id, None, Claimant::Peer).unwrap_err();
     assert_eq!(gone.reason, Reason::NotFound);
     assert_eq!(
-        registry.remove(&peer.id, Claim::Peer).unwrap_err().reason,
+        registry
+            .remove(&peer.id, Claimant::Peer)
+            .unwrap_err()
+            .reason,
         Reason::NotFound
     );
 }
@@ -36,15 +39,15 @@ async fn an_entry_lasts_as_long_as_it_says_and_a_heartbeat_makes_it_last_again()
 async fn who_took_leave_is_not_listed_again_by_the_hub_while_it_hangs_up() {
     let (registry, peer) = (registry(), Peer::new());
     let registration = peer.registration("a", &[]);
-    registry.register(&registration, Claim::Peer).unwrap();
-    registry.remove(&peer.id, Claim::Peer).unwrap();
+    registry.register(&registration, Claimant::Peer).unwrap();
+    registry.remove(&peer.id, Claimant::Peer).unwrap();
     registry.note(&registration).unwrap();
     assert!(!registry.has(&peer.id), "it is on its way out");
     advance(LEAVING).await;
     registry.note(&registration).unwrap();
     assert!(registry.has(&peer.id), "it stayed after all");
-    registry.remove(&peer.id, Claim::Peer).unwrap();
-    registry.register(&registration, Claim::Peer).unwrap();
+    registry.remove(&peer.id, Claimant::Peer).unwrap();
+    registry.register(&registration, Claimant::Peer).unwrap();
     registry.note(&registration).unwrap();
     assert!(registry.has(&peer.id), "it came back by itself");
 }
@@ -56,7 +59,7 @@ async fn what_only_a_connection_told_ends_with_it_and_what_was_asked_for_a_littl
     registry.connection_ended(&noted.id);
     assert!(!registry.has(&noted.id));
     let registration = asked.registration("asked", &[]);
-    registry.register(&registration, Claim::Peer).unwrap();
+    registry.register(&registration, Claimant::Peer).unwrap();
     let short = Registration {
         ttl: 180,
         ..registration.clone()
@@ -67,10 +70,10 @@ async fn what_only_a_connection_told_ends_with_it_and_what_was_asked_for_a_littl
     registry.connection_ended(&asked.id);
     advance(Duration::from_secs(299)).await;
     assert!(registry.has(&asked.id), "it may live, and renew it");
-    registry.renew(&asked.id, None, Claim::Peer).unwrap();
+    registry.renew(&asked.id, None, Claimant::Peer).unwrap();
     advance(Duration::from_secs(599)).await;
     assert!(registry.has(&asked.id), "it lives");
-    registry.register(&registration, Claim::Peer).unwrap();
+    registry.register(&registration, Claimant::Peer).unwrap();
     registry.connection_ended(&asked.id);
     advance(Duration::from_secs(300)).await;
     assert!(!registry.has(&asked.id), "it does not");
@@ -81,21 +84,21 @@ async fn a_name_is_that_of_whoever_is_there() {
     let (registry, dead, alive) = (registry(), Peer::new(), Peer::new());
     for peer in [&dead, &alive] {
         let registration = peer.registration("multi", &["sum"]);
-        registry.register(&registration, Claim::Peer).unwrap();
+        registry.register(&registration, Claimant::Peer).unwrap();
     }
     registry.connection_ended(&dead.id);
-    let found = |sought: &Sought| -> Vec<_> {
+    let found = |sought: &PeerQuery| -> Vec<_> {
         let found = registry.find(sought);
         found.into_iter().map(|it| it.peer).collect()
     };
-    let named = Sought {
+    let named = PeerQuery {
         name: Some("multi".to_owned()),
-        ..Sought::default()
+        ..PeerQuery::default()
     };
     assert_eq!(found(&named), [alive.id]);
-    let skilled = Sought {
+    let skilled = PeerQuery {
         skill: Some("sum".to_owned()),
-        ..Sought::default()
+        ..PeerQuery::default()
     };
     assert_eq!(found(&skilled), [alive.id, dead.id], "the dead come last");
     registry.connection_ended(&alive.id);
@@ -106,17 +109,17 @@ async fn a_name_is_that_of_whoever_is_there() {
 async fn a_peer_that_is_refused_is_forgotten_and_cannot_come_again() {
     let (registry, peer) = (registry(), Peer::new());
     let registration = peer.registration("a", &[]);
-    registry.register(&registration, Claim::Peer).unwrap();
+    registry.register(&registration, Claimant::Peer).unwrap();
     registry.refuse(peer.id, true);
     assert!(!registry.has(&peer.id));
     let admin = Principal::admin(Owner::local());
-    for claim in [Claim::Peer, Claim::Caller(&admin)] {
+    for claim in [Claimant::Peer, Claimant::Caller(&admin)] {
         let refused = registry.register(&registration, claim).unwrap_err();
         assert_eq!(refused.reason, Reason::Unauthorized);
     }
     registry.note(&registration).unwrap_err();
     registry.refuse(peer.id, false);
-    registry.register(&registration, Claim::Peer).unwrap();
+    registry.register(&registration, Claimant::Peer).unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -129,14 +132,14 @@ async fn who_watches_is_told_of_those_that_come_go_and_expire() {
         changed
     };
     registry
-        .register(&one.registration("one", &[]), Claim::Peer)
+        .register(&one.registration("one", &[]), Claimant::Peer)
         .unwrap();
     assert!(is_changed());
     registry
-        .register(&two.registration("two", &[]), Claim::Peer)
+        .register(&two.registration("two", &[]), Claimant::Peer)
         .unwrap();
     assert!(is_changed());
-    registry.remove(&one.id, Claim::Peer).unwrap();
+    registry.remove(&one.id, Claimant::Peer).unwrap();
     assert!(is_changed());
     registry.expire();
     assert!(!is_changed(), "nothing was to expire");
@@ -151,30 +154,42 @@ async fn nobody_changes_what_a_peer_or_another_owner_said() {
     let (registry, peer) = (registry(), Peer::new());
     let (ann, bob, root) = (person("ann"), person("bob"), Principal::local());
     registry
-        .register(&peer.registration("anns", &[]), Claim::Caller(&ann))
+        .register(&peer.registration("anns", &[]), Claimant::Caller(&ann))
         .unwrap();
     let theft = peer.registration("bobs", &[]);
     for _ in 0..2 {
-        let refused = registry.register(&theft, Claim::Caller(&bob)).unwrap_err();
+        let refused = registry
+            .register(&theft, Claimant::Caller(&bob))
+            .unwrap_err();
         assert_eq!(refused.reason, Reason::Unauthorized);
-        assert!(registry.renew(&peer.id, None, Claim::Caller(&bob)).is_err());
-        assert!(registry.remove(&peer.id, Claim::Caller(&bob)).is_err());
+        assert!(
+            registry
+                .renew(&peer.id, None, Claimant::Caller(&bob))
+                .is_err()
+        );
+        assert!(registry.remove(&peer.id, Claimant::Caller(&bob)).is_err());
         assert_ne!(registry.get(&peer.id).unwrap().name, "bobs");
         // Now the peer itself comes, and from then on it is the one that decides.
         registry
-            .register(&peer.registration("own", &[]), Claim::Peer)
+            .register(&peer.registration("own", &[]), Claimant::Peer)
             .unwrap();
     }
-    assert!(registry.renew(&peer.id, None, Claim::Caller(&ann)).is_err());
+    assert!(
+        registry
+            .renew(&peer.id, None, Claimant::Caller(&ann))
+            .is_err()
+    );
     registry
-        .register(&peer.registration("by-admin", &[]), Claim::Caller(&root))
+        .register(&peer.registration("by-admin", &[]), Claimant::Caller(&root))
         .unwrap();
     assert!(
-        registry.renew(&peer.id, None, Claim::Caller(&ann)).is_err(),
+        registry
+            .renew(&peer.id, None, Claimant::Caller(&ann))
+            .is_err(),
         "it stays the peer's"
     );
-    registry.remove(&peer.id, Claim::Peer).unwrap();
-    registry.register(&theft, Claim::Caller(&bob)).unwrap();
+    registry.remove(&peer.id, Claimant::Peer).unwrap();
+    registry.register(&theft, Claimant::Caller(&bob)).unwrap();
     assert_eq!(
         registry.get(&peer.id).unwrap().name,
         "bobs",
@@ -185,16 +200,16 @@ async fn nobody_changes_what_a_peer_or_another_owner_said() {
 #[tokio::test(start_paused = true)]
 async fn the_first_holder_of_a_name_keeps_it_while_it_is_there() {
     let (registry, first, second) = (registry(), Peer::new(), Peer::new());
-    let named = Sought {
+    let named = PeerQuery {
         name: Some("shop".to_owned()),
-        ..Sought::default()
+        ..PeerQuery::default()
     };
     registry
-        .register(&first.registration("shop", &[]), Claim::Peer)
+        .register(&first.registration("shop", &[]), Claimant::Peer)
         .unwrap();
     advance(Duration::from_secs(100)).await;
     registry
-        .register(&second.registration("shop", &[]), Claim::Peer)
+        .register(&second.registration("shop", &[]), Claimant::Peer)
         .unwrap();
     for _ in 0..2 {
         let found = registry.find(&named);
@@ -202,25 +217,25 @@ async fn the_first_holder_of_a_name_keeps_it_while_it_is_there() {
         assert_eq!(found[0].peer, first.id);
         // Renewing does not cost the place, nor gain one.
         registry
-            .register(&second.registration("shop", &[]), Claim::Peer)
+            .register(&second.registration("shop", &[]), Claimant::Peer)
             .unwrap();
         registry
-            .register(&first.registration("shop", &[]), Claim::Peer)
+            .register(&first.registration("shop", &[]), Claimant::Peer)
             .unwrap();
     }
     // Whoever leaves a name comes last when it returns.
     registry
-        .register(&first.registration("other", &[]), Claim::Peer)
+        .register(&first.registration("other", &[]), Claimant::Peer)
         .unwrap();
     registry
-        .register(&first.registration("shop", &[]), Claim::Peer)
+        .register(&first.registration("shop", &[]), Claimant::Peer)
         .unwrap();
     assert_eq!(registry.find(&named)[0].peer, second.id);
     registry
-        .register(&second.registration("shop", &["sell"]), Claim::Peer)
+        .register(&second.registration("shop", &["sell"]), Claimant::Peer)
         .unwrap();
     advance(Duration::from_secs(550)).await;
-    registry.renew(&first.id, None, Claim::Peer).unwrap();
+    registry.renew(&first.id, None, Claimant::Peer).unwrap();
     advance(Duration::from_secs(100)).await;
     let found = registry.find(&named);
     assert_eq!(
@@ -235,7 +250,7 @@ async fn an_owner_has_its_share_of_the_places_and_those_whose_time_is_up_make_ro
     let registry = registry();
     let (ann, bob) = (person("ann"), person("bob"));
     let last = Peer::new();
-    let fill = |claim: Claim<'_>| {
+    let fill = |claim: Claimant<'_>| {
         let taken = (0..=MAX_PEERS).take_while(|_| {
             let put = registry.register(&Peer::new().registration("many", &[]), claim);
             put.map_err(|full| assert_eq!(full.reason, Reason::Busy))
@@ -245,24 +260,24 @@ async fn an_owner_has_its_share_of_the_places_and_those_whose_time_is_up_make_ro
     };
     let registration = last.registration("last", &[]);
     registry
-        .register(&registration, Claim::PeerOf(&ann))
+        .register(&registration, Claimant::PeerOf(&ann))
         .unwrap();
     // One alone has half, whether it signs or not, and leaves room for others.
-    assert_eq!(fill(Claim::Caller(&ann)), MAX_PEERS / 2 - 1);
-    assert_eq!(fill(Claim::PeerOf(&ann)), 0);
-    assert_eq!(fill(Claim::Caller(&bob)), MAX_PEERS / 4);
-    assert_eq!(fill(Claim::Peer), MAX_PEERS / 8);
+    assert_eq!(fill(Claimant::Caller(&ann)), MAX_PEERS / 2 - 1);
+    assert_eq!(fill(Claimant::PeerOf(&ann)), 0);
+    assert_eq!(fill(Claimant::Caller(&bob)), MAX_PEERS / 4);
+    assert_eq!(fill(Claimant::Peer), MAX_PEERS / 8);
     // What is there is renewed all the same, and is the same place.
     registry
-        .register(&registration, Claim::PeerOf(&ann))
+        .register(&registration, Claimant::PeerOf(&ann))
         .unwrap();
-    registry.remove(&last.id, Claim::PeerOf(&ann)).unwrap();
+    registry.remove(&last.id, Claimant::PeerOf(&ann)).unwrap();
     assert_eq!(registry.0.places.used(), MAX_PEERS / 8 * 7 - 1);
     advance(Duration::from_secs(600)).await;
     registry
-        .register(&registration, Claim::Caller(&ann))
+        .register(&registration, Claimant::Caller(&ann))
         .unwrap();
-    assert_eq!(registry.find(&Sought::default()).len(), 1);
+    assert_eq!(registry.find(&PeerQuery::default()).len(), 1);
     registry.expire();
     assert_eq!(registry.0.places.used(), 1);
 }
@@ -277,7 +292,7 @@ async fn an_entry_that_changes_hands_counts_for_its_new_holder() {
         (places.used_by(&anns), places.used_by(&None))
     };
     registry
-        .register(&registration, Claim::Caller(&ann))
+        .register(&registration, Claimant::Caller(&ann))
         .unwrap();
     assert_eq!(held(), (1, 0));
     registry.note(&registration).unwrap();

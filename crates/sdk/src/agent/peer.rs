@@ -182,6 +182,7 @@ impl PeerReplySender {
         let Ok(room) = self.room.clone().try_acquire_many_owned(weight) else {
             self.end(Err(Error::Failed {
                 code: "slow_reader".to_owned(),
+                cause: None,
                 message: "the answer was not read while it came".to_owned(),
             }));
             return None;

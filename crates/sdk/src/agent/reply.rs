@@ -115,6 +115,7 @@ impl Reply {
                 tool_name: tool_name.map(str::to_owned),
                 tool_call_id: tool_call_id.map(str::to_owned),
                 extra: None,
+                waiting_for: None,
             };
             self.outlet.send(AgentOutput::Chunk(chunk)).await?;
             if rest.is_empty() {

@@ -74,6 +74,7 @@ impl PeerCalls {
         if let Some(open) = self.open.remove(&*error.call_id) {
             open.feed.end(Err(Error::Failed {
                 code: error.code.into_owned(),
+                cause: None,
                 message: error.message.into_owned(),
             }));
         }

@@ -264,6 +264,7 @@ pub(super) fn call_chunk(chunk: CallChunk<'_>) -> Chunk {
         tool_name: owned(chunk.tool_name),
         tool_call_id: owned(chunk.tool_call_id),
         extra: None,
+        waiting_for: None,
     }
 }
 

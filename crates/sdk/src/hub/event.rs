@@ -53,6 +53,7 @@ impl RawEvent {
                 let text = |key: &str| self.data[key].as_str().unwrap_or_default().to_owned();
                 return Err(Error::Failed {
                     code: text("error"),
+                    cause: self.data["cause"].as_str().map(str::to_owned),
                     message: text("message"),
                 });
             }

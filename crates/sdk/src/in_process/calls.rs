@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jackfield_core::{
-    call::{Asking, Call, Reply},
+    call::{Call, CallerHandle, Reply},
     hub::{Parent, Request, Wanted},
 };
 use jackfield_model::{
@@ -53,7 +53,7 @@ fn request(
 
 /// Reads the reply to its end, or until the handler drops its [`PeerCall`](crate::PeerCall). Returning early
 /// cancels the call.
-async fn follow(asking: Asking, mut feed: PeerReplySender) {
+async fn follow(asking: CallerHandle, mut feed: PeerReplySender) {
     let mut replies = asking.replies();
     let (mut files, mut text) = (Vec::new(), StreamedText::default());
     loop {
@@ -115,6 +115,7 @@ fn file(part: Part) -> Option<File> {
 fn failed(failure: Failure) -> Error {
     Error::Failed {
         code: failure.reason.name().to_owned(),
+        cause: failure.cause.map(|cause| cause.name().to_owned()),
         message: failure.text.into_owned(),
     }
 }

@@ -4,7 +4,7 @@
 use std::{collections::HashMap, future::poll_fn, sync::Arc};
 
 use jackfield_core::{
-    bell::Bell, call::Serving, gate::Gate, hub::Hub, pipe::Pushed, principal::Principal,
+    call::AgentHandle, gate::Gate, hub::Hub, pipe::Pushed, principal::Principal, ready::ReadySet,
 };
 use jackfield_model::{Answer, End, Event, Input};
 use tokio::{sync::oneshot, task::JoinSet};
@@ -29,7 +29,7 @@ pub(super) struct InProcessAgent {
 
 /// Works on a call until its end, regardless of which side ends it. Then drops the handler at its current
 /// await point.
-pub(super) async fn serve(desk: Arc<InProcessAgent>, serving: Serving) {
+pub(super) async fn serve(desk: Arc<InProcessAgent>, serving: AgentHandle) {
     let mut others = JoinSet::new();
     if let Some(end) = work(&desk, &serving, &mut others).await {
         serving.finish(end);
@@ -43,12 +43,12 @@ pub(super) async fn serve(desk: Arc<InProcessAgent>, serving: Serving) {
 /// Runs the handler. Returns the agent's end, or `None` if the caller or the hub ended the call.
 async fn work(
     desk: &Arc<InProcessAgent>,
-    serving: &Serving,
+    serving: &AgentHandle,
     others: &mut JoinSet<()>,
 ) -> Option<End> {
-    let (gate, bell) = (Arc::new(Gate::default()), Bell::new());
+    let (gate, bell) = (Arc::new(Gate::default()), ReadySet::new());
     serving.gated(gate.clone());
-    serving.input().listen(bell.rope(0));
+    serving.input().listen(bell.handle(0));
     let all = OutputSupport {
         artifacts: true,
         asks: true,

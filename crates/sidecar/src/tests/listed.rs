@@ -75,7 +75,7 @@ impl FakeRegistry {
 async fn it_registers_with_its_signature_and_takes_leave_at_the_end() {
     let agent = Agent::start().await;
     let mut fake = FakeRegistry::start().await;
-    let setting = Setting {
+    let setting = SidecarConfig {
         registry: fake.at(Some("secret")),
         ..setting(&agent.url)
     };
@@ -106,7 +106,7 @@ async fn it_registers_with_its_signature_and_takes_leave_at_the_end() {
         addresses: &addresses,
     };
     assert!(is_signed(&peer, &body, &statement));
-    until(&sidecar, |it| it.listing == Listing::Listed).await;
+    until(&sidecar, |it| it.listing == ListingStatus::Listed).await;
 
     let mut closing = JoinSet::new();
     closing.spawn(sidecar.close(Duration::from_secs(5)));
@@ -132,7 +132,7 @@ async fn a_registry_that_knows_no_signatures_is_taken_too_and_one_that_refuses_i
     let agent = Agent::start().await;
     let mut fake = FakeRegistry::start().await;
     let relay = PeerId::random();
-    let setting = Setting {
+    let setting = SidecarConfig {
         registry: fake.at(None),
         // Nobody is there.
         relays: vec![format!("/ip4/127.0.0.1/tcp/1/p2p/{relay}").parse().unwrap()],
@@ -151,11 +151,11 @@ async fn a_registry_that_knows_no_signatures_is_taken_too_and_one_that_refuses_i
         assert_eq!(body["addrs"][1], through.as_str(), "{body}");
         let failed = until(
             &sidecar,
-            |it| matches!(&it.listing, Listing::Failed { why, .. } if why.contains(error)),
+            |it| matches!(&it.listing, ListingStatus::Failed { why, .. } if why.contains(error)),
         );
         let is_refused = matches!(
             failed.await.listing,
-            Listing::Failed {
+            ListingStatus::Failed {
                 is_refused: true,
                 ..
             }
@@ -164,7 +164,7 @@ async fn a_registry_that_knows_no_signatures_is_taken_too_and_one_that_refuses_i
     }
     fake.answer(&own, 404, json!({})).await;
     fake.answer("POST /registry/register", 200, json!({})).await;
-    until(&sidecar, |it| it.listing == Listing::Listed).await;
+    until(&sidecar, |it| it.listing == ListingStatus::Listed).await;
     // A new address is said at once.
     let external = "/dns4/shop.example/tcp/4001";
     sidecar

@@ -29,8 +29,8 @@ impl Relay {
     }
 }
 
-fn is_held(standing: &Standing) -> bool {
-    standing.relays[0].1 == ReservationState::Held
+fn is_held(status: &SidecarStatus) -> bool {
+    status.relays[0].1 == ReservationState::Held
 }
 
 #[tokio::test]
@@ -44,12 +44,12 @@ async fn an_agent_that_nobody_can_dial_is_reached_through_the_relay_which_may_re
     setting.node.listen.clear();
     setting.relays = vec![address.clone()];
     let sidecar = Sidecar::open(setting).await.unwrap();
-    let standing = until(&sidecar, is_held).await;
+    let status = until(&sidecar, is_held).await;
     let through = address
         .clone()
         .with(Protocol::P2pCircuit)
         .with(Protocol::P2p(peer));
-    assert!(standing.addresses.contains(&through), "{standing:?}");
+    assert!(status.addresses.contains(&through), "{status:?}");
     let caller = Caller::start().await;
     let at = [through];
     let card = caller.ask_at(peer, &at, PROTOCOL_CARD, "").await;
@@ -78,7 +78,10 @@ async fn no_place_is_asked_for_before_the_agent_was_seen() {
     let relay = Relay::start(&Keypair::generate_ed25519(), LISTEN, Some(peer)).await;
     setting.relays = vec![relay.address()];
     let sidecar = Sidecar::open(setting).await.unwrap();
-    until(&sidecar, |it| matches!(it.agent, AgentStanding::Gone(_))).await;
+    until(&sidecar, |it| {
+        matches!(it.agent, SidecarAgentStatus::Gone(_))
+    })
+    .await;
     // A whole exchange takes longer than a connection with the relay would have.
     assert!(Caller::start().await.card(&sidecar).await.contains("504"));
     assert!(relay.node.connected().is_empty());
@@ -90,13 +93,13 @@ async fn no_place_is_asked_for_before_the_agent_was_seen() {
 async fn a_relay_that_refuses_is_told_of() {
     let agent = Agent::start().await;
     let relay = Relay::start(&Keypair::generate_ed25519(), LISTEN, None).await;
-    let setting = Setting {
+    let setting = SidecarConfig {
         relays: vec![relay.address()],
         ..setting(&agent.url)
     };
     let peer = setting.key.public().to_peer_id();
     let sidecar = Sidecar::open(setting).await.unwrap();
-    let is_lost = |it: &Standing| matches!(it.relays[0].1, ReservationState::Lost(_));
+    let is_lost = |it: &SidecarStatus| matches!(it.relays[0].1, ReservationState::Lost(_));
     until(&sidecar, is_lost).await;
     // It is connected all the same: a hub makes it an agent, place or not.
     assert!(relay.node.peer(peer).is_some());
@@ -112,7 +115,7 @@ async fn an_address_that_is_no_relays_is_refused() {
         format!("/ip4/127.0.0.1/tcp/1/p2p/{relay}/p2p-circuit"),
         format!("/ip4/127.0.0.1/tcp/1/p2p/{relay}/p2p-circuit/p2p/{relay}"),
     ] {
-        let setting = Setting {
+        let setting = SidecarConfig {
             relays: vec![address.parse().unwrap()],
             ..setting("http://127.0.0.1:1")
         };

@@ -108,7 +108,10 @@ async fn an_agent_that_is_down_gives_504_and_one_that_starts_later_is_there_at_o
     let sidecar = Sidecar::open(setting(&format!("http://{addr}/base")))
         .await
         .unwrap();
-    until(&sidecar, |it| matches!(it.agent, AgentStanding::Gone(_))).await;
+    until(&sidecar, |it| {
+        matches!(it.agent, SidecarAgentStatus::Gone(_))
+    })
+    .await;
     let caller = Caller::start().await;
     let card: Value = serde_json::from_str(&caller.card(&sidecar).await).unwrap();
     assert_eq!(
@@ -119,7 +122,7 @@ async fn an_agent_that_is_down_gives_504_and_one_that_starts_later_is_there_at_o
     let agent = Agent::at(TcpListener::bind(addr).await.unwrap());
     until(
         &sidecar,
-        |it| matches!(&it.agent, AgentStanding::Here { name, .. } if name == "Shop"),
+        |it| matches!(&it.agent, SidecarAgentStatus::Here { name, .. } if name == "Shop"),
     )
     .await;
     assert_eq!(caller.card(&sidecar).await, CARD);
@@ -220,14 +223,14 @@ async fn an_answer_that_breaks_off_is_an_error_and_json_in_pieces_is_one_result(
 async fn who_is_not_allowed_sees_no_skills_and_reaches_nothing() {
     let mut agent = Agent::start().await;
     let (friend, stranger) = (Caller::start().await, Caller::start().await);
-    let setting = Setting {
+    let setting = SidecarConfig {
         allowed: Allowed::only(&[friend.node.peer_id().to_string()]).unwrap(),
         name: Some("Corner shop".to_owned()),
         ..setting(&agent.url)
     };
     let sidecar = Sidecar::open(setting).await.unwrap();
     until(&sidecar, |it| {
-        matches!(it.agent, AgentStanding::Here { .. })
+        matches!(it.agent, SidecarAgentStatus::Here { .. })
     })
     .await;
     let card: Value = serde_json::from_str(&stranger.card(&sidecar).await).unwrap();
@@ -252,7 +255,7 @@ async fn an_agent_is_asked_for_its_card_once_a_second_at_most_and_its_last_one_i
         tokio::time::advance(crate::limits::CARD_APART).await;
         tokio::time::resume();
     };
-    let name = |sight: &Sight| sight.last().unwrap().card.name.clone();
+    let name = |sight: &EndpointState| sight.last().unwrap().card.name.clone();
     // Nobody has looked yet: a peer that asks is not sent away.
     assert_eq!(endpoint.card().await.unwrap().text, CARD);
     *agent.card.lock() = CARD.replace("Shop", "Store");
@@ -285,7 +288,7 @@ async fn what_an_agent_says_of_its_failure_is_passed_on() {
 #[tokio::test]
 async fn a_plain_answer_has_a_deadline_and_one_in_frames_has_none() {
     let mut agent = Agent::start().await;
-    let setting = Setting {
+    let setting = SidecarConfig {
         deadline: Duration::from_millis(50),
         ..setting(&agent.url)
     };

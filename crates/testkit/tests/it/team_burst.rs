@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use jackfield_core::{
-    call::Serving,
+    call::AgentHandle,
     hub::Request,
     limits::Limits,
     principal::Principal,
@@ -75,7 +75,7 @@ impl Nested {
 
 /// The calls of the three, outermost first, and what they are answered.
 struct Asked {
-    calls: Vec<Serving>,
+    calls: Vec<AgentHandle>,
     answers: Vec<JoinSet<(String, End)>>,
 }
 

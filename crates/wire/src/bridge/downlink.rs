@@ -358,7 +358,7 @@ pub struct Answer<'a> {
     pub reason: Option<Cow<'a, str>>,
 }
 
-/// The hub's error for a refused frame; see [`Malformed::to_frame`](super::Malformed::to_frame).
+/// The hub's error for a refused frame; see [`MalformedFrame::to_frame`](super::MalformedFrame::to_frame).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "error")]
 pub struct HubError<'a> {

@@ -161,7 +161,7 @@ pub struct AgentError<'a> {
     /// The request that failed; empty if the agent named none.
     #[serde(borrow, default, deserialize_with = "text")]
     pub request_id: Cow<'a, str>,
-    /// The error code, for programs; see [`ErrorCode::from_name`](super::ErrorCode::from_name).
+    /// The error code, for programs; see [`BridgeErrorCode::from_name`](super::BridgeErrorCode::from_name).
     #[serde(borrow)]
     pub code: Cow<'a, str>,
     /// The error message, for people.

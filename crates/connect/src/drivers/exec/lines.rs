@@ -37,7 +37,7 @@ use crate::{OutputItem, OwnerDecision, Turn};
 /// Meaning of an output line.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CommandOutput {
-    /// Output for the caller, see [`Voice::say`](crate::Voice::say).
+    /// Output for the caller, see [`DriverOutput::send`](crate::DriverOutput::send).
     Said(OutputItem),
     /// A question to the caller; the command waits for the answer.
     Ask(CallerQuestion),

@@ -1,5 +1,10 @@
 //! Servers of chat completions: a server that writes the documented bytes stands in for them.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
 use jackfield_connect::{
     Driver as _, Reaper,
     drivers::openai::{OpenAi, OpenAiSettings},
@@ -190,7 +195,42 @@ async fn a_look_at_the_models_tells_what_is_wrong_before_anybody_calls() {
     check(plain.url(""), None).await.unwrap();
     let bare = Server::start(|_| answer("404 Not Found", "text/plain", "")).await;
     check(bare.url(""), Some("m")).await.unwrap();
-    check(bare.url(""), None).await.unwrap_err();
+    let failure = check(bare.url(""), None).await.unwrap_err();
+    assert!(failure.message.contains("404"), "{}", failure.message);
+    let closed = Server::start(|_| answer("405 Method Not Allowed", "text/plain", "")).await;
+    let failure = check(closed.url(""), None).await.unwrap_err();
+    assert!(failure.message.contains("405"), "{}", failure.message);
+    assert!(!failure.message.contains("404"), "{}", failure.message);
+}
+
+#[tokio::test]
+async fn a_server_without_a_list_of_models_is_asked_for_one_only_once() {
+    let looks = Arc::new(AtomicUsize::new(0));
+    let counted = looks.clone();
+    let server = Server::start(move |asked| match asked.line.as_str() {
+        "POST /v1/chat/completions" => echo(asked),
+        _ => {
+            counted.fetch_add(1, Ordering::Relaxed);
+            answer("404 Not Found", "text/plain", "")
+        }
+    })
+    .await;
+    let world = World::new().await;
+    let settings = OpenAiSettings {
+        model: Some("m".to_owned()),
+        ..settings(&world, server.url("/v1"))
+    };
+    let driver = OpenAi::new(settings).unwrap();
+    driver.check().await.unwrap();
+    let described = driver.self_description().description;
+    assert!(described.is_some_and(|text| text.starts_with("m at ")));
+    let amy = world.connect(driver, &Reaper::new()).await;
+    for text in ["one", "two"] {
+        world.hear("s", text).await;
+    }
+    amy.stop().await;
+    assert_eq!(server.asked().len(), 2);
+    assert_eq!(looks.load(Ordering::Relaxed), 1);
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ fn ids(hub: &Hub, principal: &Principal) -> Vec<String> {
     ids
 }
 
-fn call_as(hub: &Hub, principal: &Principal, target: &str) -> Result<Asking, Failure> {
+fn call_as(hub: &Hub, principal: &Principal, target: &str) -> Result<CallerHandle, Failure> {
     hub.calls().open(Request {
         principal: principal.clone(),
         ..to(target, "hi")

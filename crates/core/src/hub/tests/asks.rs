@@ -39,14 +39,14 @@ fn yes() -> Answer {
     }
 }
 
-fn inputs(serving: &Serving) -> Vec<Input> {
+fn inputs(serving: &AgentHandle) -> Vec<Input> {
     let mut items = Vec::new();
     serving.input().take(&mut items, usize::MAX);
     items
 }
 
 /// Bob calls ann's agent, which she shared.
-fn bobs_call(hub: &Hub, entry: &Arc<Entry>) -> Asking {
+fn bobs_call(hub: &Hub, entry: &Arc<Entry>) -> CallerHandle {
     hub.agents()
         .change(&ann(), &entry.id, Some(Share::Everyone), None)
         .unwrap();
@@ -222,7 +222,7 @@ async fn each_of_several_open_asks_has_its_own_time() {
 }
 
 /// Ann calls `a`, which calls `b` for it, which calls `c` for that.
-fn three(hub: &Hub) -> ([Asking; 3], [Serving; 3], [Attached; 3]) {
+fn three(hub: &Hub) -> ([CallerHandle; 3], [AgentHandle; 3], [Attached; 3]) {
     let (a, line_a) = agent(hub, "a");
     let (b, line_b) = agent(hub, "b");
     let (c, line_c) = agent(hub, "c");

@@ -11,14 +11,14 @@ fn from(agent: &str, target: &str) -> Request {
     }
 }
 
-fn for_call(call: &Asking, request: Request) -> Request {
+fn for_call(call: &CallerHandle, request: Request) -> Request {
     Request {
         parent: Parent::Call(call.call().id),
         ..request
     }
 }
 
-fn agents(asking: &Asking) -> Vec<&str> {
+fn agents(asking: &CallerHandle) -> Vec<&str> {
     asking
         .call()
         .chain

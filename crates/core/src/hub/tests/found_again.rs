@@ -10,7 +10,7 @@ fn handle() -> Json {
 }
 
 /// A task that the agent has and whose door noted something, before the agent said a word.
-async fn noted(hub: &Hub) -> (Arc<Task>, Attached, Serving) {
+async fn noted(hub: &Hub) -> (Arc<Task>, Attached, AgentHandle) {
     let (attached, line) = agent(hub, "a");
     let task = hub.tasks().start(to("a", "hi")).await.unwrap();
     settle().await;
@@ -49,7 +49,7 @@ async fn what_a_door_noted_is_kept_as_long_as_the_turn_lasts() {
 }
 
 /// An agent that ends its turn and waits.
-fn wait(serving: Serving) {
+fn wait(serving: AgentHandle) {
     serving.finish(End::Done(Box::new(Done {
         state: DoneState::InputRequired,
         ..Done::default()

@@ -154,7 +154,7 @@ async fn a_call_without_a_session_has_one_of_its_own() {
 }
 
 /// How an agent says something that bears this id.
-type Say<'a> = &'a dyn Fn(&Serving, &str) -> Pushed;
+type Say<'a> = &'a dyn Fn(&AgentHandle, &str) -> Pushed;
 
 #[tokio::test]
 async fn an_id_of_an_artifact_or_a_question_has_at_most_256_bytes() {

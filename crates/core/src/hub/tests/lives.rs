@@ -13,7 +13,7 @@ fn block(bytes: usize) -> Event {
 }
 
 /// Pushes until the pipe is full.
-fn fill(serving: &Serving) {
+fn fill(serving: &AgentHandle) {
     while serving.push(block(64 * KIB)) == Pushed::Room {}
 }
 
@@ -33,7 +33,7 @@ async fn dropping_the_agents_end_without_an_end_means_offline() {
 async fn an_agent_that_leaves_before_it_said_anything_is_not_said_to_have_worked() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let told = |asking: &Asking| match read(asking).1 {
+    let told = |asking: &CallerHandle| match read(asking).1 {
         Some(End::Failed(failure)) => failure,
         other => panic!("it has not failed: {other:?}"),
     };
@@ -240,7 +240,7 @@ async fn replies_that_nobody_reads_take_no_more_than_a_fair_share() {
     let open: Vec<_> = (0..60)
         .map(|_| (hub.calls().open(to("a", "hi")).unwrap(), line.next()))
         .collect();
-    let push = |serving: &Serving| serving.push(block(60 * KIB));
+    let push = |serving: &AgentHandle| serving.push(block(60 * KIB));
     let pushed: Vec<_> = open.iter().map(|(_, serving)| push(serving)).collect();
     assert_eq!(pushed[0], Pushed::Room);
     let paced = pushed.iter().position(|pushed| *pushed == Pushed::Full);

@@ -131,10 +131,10 @@ struct World {
     lines: [Arc<Line>; 2],
     attached: [Option<Attached>; 2],
     /// What each agent's newest connection works on, by call.
-    served: [BTreeMap<CallId, Serving>; 2],
-    stale: Vec<Serving>,
+    served: [BTreeMap<CallId, AgentHandle>; 2],
+    stale: Vec<AgentHandle>,
     /// One per call of the model: its id, its reader, the end that was read.
-    callers: Vec<(CallId, Option<Asking>, Option<&'static str>)>,
+    callers: Vec<(CallId, Option<CallerHandle>, Option<&'static str>)>,
 }
 
 const NAMES: [&str; 2] = ["a", "b"];
@@ -189,7 +189,7 @@ impl World {
             .extend(std::mem::take(&mut self.served[agent]).into_values());
     }
 
-    fn take_one(&mut self, agent: usize, which: usize) -> Option<Serving> {
+    fn take_one(&mut self, agent: usize, which: usize) -> Option<AgentHandle> {
         let count = self.served[agent].len();
         let id = *self.served[agent].keys().nth(which.checked_rem(count)?)?;
         self.served[agent].remove(&id)

@@ -216,7 +216,7 @@ struct Resuming {
     hub: Hub,
     line: Arc<Line>,
     attached: Option<Attached>,
-    serving: Option<Serving>,
+    serving: Option<AgentHandle>,
     task: TaskId,
     frames: Vec<Event>,
     /// The number of the next frame.
@@ -247,7 +247,7 @@ impl Resuming {
         }
     }
 
-    fn serving(&self) -> &Serving {
+    fn serving(&self) -> &AgentHandle {
         self.serving.as_ref().unwrap()
     }
 

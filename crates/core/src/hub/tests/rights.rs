@@ -6,7 +6,7 @@ use jackfield_model::TokenId;
 use crate::{
     outbox::{Callback, Follower},
     store::CallbackFilter,
-    token::{Lookup, NewToken},
+    token::{NewToken, TokenLookup},
 };
 
 /// A new token of an owner's, and who shows it.
@@ -16,7 +16,7 @@ async fn token(hub: &Hub, name: &str, scopes: &[&str]) -> (TokenId, Principal) {
     let made = tokens.create("t".into(), owner(name), &scopes, None).await;
     let NewToken { record, secret } = made.unwrap();
     match tokens.look_up(&secret) {
-        Lookup::Valid(principal) => (record.id, principal),
+        TokenLookup::Valid(principal) => (record.id, principal),
         other => panic!("{other:?}"),
     }
 }

@@ -9,7 +9,7 @@ fn patient(session: &str, text: &str) -> Request {
     }
 }
 
-fn ask_for(hub: &Hub, session: &str, text: &str) -> Asking {
+fn ask_for(hub: &Hub, session: &str, text: &str) -> CallerHandle {
     hub.calls()
         .open(in_session(session, to("a", text)))
         .unwrap()

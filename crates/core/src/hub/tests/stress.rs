@@ -30,7 +30,7 @@ fn serve(hub: &Hub, name: &str, one_at_a_time: bool, seed: u64, is_over: &Atomic
             continue;
         };
         attached.set_resumable(dice.roll(3) == 0);
-        let mut open: Vec<Serving> = attached.adopted.drain(..).collect();
+        let mut open: Vec<AgentHandle> = attached.adopted.drain(..).collect();
         for _ in 0..dice.roll(200) {
             open.extend(line.try_next());
             if open.is_empty() {
@@ -56,7 +56,7 @@ fn serve(hub: &Hub, name: &str, one_at_a_time: bool, seed: u64, is_over: &Atomic
 fn call(hub: &Hub, seed: u64, rounds: usize, ends: &AtomicUsize) -> usize {
     let mut dice = Dice(seed);
     let mut made = 0;
-    let mut open: Vec<(Asking, bool)> = Vec::new();
+    let mut open: Vec<(CallerHandle, bool)> = Vec::new();
     for _ in 0..rounds {
         if open.len() < 20 {
             let target = format!("a{}", dice.roll(3));

@@ -159,7 +159,7 @@ async fn who_lags_misses_and_blocks_nobody() {
 }
 
 /// What the one call still takes: the lease of its pipes, and its message.
-fn asking_lease(asking: &Asking) -> usize {
+fn asking_lease(asking: &CallerHandle) -> usize {
     let used = asking.call().shared.budget.used();
     assert!(used <= (4 << 10) + asking.call().message.weight());
     used

@@ -19,12 +19,10 @@ use jiff::fmt::rfc2822::DateTimeParser;
 use super::cache::IssuedCard;
 use crate::A2aDoor;
 use crate::wire::{
-    card::{CardAudience, KEYS_PATH, OLD_PATH, PATH},
+    card::{CardAudience, KEYS_PATH, KINDS, OLD_PATH, PATH},
     official::{A2aVersion, error::http_error},
 };
 
-/// Path segments that may precede an agent's id; all kinds share the same ids.
-const KINDS: [&str; 3] = ["agents", "teams", "workflows"];
 /// Seconds for which a card may be cached. An agent changes its card only when it connects again, and a
 /// minute is an acceptable delay for callers.
 const MAX_AGE: u32 = 60;

@@ -7,9 +7,9 @@
 //! - [`request`]: method, URL and body of a request
 //! - [`answer`]: parsing of an answer
 //! - [`incoming`]: a stream of answers, [`events`]: the events of the stream
-//! - [`eyes`]: observers of the traffic
-//! - [`noted`]: facts learnt about the server, such as the context of a task
-//! - [`trouble`]: errors
+//! - [`traffic_tap`]: observers of the traffic
+//! - [`server_facts`]: facts learnt about the server, such as the context of a task
+//! - errors of a request: [`call_error`]
 
 mod answer;
 mod call_error;

@@ -133,8 +133,13 @@ async fn read(source: &SecretLocation) -> Result<String, String> {
             let path = path.clone();
             // The file may be on a slow disk, or be no regular file.
             let reading = tokio::task::spawn_blocking(move || {
-                let text = std::fs::File::open(path)?;
-                std::io::read_to_string(std::io::Read::take(text, MAX_SECRET))
+                let file = std::fs::File::open(path)?;
+                let text = std::io::read_to_string(std::io::Read::take(file, MAX_SECRET + 1))?;
+                if text.len() as u64 > MAX_SECRET {
+                    let why = format!("it has more than {MAX_SECRET} bytes; is it the right file?");
+                    return Err(std::io::Error::new(std::io::ErrorKind::FileTooLarge, why));
+                }
+                Ok(text)
             });
             let text = reading
                 .await

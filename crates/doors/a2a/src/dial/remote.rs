@@ -14,7 +14,7 @@ use std::{
 
 use jackfield_core::{
     agent::Closing,
-    call::Serving,
+    call::AgentHandle,
     entry::Entry,
     hub::{Attached, Hub},
     inbox::Inbox,
@@ -28,6 +28,7 @@ use tokio::{
     time::{Instant, sleep, sleep_until, timeout},
 };
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use super::{
     card_access::CardAccess,
@@ -337,7 +338,9 @@ impl Remote {
         let mut served = JoinSet::new();
         let leaving = CancellationToken::new();
         for serving in std::mem::take(&mut attached.adopted) {
-            served.spawn(remote_call::go_on(self.clone(), serving, leaving.clone()));
+            let span = serving.call().span().clone();
+            let work = remote_call::go_on(self.clone(), serving, leaving.clone());
+            served.spawn(work.instrument(span));
         }
         if is_found {
             self.set_state(RemoteState::Online);
@@ -361,7 +364,7 @@ impl Remote {
         self: &Arc<Self>,
         attached: &Attached,
         inbox: &Inbox,
-        mut delivered: mpsc::Receiver<Serving>,
+        mut delivered: mpsc::Receiver<AgentHandle>,
         served: &mut JoinSet<()>,
         leaving: &CancellationToken,
         stop: &CancellationToken,
@@ -376,7 +379,9 @@ impl Remote {
         loop {
             tokio::select! {
                 Some(serving) = delivered.recv() => {
-                    served.spawn(remote_call::serve(self.clone(), serving, leaving.clone()));
+                    let span = serving.call().span().clone();
+                    let work = remote_call::serve(self.clone(), serving, leaving.clone());
+                    served.spawn(work.instrument(span));
                 }
                 Some(_) = served.join_next() => {}
                 looked = async { look.as_mut().expect("it is there").await }, if look.is_some() => {

@@ -14,7 +14,7 @@ mod source;
 use std::{sync::Arc, time::Duration};
 
 use http::{HeaderMap, HeaderValue};
-use jackfield_core::{bell::Bell, call::Serving, gate::Gate, pipe::Pushed};
+use jackfield_core::{call::AgentHandle, gate::Gate, pipe::Pushed, ready::ReadySet};
 use jackfield_kit::trace;
 use jackfield_model::{Answer, Chunk, ChunkKind, End, Event, Failure, Input, Reason};
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
@@ -69,7 +69,7 @@ const MAX_FRUITLESS: u32 = 3;
 const MAX_SUBSCRIPTIONS: u32 = 100;
 
 /// Serves a call until the call ends, or until the hub stops and leaves the call for its restart.
-pub(super) async fn serve(remote: Arc<Remote>, serving: Serving, leaving: CancellationToken) {
+pub(super) async fn serve(remote: Arc<Remote>, serving: AgentHandle, leaving: CancellationToken) {
     let line = remote.line();
     let mut work = RemoteCall::new(remote, &line, serving);
     work.find_task().await;
@@ -77,7 +77,7 @@ pub(super) async fn serve(remote: Arc<Remote>, serving: Serving, leaving: Cancel
 }
 
 /// Resumes a call that the remote received before a restart of the hub, as soon as the remote is found.
-pub(super) async fn go_on(remote: Arc<Remote>, serving: Serving, leaving: CancellationToken) {
+pub(super) async fn go_on(remote: Arc<Remote>, serving: AgentHandle, leaving: CancellationToken) {
     let recalled = match RemoteTaskHandle::of(&serving, &remote) {
         Some(handle) => match handle.recall(&remote, serving.call()).await {
             Ok(hearing) => Ok((handle, hearing)),
@@ -109,9 +109,9 @@ pub(super) async fn go_on(remote: Arc<Remote>, serving: Serving, leaving: Cancel
 }
 
 /// Waits until a call is ended.
-async fn ended(serving: &Serving) {
-    let bell = Bell::new();
-    serving.input().listen(bell.rope(0));
+async fn ended(serving: &AgentHandle) {
+    let bell = ReadySet::new();
+    serving.input().listen(bell.handle(0));
     while !serving.call().is_ended() {
         bell.wait(&mut Vec::new()).await;
     }
@@ -180,7 +180,7 @@ struct BrokenStream {
 struct RemoteCall {
     remote: Arc<Remote>,
     line: Arc<RemoteClient>,
-    serving: Serving,
+    serving: AgentHandle,
     hearing: AnswerTranslator,
     /// Reader of the remote's answers; `None` while the remote waits for the caller.
     source: Option<AnswerReader>,
@@ -203,7 +203,7 @@ struct RemoteCall {
 }
 
 impl RemoteCall {
-    fn new(remote: Arc<Remote>, line: &RemoteClient, serving: Serving) -> Self {
+    fn new(remote: Arc<Remote>, line: &RemoteClient, serving: AgentHandle) -> Self {
         Self {
             is_blocking: !line.place().streams,
             line: declaring(&remote, line, &asked_with(&serving)),
@@ -258,9 +258,9 @@ impl RemoteCall {
     }
 
     async fn run(&mut self, leaving: &CancellationToken) -> RemoteCallOutcome {
-        let (gate, bell) = (Arc::new(Gate::default()), Bell::new());
+        let (gate, bell) = (Arc::new(Gate::default()), ReadySet::new());
         self.serving.gated(gate.clone());
-        self.serving.input().listen(bell.rope(0));
+        self.serving.input().listen(bell.handle(0));
         if !self.is_taken_up {
             self.begin();
         } else if self.go_on().is_none() {
@@ -604,7 +604,7 @@ impl RemoteCall {
 }
 
 /// Returns the request options of the call's message.
-fn asked_with(serving: &Serving) -> SendOptions {
+fn asked_with(serving: &AgentHandle) -> SendOptions {
     SendOptions::of(serving.call().message.extra.as_ref())
 }
 

@@ -560,6 +560,7 @@ impl AnswerTranslator {
             tool_call_id: said("toolCallId").or_else(|| said("tool_call_id")),
             text: words(message),
             extra: None,
+            waiting_for: None,
         };
         let is_tool = matches!(
             chunk.kind,

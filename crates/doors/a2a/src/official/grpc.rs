@@ -36,11 +36,14 @@ use self::{
     status::status_from,
     translate::{read, write},
 };
-use super::{InboundRequest, UpdateStream, failure::fault_from, reply, serve::KINDS};
-use crate::wire::official::{
-    A2aVersion,
-    error::{A2aError, A2aErrorKind},
-    method::Operation,
+use super::{InboundRequest, UpdateStream, failure::fault_from, reply};
+use crate::wire::{
+    card::KINDS,
+    official::{
+        A2aVersion,
+        error::{A2aError, A2aErrorKind},
+        method::Operation,
+    },
 };
 use crate::{A2aDoor, DOOR};
 

@@ -12,11 +12,8 @@ use http::Method;
 use percent_encoding::percent_decode_str;
 
 use super::{jsonrpc, rest, rest_path::RestPath};
-use crate::wire::card::PATH;
+use crate::wire::card::{KINDS, PATH};
 use crate::{A2aDoor, seed::SeedProblem};
-
-/// Path segments that may precede an agent's id. Teams and workflows are ordinary agents.
-pub(crate) const KINDS: [&str; 3] = ["agents", "teams", "workflows"];
 
 /// Returns the routes of all agents below `prefix`, and of the hub itself. With an empty prefix the hub
 /// serves only the known paths, so that other doors keep theirs.

@@ -1,7 +1,7 @@
 //! Caller's side of a live call: reads the reply and collects the answer.
 
 use jackfield_core::{
-    call::{Asking, Replies, Reply},
+    call::{CallerHandle, Replies, Reply},
     units::Size,
 };
 use jackfield_model::{
@@ -46,7 +46,7 @@ pub(super) struct SeedReplyReader {
 
 impl SeedReplyReader {
     /// Creates a reader for a call whose answer may have at most `limit` bytes.
-    pub(super) fn new(asking: Asking, limit: Size) -> Self {
+    pub(super) fn new(asking: CallerHandle, limit: Size) -> Self {
         Self {
             revoked: asking.call().principal.grant.revoked.clone(),
             replies: asking.replies(),

@@ -1,7 +1,7 @@
 //! Answer to `message/send`: the finished task.
 
 use axum::response::Response;
-use jackfield_core::call::Asking;
+use jackfield_core::call::CallerHandle;
 use serde_json::value::RawValue;
 
 use super::{
@@ -19,7 +19,7 @@ use crate::wire::seed::{
 pub(super) async fn respond(
     a2a: &A2aDoor,
     id: SeedRequestId,
-    asking: Asking,
+    asking: CallerHandle,
     input: &RawValue,
 ) -> Result<Response, SeedProblem> {
     let names = SeedIds::of(asking.call());

@@ -3,7 +3,7 @@
 
 use axum::response::{IntoResponse as _, Response};
 use futures_util::stream;
-use jackfield_core::{call::Asking, metrics::Connected};
+use jackfield_core::{call::CallerHandle, metrics::Connected};
 use jackfield_kit::sse::{SseBody, SseFrame};
 use jackfield_model::{Chunk, Part};
 use jackfield_wire::json::JsonText;
@@ -16,7 +16,7 @@ use crate::wire::seed::event::{self, SeedUpdate, StreamIds};
 use crate::{A2aDoor, DOOR};
 
 /// Returns the response that streams a call.
-pub(super) fn respond(a2a: &A2aDoor, asking: Asking) -> Response {
+pub(super) fn respond(a2a: &A2aDoor, asking: CallerHandle) -> Response {
     let limits = a2a.hub.limits();
     let telling = ReplyStream {
         names: SeedIds::of(asking.call()),

@@ -22,6 +22,10 @@ pub(crate) use self::read::{ForeignCard, ForeignSkill, Generation};
 pub(crate) use self::signature::{JwsHeader, PublicKey, Signature};
 use super::official::A2aVersion;
 
+/// Path segments that may precede an agent's id, at this hub and in an AgentOS of Agno. All kinds share the
+/// same ids: teams and workflows are ordinary agents.
+pub(crate) const KINDS: [&str; 3] = ["agents", "teams", "workflows"];
+
 /// Path of a card below its agent's URL.
 pub(crate) const PATH: &str = "/.well-known/agent-card.json";
 /// Path of a card before version 0.3.

@@ -26,6 +26,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+/// Largest number of tasks per page, in every binding.
+pub(crate) const MAX_PAGE: usize = 100;
+
 /// Version of the protocol for negotiation: major and minor number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum A2aVersion {

@@ -3,7 +3,7 @@
 use axum::body::{Body, to_bytes};
 use jackfield_core::{
     agent::{Closing, Link, Profile},
-    call::{Call, Serving},
+    call::{AgentHandle, Call},
     hub::{Attached, Hub},
     principal::Principal,
     store::memory::MemoryStore,
@@ -25,7 +25,7 @@ use crate::{
 struct Silent;
 
 impl Link for Silent {
-    fn deliver(&self, call: Serving) -> Result<(), Serving> {
+    fn deliver(&self, call: AgentHandle) -> Result<(), AgentHandle> {
         Err(call)
     }
     fn cancel(&self, _: &Arc<Call>) {}

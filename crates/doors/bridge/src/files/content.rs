@@ -1,6 +1,6 @@
 //! `GET` and `PUT /v1/agents/{id}/transfers/{transfer}/content`: the archive through the hub, when the
 //! parties find no direct connection. The agent gets the signal `relay` with a ticket, and connects with the
-//! ticket (`meet.rs`).
+//! ticket (`tickets.rs`).
 
 use std::sync::Arc;
 

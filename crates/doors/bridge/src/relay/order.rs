@@ -23,7 +23,7 @@ pub(super) enum RelayMode {
     /// A stream that ends with its reader.
     Live,
     /// A stream that can be resumed.
-    Kept,
+    Durable,
     /// A callback.
     Async,
 }
@@ -93,7 +93,7 @@ impl RelayOrder {
         let mode = if body.is_async() {
             RelayMode::Async
         } else if wait_online.is_some() || body.keep.optional()?.is_some_and(|keep| *keep) {
-            RelayMode::Kept
+            RelayMode::Durable
         } else {
             RelayMode::Live
         };
@@ -104,7 +104,7 @@ impl RelayOrder {
         request.wait_online = wait_online;
         match mode {
             RelayMode::Live => {}
-            RelayMode::Kept => request.unread = Some(bridge.hub.limits().unread.0),
+            RelayMode::Durable => request.unread = Some(bridge.hub.limits().unread.0),
             RelayMode::Async => {
                 let repeated = RepeatedFields {
                     request_id: body.request_id.required()?,

@@ -84,7 +84,7 @@ impl RelayOutcome {
 
 fn result_of(record: &TaskRecord, turn: LastTurn) -> Result<CompleteAnswer, (String, String)> {
     let failed = |failure| {
-        let (code, text) = code_and_text(failure, Life::Kept);
+        let (code, text) = code_and_text(failure, Life::Durable);
         Err((code.to_owned(), text))
     };
     let ours = |code: BridgeErrorCode, text: String| Err((code.name().to_owned(), text));
@@ -116,11 +116,66 @@ fn result_of(record: &TaskRecord, turn: LastTurn) -> Result<CompleteAnswer, (Str
         None => match record.state {
             TaskState::Cancelled => cancelled(),
             TaskState::Rejected => refused(sentences::REJECTED.to_owned()),
-            TaskState::Failed
-            | TaskState::Submitted
+            TaskState::Failed => ours(BridgeErrorCode::InternalError, sentences::FAILED.to_owned()),
+            TaskState::Submitted
             | TaskState::Working
             | TaskState::InputRequired
             | TaskState::Completed => Ok(CompleteAnswer::default()),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jackfield_model::{AgentId, CallId, RequestId, SessionId, TaskId};
+    use jiff::Timestamp;
+
+    use super::*;
+
+    fn record(state: TaskState) -> TaskRecord {
+        let call = CallId::new();
+        TaskRecord {
+            id: TaskId::from(call),
+            call,
+            principal: "ann".into(),
+            token: None,
+            caller: "ann".into(),
+            door: "bridge".into(),
+            agent: AgentId::parse("bob").unwrap(),
+            session: SessionId::parse("s").unwrap(),
+            request: RequestId::parse("r").unwrap(),
+            parent: None,
+            state,
+            needs_auth: false,
+            sent: true,
+            sent_at: None,
+            handle: None,
+            epoch: 0,
+            log_end: 0,
+            created_at: Timestamp::UNIX_EPOCH,
+            updated_at: Timestamp::UNIX_EPOCH,
+            wait_until: None,
+            failure: None,
+            callback: None,
+            followers: Vec::new(),
+            once: None,
+            unread: None,
+            context: Default::default(),
+        }
+    }
+
+    #[test]
+    fn a_task_of_which_only_the_state_is_known_succeeds_only_if_it_completed() {
+        for (state, code) in [
+            (TaskState::Completed, None),
+            (TaskState::Failed, Some("internal_error")),
+            (TaskState::Rejected, Some("internal_error")),
+            (TaskState::Cancelled, Some("session_not_found")),
+        ] {
+            let turn = LastTurn::from_items(Vec::new(), 1024);
+            let outcome = RelayOutcome::of(&record(state), turn);
+            let told = outcome.result.err().map(|(code, _)| code);
+            assert_eq!(told.as_deref(), code, "{state:?}");
+        }
     }
 }

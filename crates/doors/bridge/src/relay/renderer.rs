@@ -106,7 +106,7 @@ impl EventRenderer {
             attachments: &attachments,
             file_transfer_offer: offer(done),
             result: result
-                .filter(|_| self.life == Life::Kept)
+                .filter(|_| self.life == Life::Durable)
                 .map(JsonText::from),
         });
         (
@@ -212,7 +212,7 @@ mod tests {
         let mut live = teller(Life::Live);
         live.event(Event::text("all"));
         assert_eq!(live.end(&end), (None, r#"{"type":"done"}"#.to_owned()));
-        let mut kept = teller(Life::Kept);
+        let mut kept = teller(Life::Durable);
         kept.event(Event::text("all"));
         assert_eq!(
             kept.end(&end),

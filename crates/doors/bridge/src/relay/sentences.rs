@@ -12,6 +12,9 @@ pub(crate) const CANCELLED: &str = "Request cancelled";
 /// Text for a request refused by the agent; the protocol has no code for a refusal.
 pub(crate) const REJECTED: &str = "The agent refused the request";
 
+/// Text for a failed request whose failure is no longer stored.
+pub(crate) const FAILED: &str = "The request failed";
+
 /// Prefix of the core's text for a silent agent.
 const SILENT: &str = "the agent did not respond within ";
 
@@ -51,10 +54,10 @@ fn silence(text: &str, life: Life) -> Option<Cow<'static, str>> {
         .strip_suffix(" seconds")
         .and_then(|text| text.parse().ok());
     Some(match (life, seconds) {
-        (Life::Kept, Some(seconds)) if seconds % 60 == 0 && seconds > 60 => {
+        (Life::Durable, Some(seconds)) if seconds % 60 == 0 && seconds > 60 => {
             format!("No activity for {} minutes", seconds / 60).into()
         }
-        (Life::Kept, _) => format!("No activity for {span}").into(),
+        (Life::Durable, _) => format!("No activity for {span}").into(),
         (Life::Live, _) => format!("Agent did not respond within {span}").into(),
     })
 }
@@ -81,8 +84,8 @@ mod tests {
                 Life::Live,
                 "Agent did not respond within 120 seconds",
             ),
-            (&kept, Life::Kept, "No activity for 5 minutes"),
-            (&odd, Life::Kept, "No activity for 90 seconds"),
+            (&kept, Life::Durable, "No activity for 5 minutes"),
+            (&odd, Life::Durable, "No activity for 90 seconds"),
             (&silent("own words"), Life::Live, "own words"),
             (&Failure::agent_left(), Life::Live, "Agent disconnected"),
             (
@@ -92,7 +95,7 @@ mod tests {
             ),
             (
                 &Failure::agent_offline(),
-                Life::Kept,
+                Life::Durable,
                 "Agent is not connected",
             ),
             (&agents, Life::Live, "boom"),

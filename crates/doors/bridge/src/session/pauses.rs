@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use jackfield_core::call::{Call, Serving};
+use jackfield_core::call::{AgentHandle, Call};
 use jackfield_model::{CallId, Failure, Reason, SessionId};
 use tokio::time::Instant;
 
@@ -22,7 +22,7 @@ pub(super) struct SessionPauses {
     /// Entries of `ended`, oldest first. A session that ended again meanwhile is listed twice.
     oldest: VecDeque<(SessionId, Instant)>,
     /// Delayed requests, at most as many as an agent may have open.
-    held: Vec<(Instant, Serving)>,
+    held: Vec<(Instant, AgentHandle)>,
 }
 
 impl SessionPauses {
@@ -56,7 +56,7 @@ impl SessionPauses {
 
     /// Delays a request ([`Serving`]) if the previous one of its session ended less than a pause ago;
     /// otherwise returns the request.
-    pub(super) fn hold(&mut self, serving: Serving) -> Option<Serving> {
+    pub(super) fn hold(&mut self, serving: AgentHandle) -> Option<AgentHandle> {
         let ended = self.ended.get(&serving.call().agent_session);
         let due = ended.map(|at| *at + self.pause);
         match due.filter(|due| *due > Instant::now()) {
@@ -74,14 +74,14 @@ impl SessionPauses {
     }
 
     /// Removes and returns the oldest request whose pause is over.
-    pub(super) fn take(&mut self) -> Option<Serving> {
+    pub(super) fn take(&mut self) -> Option<AgentHandle> {
         let now = Instant::now();
         let due = self.held.iter().position(|(due, _)| *due <= now)?;
         Some(self.held.remove(due).1)
     }
 
     /// Removes and returns a delayed request that the agent never saw.
-    pub(super) fn withdraw(&mut self, call: CallId) -> Option<Serving> {
+    pub(super) fn withdraw(&mut self, call: CallId) -> Option<AgentHandle> {
         let held = self.held.iter();
         let index = held
             .map(|(_, held)| held.call().id)

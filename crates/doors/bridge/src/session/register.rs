@@ -178,7 +178,7 @@ impl BridgeAgentSession {
             .extend(resumed.unseen.into_iter().map(BridgeMail::Call));
         if !self.first.is_empty() {
             // These items are handled together with the mail.
-            self.line.ready_handle(MAILBOX).pull();
+            self.line.ready_handle(MAILBOX).notify();
         }
     }
 }

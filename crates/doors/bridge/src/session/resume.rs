@@ -3,7 +3,7 @@
 
 use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
-use jackfield_core::call::{Call, Life, Serving};
+use jackfield_core::call::{AgentHandle, Call, Life};
 use jackfield_model::RequestId;
 use jackfield_wire::bridge::{downlink::AcknowledgedAnswer, uplink::AnswerProgress};
 
@@ -13,9 +13,9 @@ use crate::lineage::{AnsweredRequest, Lineage};
 #[derive(Debug, Default)]
 pub(super) struct ResumedWork<'a> {
     /// Calls that the agent works on and continues.
-    pub(super) going_on: Vec<Serving>,
+    pub(super) going_on: Vec<AgentHandle>,
     /// Calls whose message never arrived.
-    pub(super) unseen: Vec<Serving>,
+    pub(super) unseen: Vec<AgentHandle>,
     /// State of the continued requests, for the agent.
     pub(super) open: Vec<AcknowledgedAnswer<'a>>,
     /// Requests that are over. The agent should stop any work on them.
@@ -25,13 +25,14 @@ pub(super) struct ResumedWork<'a> {
 /// Builds [`ResumedWork`]: compares the open calls of the hub (`adopted`) with the open requests of the agent
 /// (`listed`).
 pub(super) fn resume<'a>(
-    adopted: Vec<Serving>,
+    adopted: Vec<AgentHandle>,
     listed: &'a [AnswerProgress<'_>],
     lineage: &Lineage,
 ) -> ResumedWork<'a> {
     let mut resumed = ResumedWork::default();
     let in_order: Vec<_> = adopted.iter().map(|it| it.call().request.clone()).collect();
-    let mut adopted: HashMap<RequestId, Serving> = in_order.iter().cloned().zip(adopted).collect();
+    let mut adopted: HashMap<RequestId, AgentHandle> =
+        in_order.iter().cloned().zip(adopted).collect();
     let mut seen = std::collections::HashSet::new();
     for AnswerProgress { request_id, sent } in listed {
         if !seen.insert(&**request_id) {
@@ -72,7 +73,7 @@ pub(super) fn resume<'a>(
 fn stored_seq(call: &Call) -> u64 {
     match call.life {
         Life::Live => call.received(),
-        Life::Kept => call.acked(),
+        Life::Durable => call.acked(),
     }
 }
 

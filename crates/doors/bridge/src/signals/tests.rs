@@ -124,3 +124,20 @@ async fn an_agent_that_leaves_takes_its_signals_along() {
     signals.clear(&amy);
     assert!(signals.take(&amy, "t", now).is_empty());
 }
+
+#[test]
+fn observers_see_no_credentials_of_a_signal_written_with_escapes() {
+    for frame in [
+        r#"{"type":"rtc_signal","ice_servers":[{"credential":"pw"}]}"#,
+        r#"{"type":"rtc\u005fsignal","ice_servers":[{"credential":"pw"}]}"#,
+        r#"{"\u0074ype":"rtc_signal","\u0069ce_servers":[{"credential":"pw"}]}"#,
+        r#"{"type":"rtc_signal_relay","ice_servers":[{"credential":"pw"}]}"#,
+        r#"{"type":"rtc\u005fsignal_relay","signal_type":"\u0072elay","payload":"pw"}"#,
+    ] {
+        let shown = for_observers(frame);
+        assert!(!shown.contains("pw"), "{shown}");
+        assert!(shown.contains(HIDDEN), "{shown}");
+    }
+    let other = r#"{"type":"chunk",  "delta":"a\nb","payload":"p"}"#;
+    assert_eq!(for_observers(other), other);
+}

@@ -4,7 +4,7 @@
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
 use jackfield_core::store::StoreError;
-use jackfield_model::{Failure, Reason};
+use jackfield_model::{Cause, Failure, Reason};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -32,6 +32,10 @@ pub fn status(reason: &Reason) -> StatusCode {
 pub struct ApiErrorBody {
     /// The failure, for programs: one of the hub's names, or the agent's own code.
     pub error: String,
+    /// A narrower cause of the failure, for programs: `unanswered` if a question or an approval was not answered in time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
+    pub cause: Option<&'static str>,
     /// What happened and what to do about it, for people.
     pub message: String,
 }
@@ -40,6 +44,7 @@ impl From<&Failure> for ApiErrorBody {
     fn from(failure: &Failure) -> Self {
         Self {
             error: failure.reason.name().to_owned(),
+            cause: failure.cause.map(Cause::name),
             message: failure.text.to_string(),
         }
     }

@@ -319,4 +319,13 @@ async fn a_body_that_a_page_can_send_without_asking_is_refused() {
         passed,
         "its door refuses it"
     );
+    for (path, answer) in [
+        ("/a2a", &passed),
+        ("/a2a/", &passed),
+        ("/a2afoo", &refused),
+        ("/a2a-x/agents/a", &refused),
+    ] {
+        let request = Request::post(path).header("content-type", "text/plain");
+        assert_eq!(sent(request, "{}").await, *answer, "{path}");
+    }
 }

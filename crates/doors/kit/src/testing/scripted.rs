@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jackfield_core::{
     agent::{Closing, Link, Profile},
-    call::{Call, Serving},
+    call::{AgentHandle, Call},
     entry::Entry,
     hub::{Attached, Hub},
     principal::Principal,
@@ -27,14 +27,14 @@ pub struct Manner {
 
 #[derive(Debug)]
 struct Mailbox {
-    calls: Sender<Serving>,
+    calls: Sender<AgentHandle>,
     cancels: Sender<CallId>,
     closes: Sender<Closing>,
     manner: Manner,
 }
 
 impl Link for Mailbox {
-    fn deliver(&self, call: Serving) -> Result<(), Serving> {
+    fn deliver(&self, call: AgentHandle) -> Result<(), AgentHandle> {
         self.calls
             .try_send(call)
             .map_err(mpsc::error::TrySendError::into_inner)
@@ -65,7 +65,7 @@ impl Link for Mailbox {
 #[derive(Debug)]
 pub struct Scripted {
     attached: Option<Attached>,
-    delivered: Receiver<Serving>,
+    delivered: Receiver<AgentHandle>,
     cancelled: Receiver<CallId>,
     closed: Receiver<Closing>,
 }
@@ -109,7 +109,7 @@ impl Scripted {
     }
 
     /// The next call that is written to it.
-    pub async fn next_call(&mut self) -> Serving {
+    pub async fn next_call(&mut self) -> AgentHandle {
         soon(self.delivered.recv()).await.unwrap()
     }
 

@@ -41,7 +41,7 @@ pub enum WsMessage {
     Ping(Bytes),
     /// A pong.
     Pong(Bytes),
-    /// A close frame of the peer. The next [`Ws::turn`](super::Ws::turn) or [`Ws::finish`](super::Ws::finish)
+    /// A close frame of the peer. The next [`Ws::next_event`](super::Ws::next_event) or [`Ws::finish`](super::Ws::finish)
     /// sends the answer.
     Close {
         /// Code of the peer; 1005 when the frame has none.
@@ -51,7 +51,7 @@ pub enum WsMessage {
     },
 }
 
-/// The result of [`Ws::turn`](super::Ws::turn).
+/// The result of [`Ws::next_event`](super::Ws::next_event).
 #[derive(Debug)]
 pub enum WsEvent {
     /// The peer sent a message. [`Ws::try_next`](super::Ws::try_next) returns further messages that have

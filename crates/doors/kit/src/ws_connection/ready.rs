@@ -5,7 +5,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use jackfield_core::bell::Bell;
+use jackfield_core::ready::ReadySet;
 
 use crate::mailbox::MAILBOX;
 
@@ -43,7 +43,7 @@ impl ReadyKeys {
 
     /// Collects the keys that became ready since the last call. If there are none, registers the task to be
     /// woken by the next one.
-    pub(super) fn poll_ready(&mut self, bell: &Bell, cx: &mut Context<'_>) -> Poll<()> {
+    pub(super) fn poll_ready(&mut self, bell: &ReadySet, cx: &mut Context<'_>) -> Poll<()> {
         bell.poll_each(cx, |key| match key {
             MAILBOX => self.mail = MailboxPhase::Rang,
             END => self.end = true,
@@ -90,10 +90,10 @@ mod tests {
 
     use super::*;
 
-    fn rung(keys: &[u32]) -> (ReadyKeys, Arc<Bell>) {
-        let (mut rung, bell) = (ReadyKeys::new(), Bell::new());
+    fn rung(keys: &[u32]) -> (ReadyKeys, Arc<ReadySet>) {
+        let (mut rung, bell) = (ReadyKeys::new(), ReadySet::new());
         rung.end = false;
-        keys.iter().for_each(|key| bell.rope(*key).pull());
+        keys.iter().for_each(|key| bell.handle(*key).notify());
         let mut cx = Context::from_waker(Waker::noop());
         assert!(rung.poll_ready(&bell, &mut cx).is_ready());
         assert!(rung.poll_ready(&bell, &mut cx).is_pending());

@@ -82,7 +82,7 @@ async fn a_peer_that_never_stops_talking_keeps_nobody_else_waiting() {
     let rope = line.ready_handle(key);
     let listen = async {
         assert!(matches!(line.next().await, WsConnectionEvent::Text(_)));
-        rope.pull();
+        rope.notify();
         for heard in 0.. {
             match line.next().await {
                 WsConnectionEvent::Text(_) | WsConnectionEvent::Binary => {
@@ -103,8 +103,8 @@ async fn a_peer_that_never_stops_talking_keeps_nobody_else_waiting() {
 async fn a_busy_line_hears_of_mail_at_once_and_serves_the_others_later() {
     let (mut line, _peer) = line().await;
     let key = line.new_key();
-    line.ready_handle(key).pull();
-    line.ready_handle(MAILBOX).pull();
+    line.ready_handle(key).notify();
+    line.ready_handle(MAILBOX).notify();
     line.queue(&"x".repeat(2 * QUEUE_HIGH));
     assert!(matches!(
         line.next().await,
@@ -219,7 +219,7 @@ async fn a_peer_is_not_read_while_it_does_not_read_our_answers() {
 async fn a_peer_is_read_while_it_does_not_read_what_others_send() {
     let (mut line, mut peer) = line().await;
     line.set_authenticated(CancellationToken::new());
-    line.ready_handle(7).pull();
+    line.ready_handle(7).notify();
     assert!(matches!(line.next().await, WsConnectionEvent::Rang(7)));
     line.queue(&"x".repeat(MUCH));
     for _ in 0..3 {

@@ -101,6 +101,36 @@ async fn an_agent_that_ends_its_turn_with_a_question_gets_the_answer_as_its_next
 }
 
 #[tokio::test]
+async fn what_was_missing_in_an_earlier_turn_is_not_said_of_the_last() {
+    let hub = Running::start().await;
+    let mut amy = hub.attach("amy");
+    let calling = hub.tool("call_agent", json!({"agent": "amy", "message": "hi"}));
+    let asking = async {
+        amy.next_call().await.finish(End::Done(Box::new(Done {
+            state: DoneState::InputRequired,
+            result: Some("long ".repeat(30_000)),
+            ..Done::default()
+        })));
+    };
+    let (asked, ()) = tokio::join!(calling, asking);
+    let told = &asked["structuredContent"];
+    let short = "Not all of it fits here";
+    assert!(told["note"].as_str().unwrap().contains(short), "{told}");
+    let arguments = json!({"task": told["task"], "answer": "then this"});
+    let hearing = async {
+        let serving = amy.next_call().await;
+        serving.push(Event::text("Done."));
+        serving.finish(End::done());
+    };
+    tokio::join!(hub.tool("task", arguments), hearing);
+    let read = hub.tool("task", json!({"task": told["task"]})).await;
+    let last = &read["structuredContent"];
+    assert_eq!(last["text"], "Done.", "the last turn");
+    let note = last["note"].as_str().unwrap_or_default();
+    assert!(!note.contains(short), "{last}");
+}
+
+#[tokio::test]
 async fn leave_to_do_something_is_the_owners_to_give_unless_they_leave_it_to_callers() {
     let hub = Running::start().await;
     let mut amy = hub.attach("amy");

@@ -1,7 +1,7 @@
 //! For which call a tool calls an agent, and as whom.
 
 use jackfield_core::{
-    call::Serving,
+    call::AgentHandle,
     hub::Request,
     principal::{Principal, Who},
 };
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::harness::{Running, Scripted, last, words};
 
 /// Calls `amy` from outside.
-async fn first(hub: &Running, amy: &mut Scripted) -> Serving {
+async fn first(hub: &Running, amy: &mut Scripted) -> AgentHandle {
     let id = AgentId::parse("amy").unwrap();
     let request = Request::new(Principal::local(), "own", id, Message::text("go"));
     hub.hub.tasks().start(request).await.unwrap();
@@ -19,7 +19,7 @@ async fn first(hub: &Running, amy: &mut Scripted) -> Serving {
 }
 
 /// What an agent calls another one with, through the door, while it serves a call.
-async fn onward(hub: &Running, serving: &Serving, to: &str) -> Value {
+async fn onward(hub: &Running, serving: &AgentHandle, to: &str) -> Value {
     let message = json!({
         "jsonrpc": "2.0", "id": 7, "method": "tools/call",
         "params": {"name": "call_agent", "arguments": {"agent": to, "message": "go on", "wait_seconds": 0}},

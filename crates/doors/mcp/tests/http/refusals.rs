@@ -1,7 +1,7 @@
 //! What bad input gets: misuse of the protocol an error of the protocol, a mistake of the model a result that says what
 //! to do.
 
-use jackfield_core::{limits::Limits, token::Lookup, units::Size};
+use jackfield_core::{limits::Limits, token::TokenLookup, units::Size};
 use jackfield_model::{End, Failure, Reason};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
@@ -164,7 +164,7 @@ async fn another_ones_tasks_and_agents_are_not_there() {
     let hub = Running::start_with(false, Limits::default()).await;
     let ann = hub.token("ann", &["agent:*"]).await;
     let bob = hub.token("bob", &["agent:*"]).await;
-    let Lookup::Valid(owner) = hub.hub.tokens().look_up(&ann) else {
+    let TokenLookup::Valid(owner) = hub.hub.tokens().look_up(&ann) else {
         panic!("it was made just now");
     };
     let mut amy = hub.attach_for(&owner, "amy", "Ann's");

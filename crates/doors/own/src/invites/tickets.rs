@@ -69,22 +69,22 @@ impl InviteTickets {
         Ok(secret)
     }
 
-    /// Redeems a [`InviteTicket`]. Works once per ticket.
-    pub(crate) fn take(&self, secret: &str) -> Result<InviteTicket, Failure> {
+    /// Redeems a [`InviteTicket`]. Works once per ticket. Returns also the end of its lifetime, for
+    /// [`give_back`](Self::give_back).
+    pub(crate) fn take(&self, secret: &str) -> Result<(InviteTicket, Instant), Failure> {
         let now = Instant::now();
         let mut out = self.out.lock();
         let found = out.tickets.remove(&hash(secret));
         let good =
             found.filter(|(ticket, until)| *until > now && !ticket.by.revoked.is_cancelled());
         match good {
-            Some((ticket, _)) => Ok(ticket),
+            Some(taken) => Ok(taken),
             None => Err(out.count_miss(now)),
         }
     }
 
-    /// Restores a ticket after a failed exchange.
-    pub(crate) fn restore(&self, secret: &str, ticket: InviteTicket) {
-        let until = Instant::now() + LIFETIME;
+    /// Restores a ticket after a failed exchange. Its lifetime ends when it would have ended anyway.
+    pub(crate) fn restore(&self, secret: &str, ticket: InviteTicket, until: Instant) {
         self.out
             .lock()
             .tickets
@@ -126,7 +126,7 @@ mod tests {
         }
     }
 
-    fn reason(result: Result<InviteTicket, Failure>) -> Reason {
+    fn reason(result: Result<(InviteTicket, Instant), Failure>) -> Reason {
         match result {
             Ok(_) => panic!("the ticket was good"),
             Err(failure) => failure.reason,
@@ -137,7 +137,7 @@ mod tests {
     async fn a_ticket_works_once_and_within_its_time() {
         let tickets = InviteTickets::default();
         let [once, late] = [(); 2].map(|()| tickets.issue(ticket("ann")).unwrap());
-        assert_eq!(tickets.take(&once).unwrap().agent.as_str(), "amy");
+        assert_eq!(tickets.take(&once).unwrap().0.agent.as_str(), "amy");
         assert_eq!(reason(tickets.take(&once)), Reason::NotFound);
         tokio::time::advance(LIFETIME).await;
         assert_eq!(reason(tickets.take(&late)), Reason::NotFound);
@@ -157,9 +157,20 @@ mod tests {
     fn a_ticket_for_which_nothing_was_given_works_again() {
         let tickets = InviteTickets::default();
         let secret = tickets.issue(ticket("ann")).unwrap();
-        let taken = tickets.take(&secret).unwrap();
-        tickets.restore(&secret, taken);
+        let (taken, until) = tickets.take(&secret).unwrap();
+        tickets.restore(&secret, taken, until);
         tickets.take(&secret).unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_ticket_that_is_given_back_keeps_its_end() {
+        let tickets = InviteTickets::default();
+        let secret = tickets.issue(ticket("ann")).unwrap();
+        tokio::time::advance(LIFETIME - MINUTE).await;
+        let (taken, until) = tickets.take(&secret).unwrap();
+        tickets.restore(&secret, taken, until);
+        tokio::time::advance(MINUTE).await;
+        assert_eq!(reason(tickets.take(&secret)), Reason::NotFound);
     }
 
     #[tokio::test(start_paused = true)]

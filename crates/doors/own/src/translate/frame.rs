@@ -1,10 +1,7 @@
 //! Conversion of core events into the JSON of a call's stream, and into SSE frames. The `event:` of a frame
 //! is the `type` of its data. Only events of durable calls have an `id:` for resuming.
 
-use jackfield_core::{
-    store::LogItem,
-    task::{Cursor, TaskItem},
-};
+use jackfield_core::{reply::ReplyItem, store::LogItem, task::Cursor};
 use jackfield_kit::sse::SseFrame;
 use jackfield_model::{Answer, Done, End, Event, Failure, Message};
 use serde::Serialize;
@@ -40,21 +37,26 @@ impl CallEvent {
         frame(name, self)
     }
 
-    /// Converts the event into an [`SseFrame`] of a durable call. A reader resumes after `next`.
-    pub fn durable_frame(&self, next: Cursor) -> SseFrame {
-        self.frame().with_id(next.to_string())
+    /// As a frame; of a durable reply with the cursor to continue from.
+    pub fn frame_at(&self, next: Option<Cursor>) -> SseFrame {
+        match next {
+            None => self.frame(),
+            Some(next) => self.frame().with_id(next.to_string()),
+        }
     }
 }
 
-/// Converts a [`TaskItem`] of a task's log into a frame.
-pub fn frame_from_item(item: TaskItem) -> SseFrame {
-    match item {
-        TaskItem::Row { next, item, .. } => CallEvent::from(item).durable_frame(next),
-        TaskItem::Gap { next } => CallEvent::Gap(GapView {
+/// One item of a reply as a frame; a keepalive has none.
+pub fn frame_from_item(item: ReplyItem) -> Option<SseFrame> {
+    let next = item.next();
+    let event = match item {
+        ReplyItem::Item { item, .. } => item.into(),
+        ReplyItem::Gap { next } => CallEvent::Gap(GapView {
             next: next.to_string(),
-        })
-        .durable_frame(next),
-    }
+        }),
+        ReplyItem::Pulse => return None,
+    };
+    Some(event.frame_at(next))
 }
 
 impl From<LogItem> for CallEvent {
@@ -196,12 +198,15 @@ mod tests {
     #[test]
     fn what_is_kept_has_an_id_to_go_on_from() {
         let next = Cursor { epoch: 2, pos: 17 };
-        let frame = frame_from_item(TaskItem::Gap { next });
+        let frame = frame_from_item(ReplyItem::Gap { next }).unwrap();
         assert_eq!(frame.id.as_deref(), Some("2-17"));
         assert_eq!(frame.data.unwrap(), r#"{"type":"gap","next":"2-17"}"#);
-        let at = jiff::Timestamp::UNIX_EPOCH;
         let item = LogItem::Answer("q".into(), Answer::default());
-        let frame = frame_from_item(TaskItem::Row { next, at, item });
+        let frame = frame_from_item(ReplyItem::Item {
+            next: Some(next),
+            item,
+        })
+        .unwrap();
         assert_eq!(frame.data.unwrap(), r#"{"type":"answer","ask_id":"q"}"#);
     }
 }

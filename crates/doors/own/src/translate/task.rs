@@ -281,7 +281,7 @@ impl HistoryItem {
     }
 }
 
-// Only describes the JSON: `task_answer.rs` writes it in pieces.
+// Only describes the JSON: `task_response.rs` writes it in pieces.
 /// Task with its complete conversation.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Task)]

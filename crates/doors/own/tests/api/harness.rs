@@ -5,7 +5,7 @@ use std::{net::SocketAddr, sync::Arc};
 
 use jackfield_core::{
     agent::{Profile, Skill},
-    call::Serving,
+    call::AgentHandle,
     files::FileKey,
     hub::Hub,
     limits::Limits,
@@ -256,7 +256,7 @@ pub(crate) fn text_of(events: &[Sse]) -> String {
 }
 
 /// Starts a detached call and takes it up at the agent.
-pub(crate) async fn detached(hub: &Running, amy: &mut Scripted) -> (String, Serving) {
+pub(crate) async fn detached(hub: &Running, amy: &mut Scripted) -> (String, AgentHandle) {
     let body = json!({"text": "go", "detach": true});
     let (status, answer) = hub.post("/v1/agents/amy/calls", body).await;
     assert_eq!(status, StatusCode::ACCEPTED);

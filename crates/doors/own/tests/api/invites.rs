@@ -3,7 +3,7 @@
 use jackfield_core::{
     limits::Limits,
     principal::{Principal, Who},
-    token::Lookup,
+    token::TokenLookup,
 };
 use jackfield_model::{AgentId, End};
 use reqwest::{Method, StatusCode};
@@ -24,7 +24,7 @@ async fn invite(hub: &Running, token: Option<&str>, body: Value) -> String {
 
 fn principal(hub: &Running, token: &Value) -> Principal {
     match hub.hub.tokens().look_up(token.as_str().unwrap()) {
-        Lookup::Valid(principal) => principal,
+        TokenLookup::Valid(principal) => principal,
         other => panic!("{other:?}"),
     }
 }

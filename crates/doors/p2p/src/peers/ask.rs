@@ -1,4 +1,4 @@
-//! A call as a handoff: which of a peer's skills is meant, with which parameters and which input. Pure.
+//! A call as a handoff: the choice of the peer's skill, its parameters and its input. Pure.
 
 use jackfield_core::files::Files;
 use jackfield_model::{Failure, Json, Message, Part};
@@ -8,23 +8,27 @@ use jackfield_peer::{
 };
 use serde_json::{Map, Value};
 
-use super::list::Way;
+use super::list::PeerRoute;
 use crate::translate::data_from_parts;
 
-/// How a caller of the hub gives what a path needs.
+/// How a caller of the hub supplies a missing parameter.
 const REMEDY: &str = "give it as data, or in metadata \"params\"";
 
-/// The handoff that a message becomes.
-pub(super) fn hand_off(way: &Way, message: &Message, files: &Files) -> Result<HandOff, Failure> {
+/// Converts a [`Message`] to a [`HandOff`].
+pub(super) fn hand_off(
+    way: &PeerRoute,
+    message: &Message,
+    files: &Files,
+) -> Result<HandOff, Failure> {
     let input = data_from_parts(message.parts.clone(), files);
     let metadata = message.metadata.as_ref().and_then(object);
     match way {
-        Way::Hub(path) => {
+        PeerRoute::Hub(path) => {
             let mut hand_off = HandOff::new(Method::Post, path.as_str());
             hand_off.input = Some(input);
             Ok(hand_off)
         }
-        Way::Skills(skills) => {
+        PeerRoute::Skills(skills) => {
             let wanted = metadata.as_ref().and_then(|it| it.get("skill")?.as_str());
             let skill = choose(skills, wanted)?;
             by_skill(skill, metadata.as_ref(), message, input)

@@ -1,4 +1,4 @@
-//! What a peer is as agents of the hub: by its card, or by the list of another hub.
+//! The agents of a peer: from its card, or from the list of another hub.
 
 use jackfield_core::agent;
 use jackfield_model::AgentId;
@@ -13,20 +13,20 @@ use serde::Deserialize;
 
 use super::profile;
 
-/// One agent that a peer brings.
+/// One agent of a peer.
 #[derive(Debug, Clone)]
-pub(super) struct Listed {
-    /// Its id here: what it is called there, and whose it is.
+pub(super) struct RemoteAgent {
+    /// Id at this hub: its name there, and the end of the peer id.
     pub(super) id: AgentId,
-    /// What it says of itself.
+    /// Profile of the agent.
     pub(super) profile: agent::Profile,
-    /// How it is asked.
-    pub(super) way: Way,
+    /// How the agent is called.
+    pub(super) way: PeerRoute,
 }
 
-/// How an agent of a peer is asked.
+/// How an agent of a peer is called.
 #[derive(Debug, Clone)]
-pub(super) enum Way {
+pub(super) enum PeerRoute {
     /// By one of the skills of its card.
     Skills(Vec<PeerSkill>),
     /// At this path of a hub.
@@ -35,7 +35,7 @@ pub(super) enum Way {
 
 /// An agent in the list of a hub.
 #[derive(Debug, Deserialize)]
-struct Entry {
+struct HubListEntry {
     id: String,
     #[serde(default)]
     name: String,
@@ -49,12 +49,12 @@ struct Entry {
 }
 
 #[derive(Debug, Deserialize)]
-struct List {
-    agents: Vec<Entry>,
+struct HubList {
+    agents: Vec<HubListEntry>,
 }
 
-impl Listed {
-    /// A peer that is an agent itself. Nothing if no id can be made of its name, or it can do nothing.
+impl RemoteAgent {
+    /// Returns a peer that is an agent itself; `None` if its name makes no id, or it has no skills.
     pub(super) fn of_card(peer: PeerId, card: PeerCard) -> Option<Self> {
         if card.skills.is_empty() {
             return None;
@@ -67,12 +67,12 @@ impl Listed {
         Some(Self {
             id: agent_id(&card.name, peer)?,
             profile: profile(peer, &card.name, &card.description, skills.collect()),
-            way: Way::Skills(card.skills),
+            way: PeerRoute::Skills(card.skills),
         })
     }
 
-    fn of_entry(peer: PeerId, entry: Entry) -> Option<Self> {
-        // An agent that its hub got from elsewhere is that one's to show.
+    fn of_entry(peer: PeerId, entry: HubListEntry) -> Option<Self> {
+        // An agent that the hub got from another peer is shown by that peer.
         if !entry.online || entry.id.contains('@') {
             return None;
         }
@@ -83,17 +83,17 @@ impl Listed {
         Some(Self {
             id: with_suffix(&entry.id, peer)?,
             profile: profile(peer, &entry.name, &entry.description, skills.collect()),
-            way: Way::Hub(entry.path),
+            way: PeerRoute::Hub(entry.path),
         })
     }
 }
 
-/// The agents of another hub, as far as we may know them.
-pub(super) async fn fetch(node: &Node, peer: PeerId) -> Result<Vec<Listed>, String> {
+/// Fetches the visible agents of another hub.
+pub(super) async fn fetch(node: &Node, peer: PeerId) -> Result<Vec<RemoteAgent>, String> {
     let answer = inquire::fetch(node, peer, &[], "/agents").await;
     let answer = answer.map_err(|failure| failure.to_string())?;
-    let list: List = serde_json::from_slice(&answer).map_err(|error| error.to_string())?;
+    let list: HubList = serde_json::from_slice(&answer).map_err(|error| error.to_string())?;
     let listed = list.agents.into_iter();
-    let listed = listed.filter_map(|entry| Listed::of_entry(peer, entry));
+    let listed = listed.filter_map(|entry| RemoteAgent::of_entry(peer, entry));
     Ok(listed.collect())
 }

@@ -8,20 +8,20 @@ use serde_json::{Value, json};
 
 use super::{
     ask::hand_off,
-    list::{Listed, Way},
+    list::{PeerRoute, RemoteAgent},
     places_for,
 };
 
-fn skills(skills: &Value) -> Way {
+fn skills(skills: &Value) -> PeerRoute {
     let card = json!({"name": "x", "version": "1", "description": "", "skills": skills});
-    Way::Skills(read_card(card.to_string().as_bytes()).unwrap().skills)
+    PeerRoute::Skills(read_card(card.to_string().as_bytes()).unwrap().skills)
 }
 
 fn skill(id: &str, path: &str, method: &str) -> Value {
     json!({"id": id, "name": id, "description": "", "path": path, "method": method})
 }
 
-fn asked(way: &Way, message: &Message) -> Result<Value, Reason> {
+fn asked(way: &PeerRoute, message: &Message) -> Result<Value, Reason> {
     let files = Files::new(&Limits::default());
     let asked = hand_off(way, message, &files).map_err(|failure| failure.reason)?;
     Ok(serde_json::from_str(&asked.to_json()).unwrap())
@@ -130,7 +130,7 @@ fn what_would_leave_the_peers_paths_is_refused_here() {
 
 #[test]
 fn an_agent_of_a_hub_gets_words_and_data_at_its_path() {
-    let way = Way::Hub("/agents/echo/ask".to_owned());
+    let way = PeerRoute::Hub("/agents/echo/ask".to_owned());
     let both = Message {
         parts: vec![
             Part::Text("hi".to_owned()),
@@ -160,7 +160,7 @@ fn a_peer_is_called_by_its_name_and_the_end_of_its_id_and_never_by_anothers_name
         let Ok(card) = read_card(card.to_string().as_bytes()) else {
             continue;
         };
-        let listed = Listed::of_card(peer, card).unwrap();
+        let listed = RemoteAgent::of_card(peer, card).unwrap();
         assert_eq!(listed.id.as_str(), format!("{id}@{end}"), "{name:?}");
     }
 }

@@ -1,13 +1,13 @@
-//! One call carried to a peer as a handoff; what comes back is the reply. A call that ends here resets the stream, which
-//! ends it there.
+//! One call carried to a peer as a handoff, and the peer's answer as its reply. A call that ends here resets
+//! the stream, which cancels the work at the peer.
 
 use std::sync::Arc;
 
-use jackfield_core::{bell::Bell, call::Serving, gate::Gate};
+use jackfield_core::{call::AgentHandle, gate::Gate, ready::ReadySet};
 use jackfield_model::{Artifact, Chunk, Done, End, Event, Json, Part, Reason};
 use jackfield_peer::{
     PeerId,
-    delegate::{Delegation, DelegationError, Heard, unreachable},
+    delegate::{Delegation, DelegationError, HandoffEvent, unreachable},
     inquire::fetch_card,
     node::Node,
     wire::Data,
@@ -18,28 +18,28 @@ use tokio::{
     time::{Duration, sleep, timeout},
 };
 
-use super::{ask, list::Way};
-use crate::translate::{Several, several_from_data};
+use super::{ask, list::PeerRoute};
+use crate::translate::{MixedParts, several_from_data};
 
-/// The id of what a peer's result has besides words.
+/// Id of the artifact for the part of a result that is not text.
 const RESULT: &str = "result";
 
-/// How often an open exchange is noted as a sign of life; a peer of the seed says nothing before it is done.
+/// Interval of signs of life during an open exchange; a peer of the seed sends nothing before its end.
 const SIGN: Duration = Duration::from_secs(5);
 
-/// How long after its streams it shows that a peer is gone.
+/// How long after its streams the connection of a gone peer ends.
 const GONE: Duration = Duration::from_millis(500);
 
-/// Carries a call out, to its end. `look_again` has what the peer says of itself read anew.
+/// Carries a call to its end. `look_again` makes the tracker fetch the peer's card again.
 pub(super) async fn carry_out(
     node: Node,
     peer: PeerId,
-    way: Way,
-    serving: Serving,
+    way: PeerRoute,
+    serving: AgentHandle,
     look_again: Arc<Notify>,
 ) {
-    let bell = Bell::new();
-    serving.input().listen(bell.rope(0));
+    let bell = ReadySet::new();
+    serving.input().listen(bell.handle(0));
     let mut delegation = None;
     let outcome = {
         let work = work(&node, peer, &way, &serving, &mut delegation, &look_again);
@@ -52,7 +52,8 @@ pub(super) async fn carry_out(
         Some(Ok(done)) => serving.finish(End::Done(Box::new(done))),
         Some(Err(error)) => {
             match error {
-                // Where all of the peer is gone, its agents leave the hub, which ends the call with that.
+                // If the whole peer is gone, its agents are detached meanwhile, which ends the call with that
+                // reason.
                 DelegationError::BrokenOff | DelegationError::CutJson => sleep(GONE).await,
                 DelegationError::Failed(_) => {}
             }
@@ -66,8 +67,8 @@ pub(super) async fn carry_out(
     }
 }
 
-/// Resolves when the call has ended, whoever ended it.
-async fn until_over(serving: &Serving, bell: &Bell) {
+/// Resolves when the call has ended, for any reason.
+async fn until_over(serving: &AgentHandle, bell: &ReadySet) {
     loop {
         bell.wait(&mut Vec::new()).await;
         if serving.input().take(&mut Vec::new(), usize::MAX).is_some() {
@@ -79,19 +80,19 @@ async fn until_over(serving: &Serving, bell: &Bell) {
 async fn work(
     node: &Node,
     peer: PeerId,
-    way: &Way,
-    serving: &Serving,
+    way: &PeerRoute,
+    serving: &AgentHandle,
     opened: &mut Option<Delegation>,
     look_again: &Notify,
 ) -> Result<Done, DelegationError> {
     let call = serving.call();
     let asked = ask::hand_off(way, &call.message, call.files());
     let mut hand_off = match (asked, way) {
-        // The peer may have learnt it since it was last looked at.
-        (Err(failure), Way::Skills(_)) if failure.reason == Reason::Unsupported => {
+        // The peer may have changed since its card was fetched.
+        (Err(failure), PeerRoute::Skills(_)) if failure.reason == Reason::Unsupported => {
             let card = fetch_card(node, peer, &[]).await.map_err(|_| failure)?;
             look_again.notify_one();
-            ask::hand_off(&Way::Skills(card.skills), &call.message, call.files())?
+            ask::hand_off(&PeerRoute::Skills(card.skills), &call.message, call.files())?
         }
         (asked, _) => asked?,
     };
@@ -104,23 +105,23 @@ async fn work(
     serving.gated(gate.clone());
     let mut has_words = false;
     loop {
-        // What a slow caller has not read waits at the peer.
+        // Text that a slow caller has not read waits at the peer.
         gate.free().await;
-        let Ok(heard) = timeout(SIGN, delegation.hear()).await else {
+        let Ok(heard) = timeout(SIGN, delegation.next_event()).await else {
             serving.pulse();
             continue;
         };
         match heard? {
-            Heard::Sent | Heard::Sign => serving.pulse(),
-            Heard::Chunk(data) => {
+            HandoffEvent::Sent | HandoffEvent::Sign => serving.pulse(),
+            HandoffEvent::Chunk(data) => {
                 has_words = true;
                 serving.push(Event::text(into_text(data)));
             }
-            Heard::Status(text) => {
+            HandoffEvent::Status(text) => {
                 serving.push(Event::Chunk(Chunk::status(text)));
             }
-            Heard::Done(data) => {
-                let is_hub = matches!(way, Way::Hub(_));
+            HandoffEvent::Done(data) => {
+                let is_hub = matches!(way, PeerRoute::Hub(_));
                 return Ok(match data {
                     Some(Data::Json(raw)) => {
                         ended_with(&raw, is_hub, has_words, serving, delegation)
@@ -135,21 +136,21 @@ async fn work(
     }
 }
 
-/// The end of a call whose result is JSON. A hub's answer of several kinds is taken apart. Other JSON is told as words, or, if
-/// there were words already, as data beside them.
+/// Ends a call whose result is JSON. Mixed parts of a hub are taken apart. Other JSON becomes text, or data
+/// if there was text before.
 fn ended_with(
     raw: &RawValue,
     is_hub: bool,
     has_words: bool,
-    serving: &Serving,
+    serving: &AgentHandle,
     delegation: &Delegation,
 ) -> Done {
     let several = is_hub.then(|| several_from_data(raw)).flatten();
-    let Several { text, data, files } = match several {
+    let MixedParts { text, data, files } = match several {
         Some(several) => several,
-        None if has_words => Several {
+        None if has_words => MixedParts {
             data: vec![Json::from(raw.to_owned())],
-            ..Several::default()
+            ..MixedParts::default()
         },
         None => {
             return Done {

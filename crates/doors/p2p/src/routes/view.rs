@@ -1,4 +1,4 @@
-//! What an administrator is told of a peer.
+//! A peer as administrators see it.
 
 use jackfield_model::AgentId;
 use jackfield_peer::{PeerId, known::PastError, node::ConnectedPeer};
@@ -12,7 +12,7 @@ use super::PeerRoutes;
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = KnownPeers)]
 pub(super) struct PeersView {
-    /// By id.
+    /// The peers, sorted by id.
     pub(super) peers: Vec<PeerView>,
 }
 
@@ -20,66 +20,66 @@ pub(super) struct PeersView {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = KnownPeer)]
 pub(super) struct PeerView {
-    /// Its peer id.
+    /// Peer id.
     id: String,
-    /// What its card calls it.
+    /// Name on the peer's card.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     name: Option<String>,
-    /// Whether it is connected.
-    state: State,
-    /// The other end of the best connection with it.
+    /// Whether the peer is connected.
+    state: ConnectionState,
+    /// Remote address of the best connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     address: Option<String>,
-    /// The addresses by which the connection is kept, then where the peer says to listen.
+    /// Addresses by which the connection is kept, then those at which the peer says to listen.
     addresses: Vec<String>,
-    /// Whether all connections with it go by a relay.
+    /// Whether all connections go through a relay.
     relayed: bool,
-    /// What program it says to be.
+    /// Program that the peer reports to be.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     program: Option<String>,
-    /// The agents that it brought and that are here now.
+    /// Attached agents of the peer.
     #[schema(value_type = Vec<String>)]
     agents: Vec<AgentId>,
-    /// Whether the hub keeps a connection with it.
+    /// Whether the hub keeps a connection with the peer.
     kept: bool,
-    /// Whether that stands in the hub's configuration file.
+    /// Whether the hub's configuration file names the peer.
     configured: bool,
-    /// Whether it may hand off to agents of this hub.
+    /// Whether the peer may hand off to agents of this hub.
     allowed: bool,
-    /// Whether it is refused.
+    /// Whether the peer is blocked.
     blocked: bool,
-    /// Why it cannot be reached, or brought no agents.
+    /// Why the peer cannot be reached, or has no agents.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    error: Option<ErrorThen>,
+    error: Option<PeerErrorView>,
 }
 
 /// Whether a peer is connected.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = KnownPeerState)]
-enum State {
-    /// It is.
+enum ConnectionState {
+    /// Connected.
     Online,
-    /// It is not; one that is kept is dialled again and again.
+    /// Not connected; a kept peer is dialled again and again.
     Offline,
 }
 
-/// Something that went wrong.
+/// An error and its time.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = KnownPeerError)]
-struct ErrorThen {
-    /// What.
+struct PeerErrorView {
+    /// What went wrong.
     message: String,
-    /// When.
+    /// When it went wrong.
     #[schema(value_type = String, format = DateTime)]
     at: Timestamp,
 }
 
-impl From<PastError> for ErrorThen {
+impl From<PastError> for PeerErrorView {
     fn from(error: PastError) -> Self {
         Self {
             message: error.text,
@@ -103,14 +103,14 @@ impl PeersView {
 }
 
 impl PeerView {
-    /// What is known of a peer, if it is connected, kept or blocked.
+    /// Returns the view of a peer, if it is connected, kept or blocked.
     pub(super) fn of(door: &PeerRoutes, peer: PeerId) -> Option<Self> {
         let view = Self::known(door, peer);
-        let is_there = matches!(view.state, State::Online) || view.kept || view.blocked;
+        let is_there = matches!(view.state, ConnectionState::Online) || view.kept || view.blocked;
         is_there.then_some(view)
     }
 
-    /// What is known of a peer, be it nothing.
+    /// Returns the view of any peer, even an unknown one.
     pub(super) fn known(door: &PeerRoutes, peer: PeerId) -> Self {
         let id = peer.to_string();
         let connected = door.node.peer(peer);
@@ -123,17 +123,17 @@ impl PeerView {
                 addresses.push(address.clone());
             }
         }
-        // What went wrong with the connection is no news once it is there.
+        // Errors of the connection are outdated once it exists.
         let error = match &connected {
-            Some(_) => shown.setback,
+            Some(_) => shown.error,
             None => known.error,
         };
         let is_relayed = |it: &ConnectedPeer| it.is_relayed;
         Self {
             name: shown.name,
             state: match connected {
-                Some(_) => State::Online,
-                None => State::Offline,
+                Some(_) => ConnectionState::Online,
+                None => ConnectionState::Offline,
             },
             address: connected.as_ref().map(|it| it.address.to_string()),
             addresses: addresses.iter().map(ToString::to_string).collect(),
@@ -144,7 +144,7 @@ impl PeerView {
             configured: known.is_configured,
             allowed: door.peers.may_hand_off(peer),
             blocked: known.is_blocked,
-            error: error.map(ErrorThen::from),
+            error: error.map(PeerErrorView::from),
             id,
         }
     }

@@ -1,46 +1,46 @@
-//! The caller's end of a call while the agent works: what is heard of it, and how it came out.
+//! The caller's end of a call while the agent works: its progress, and its outcome.
 
 use jackfield_core::{
-    call::{Asking, Replies, Reply},
+    call::{CallerHandle, Replies, Reply},
     units::Size,
 };
 use jackfield_model::{
     AskKind, ChunkKind, DoneState, End, Event, Failure, Part, Reason, Transcript,
 };
 
-/// What is heard of a call.
+/// Progress of a call.
 #[derive(Debug)]
-pub(super) enum Heard {
+pub(super) enum CallProgress {
     /// A piece of the answer.
     Text(String),
     /// What the agent is doing.
     Status(String),
-    /// It is over, with an answer or without.
+    /// The outcome: an answer, or a failure.
     Over(Result<Vec<Part>, Failure>),
 }
 
-/// Listens to one call. Dropping it cancels the call.
+/// The caller's end of one call. Dropping it cancels the call.
 #[derive(Debug)]
-pub(crate) struct Listening {
+pub(crate) struct CallListener {
     replies: Replies,
     transcript: Transcript,
 }
 
-impl Listening {
-    /// Listens to a call whose answer may have so many bytes.
-    pub(super) fn new(asking: Asking, limit: Size) -> Self {
+impl CallListener {
+    /// Listens to a call whose answer may have `limit` bytes.
+    pub(super) fn new(asking: CallerHandle, limit: Size) -> Self {
         Self {
             replies: asking.replies(),
             transcript: Transcript::new(limit.0),
         }
     }
 
-    /// What comes next; nothing after it is over. Cancel-safe.
-    pub(super) async fn next(&mut self) -> Heard {
+    /// Waits for the next progress; nothing follows [`CallProgress::Over`]. Cancel-safe.
+    pub(super) async fn next(&mut self) -> CallProgress {
         loop {
             let heard = match self.replies.next().await {
                 Some(Reply::Event(event)) => self.event(event).unwrap_or_else(failed),
-                Some(Reply::End(end)) => Some(Heard::Over(self.ended(end))),
+                Some(Reply::End(end)) => Some(CallProgress::Over(self.ended(end))),
                 None => failed(Failure::agent_left()),
             };
             if let Some(heard) = heard {
@@ -52,21 +52,21 @@ impl Listening {
     /// Waits for the answer.
     pub(super) async fn whole(mut self) -> Result<Vec<Part>, Failure> {
         loop {
-            if let Heard::Over(outcome) = self.next().await {
+            if let CallProgress::Over(outcome) = self.next().await {
                 return outcome;
             }
         }
     }
 
-    fn event(&mut self, event: Event) -> Result<Option<Heard>, Failure> {
+    fn event(&mut self, event: Event) -> Result<Option<CallProgress>, Failure> {
         match event {
             Event::Chunk(chunk) => match chunk.kind {
                 ChunkKind::Text => {
                     self.transcript.add_chunk(&chunk)?;
-                    Ok(Some(Heard::Text(chunk.text)))
+                    Ok(Some(CallProgress::Text(chunk.text)))
                 }
-                ChunkKind::Status => Ok(Some(Heard::Status(chunk.text))),
-                // The protocol has no place for them.
+                ChunkKind::Status => Ok(Some(CallProgress::Status(chunk.text))),
+                // The protocol has no field for them.
                 ChunkKind::Thinking
                 | ChunkKind::ToolStart
                 | ChunkKind::ToolInput
@@ -78,8 +78,8 @@ impl Listening {
             }
             Event::Ask(ask) => match ask.kind {
                 AskKind::Input => Err(cannot_answer(&ask.text)),
-                // The agent's owner may approve as well as the caller, who cannot: it is waited for.
-                AskKind::Approval => Ok(Some(Heard::Status(ask.text))),
+                // The caller cannot approve, but the agent's owner can: the call waits.
+                AskKind::Approval => Ok(Some(CallProgress::Status(ask.text))),
             },
         }
     }
@@ -103,11 +103,11 @@ impl Listening {
     }
 }
 
-fn failed(failure: Failure) -> Option<Heard> {
-    Some(Heard::Over(Err(failure)))
+fn failed(failure: Failure) -> Option<CallProgress> {
+    Some(CallProgress::Over(Err(failure)))
 }
 
-/// A handoff is one request and one answer: there is no way to answer a question.
+/// Creates the failure of a question: a handoff is one request and one answer, so the caller cannot reply.
 fn cannot_answer(question: &str) -> Failure {
     let text = format!(
         "the agent asked a question, which a handoff cannot answer; hand off again and tell it: {question}"

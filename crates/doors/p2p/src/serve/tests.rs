@@ -18,12 +18,12 @@ use jackfield_core::{
 };
 use jackfield_kit::testing::{Manner, Scripted};
 use jackfield_model::{Chunk, End, Event};
-use jackfield_peer::serve::Piece;
+use jackfield_peer::serve::FrameOutput;
 use serde_json::{Value, json};
 
 use super::*;
 
-type Frames = jackfield_peer::serve::Frames<Job>;
+type Frames = jackfield_peer::serve::Frames<HandoffWork>;
 
 /// A peer.
 const PEER: &str = "12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN";
@@ -36,16 +36,16 @@ async fn hub() -> Hub {
         .unwrap()
 }
 
-fn terms() -> Terms {
-    Terms {
+fn terms() -> HandoffTerms {
+    HandoffTerms {
         allowed: Allowed::Only(HashSet::from([PEER.to_owned()])),
         default_agent: AgentId::parse("writer").ok(),
-        ..Terms::default()
+        ..HandoffTerms::default()
     }
 }
 
-fn reception(hub: &Hub) -> Reception {
-    Reception::new(hub.clone(), terms(), [])
+fn host(hub: &Hub) -> HubHost {
+    HubHost::new(hub.clone(), terms(), [])
 }
 
 fn manner(door: &'static str) -> Manner {
@@ -79,24 +79,24 @@ fn agent_of(hub: &Hub, owner: &str, id: &str, skills: &[&str], door: &'static st
 }
 
 /// Hands off and expects one body.
-async fn whole(reception: &Reception, request: &Value) -> String {
-    match reception
+async fn whole(host: &HubHost, request: &Value) -> String {
+    match host
         .answer(
             PEER,
             Origin::Elsewhere,
             request.to_string().as_bytes(),
-            Way::Plain,
+            HandoffProtocol::Plain,
         )
         .await
     {
-        Answer::Whole(body) => String::from_utf8(body).unwrap(),
+        HandoffReply::Whole(body) => String::from_utf8(body).unwrap(),
         other => panic!("{other:?}"),
     }
 }
 
 /// Hands off and expects to be refused with this code.
-async fn refused(reception: &Reception, request: &Value, code: u16) -> String {
-    let body = whole(reception, request).await;
+async fn refused(host: &HubHost, request: &Value, code: u16) -> String {
+    let body = whole(host, request).await;
     let body: Value = serde_json::from_str(&body).unwrap();
     assert_eq!(body["code"], code, "{request} -> {body}");
     let keys: Vec<_> = body.as_object().unwrap().keys().collect();
@@ -109,30 +109,30 @@ async fn lines(mut frames: Frames) -> Vec<Value> {
     let mut lines = Vec::new();
     while let Some(piece) = frames.next().await {
         match piece {
-            Piece::Lines(text) => {
+            FrameOutput::Lines(text) => {
                 assert!(text.ends_with('\n'));
                 lines.extend(
                     text.lines()
                         .map(|line| serde_json::from_str::<Value>(line).unwrap()),
                 );
             }
-            Piece::Reset => lines.push(json!("reset")),
+            FrameOutput::Reset => lines.push(json!("reset")),
         }
     }
     lines
 }
 
-async fn framed(reception: &Reception, request: &Value) -> Frames {
-    match reception
+async fn framed(host: &HubHost, request: &Value) -> Frames {
+    match host
         .answer(
             PEER,
             Origin::Elsewhere,
             request.to_string().as_bytes(),
-            Way::Framed,
+            HandoffProtocol::Framed,
         )
         .await
     {
-        Answer::Frames(frames) => *frames,
+        HandoffReply::Frames(frames) => *frames,
         other => panic!("{other:?}"),
     }
 }

@@ -155,7 +155,7 @@ impl ViewerSession {
             return None;
         }
         if !is_all {
-            self.line.ready_handle(self.stage).pull();
+            self.line.ready_handle(self.stage).notify();
             return None;
         }
         let (code, what, id) = match &self.subject {
@@ -226,7 +226,7 @@ impl ViewerSession {
     async fn drain(&mut self, viewing: &mut FeedReader) {
         while self.show_batch(viewing) {
             // The wake-up arrives when the socket has room again.
-            self.line.ready_handle(self.stage).pull();
+            self.line.ready_handle(self.stage).notify();
             loop {
                 match self.line.next().await {
                     WsConnectionEvent::Rang(key) if key == self.stage => break,

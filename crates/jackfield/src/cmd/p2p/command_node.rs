@@ -105,6 +105,7 @@ impl CommandNode {
     pub(super) fn stop_for(&self, failure: &Failure) -> CliError {
         let error = Error::Failed {
             code: failure.reason.name().to_owned(),
+            cause: failure.cause.map(|cause| cause.name().to_owned()),
             message: failure.text.to_string(),
         };
         let mut stop = CliError::from_hub(&error, ErrorSubject::Handoff);
@@ -118,13 +119,13 @@ impl CommandNode {
 
 #[cfg(test)]
 mod tests {
-    use jackfield_peer::node::Role;
+    use jackfield_peer::node::NodeRole;
 
     use super::*;
 
     #[tokio::test]
     async fn a_peer_that_was_just_met_is_given_time_to_say_that_it_is_a_hub() {
-        for (role, is_hub) in [(Role::Hub, true), (Role::Sidecar, false)] {
+        for (role, is_hub) in [(NodeRole::Hub, true), (NodeRole::Sidecar, false)] {
             let station = CommandNode::start(&IdentityArgs { key: None })
                 .await
                 .unwrap();

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use jackfield_peer::{
     Multiaddr, PeerId,
-    address::{NoWay, way_to_peer},
+    address::{AddressError, way_to_peer},
 };
 
 use super::registry::{self, RegistryEntry, RegistryQuery};
@@ -40,7 +40,9 @@ impl ResolvedPeer {
                         addresses: vec![address],
                     });
                 }
-                (Err(NoWay::NotDialled), Some(Ok(id))) => return Self::by_id(id, client).await,
+                (Err(AddressError::NotDialled), Some(Ok(id))) => {
+                    return Self::by_id(id, client).await;
+                }
                 (Err(why), _) => return Err(CliError::usage(format!("PEER {text:?} {why}")).into()),
             }
         }

@@ -127,6 +127,7 @@ fn stop(error: &Error) -> CliError {
         Error::Refused { status: 401, .. } => {
             let unauthorized = Error::Failed {
                 code: "unauthorized".to_owned(),
+                cause: None,
                 message: "the hub's registry needs a token".to_owned(),
             };
             CliError::from_hub(&unauthorized, ErrorSubject::Agent)

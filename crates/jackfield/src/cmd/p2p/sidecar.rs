@@ -23,7 +23,7 @@ use jackfield_peer::{
     address, allowed::Allowed, identity::Identity, node::NodeConfig, serve::DEADLINE,
 };
 use jackfield_sdk::{Error, encode};
-use jackfield_sidecar::{self as sidecar, RegistryAt, Setting, SidecarError};
+use jackfield_sidecar::{self as sidecar, RegistryAt, SidecarConfig, SidecarError};
 use tokio::signal::unix::{SignalKind, signal};
 
 use self::printer::{SidecarPrinter, SidecarUrls};
@@ -132,7 +132,7 @@ impl Sidecar {
         let mut teller =
             SidecarPrinter::new(self.client.json, opened.peer_id().to_string(), places);
         teller.begin();
-        let mut standing = opened.standing();
+        let mut standing = opened.status();
         loop {
             let now = standing.borrow_and_update().clone();
             teller.print_changes(now);
@@ -193,7 +193,7 @@ impl Sidecar {
         key_dir: &Path,
         registry: Option<RegistryAt>,
         hub: Option<RegistryAt>,
-    ) -> Result<Setting> {
+    ) -> Result<SidecarConfig> {
         let mut relays = Vec::new();
         for text in self.relay.iter().map(|text| text.trim()) {
             let way = address::way_to_peer(text);
@@ -237,7 +237,7 @@ impl Sidecar {
                 next,
             )
         })?;
-        Ok(Setting {
+        Ok(SidecarConfig {
             tasks: Tasks::new(),
             key,
             node: NodeConfig {

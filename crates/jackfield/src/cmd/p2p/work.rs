@@ -5,7 +5,7 @@ use std::{io, time::Duration};
 use anyhow::Result;
 use jackfield_core::units::Span;
 use jackfield_model::{Failure, Reason};
-use jackfield_peer::delegate::{Delegation, Heard};
+use jackfield_peer::delegate::{Delegation, HandoffEvent};
 use jackfield_peer::wire::{Data, HandOff};
 use serde_json::{Value, json};
 
@@ -66,21 +66,21 @@ async fn receive(
 ) -> io::Result<Option<Failure>> {
     let mut has_words = false;
     loop {
-        match delegation.hear().await {
-            Ok(Heard::Sent | Heard::Sign) => {}
-            Ok(Heard::Status(text)) if told.json => {
+        match delegation.next_event().await {
+            Ok(HandoffEvent::Sent | HandoffEvent::Sign) => {}
+            Ok(HandoffEvent::Status(text)) if told.json => {
                 output::json(&json!({"type": "status", "text": text}))?;
             }
-            Ok(Heard::Status(text)) => page.aside_line(&text)?,
-            Ok(Heard::Chunk(data)) if told.json => match held {
+            Ok(HandoffEvent::Status(text)) => page.aside_line(&text)?,
+            Ok(HandoffEvent::Chunk(data)) if told.json => match held {
                 Some(held) => held.push_str(data.as_str()),
                 None => output::json(&json!({"type": "chunk", "data": value(&data)}))?,
             },
-            Ok(Heard::Chunk(data)) => {
+            Ok(HandoffEvent::Chunk(data)) => {
                 has_words = true;
                 page.text(data.as_str())?;
             }
-            Ok(Heard::Done(data)) => {
+            Ok(HandoffEvent::Done(data)) => {
                 let data = data.or_else(|| held.take().map(Data::Text));
                 if told.json {
                     let mut end = json!({"type": "result"});

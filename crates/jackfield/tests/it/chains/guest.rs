@@ -1,7 +1,7 @@
 //! The peer at the end of the tree, which streams its answer in frames and which the test plays. The hub keeps a
 //! connection with it through a proxy.
 
-use jackfield_peer::exchange::{self, WriteTrouble};
+use jackfield_peer::exchange::{self, StreamWriteError};
 use jackfield_testkit::{FaultProxy, SOON};
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -71,8 +71,8 @@ impl Speech {
             loop {
                 match exchange::write(&mut self.work.stream, frame).await {
                     Ok(()) => tokio::task::yield_now().await,
-                    Err(WriteTrouble::Broken(_)) => return,
-                    Err(WriteTrouble::TooSlow) => panic!("it is open, and nobody reads"),
+                    Err(StreamWriteError::Broken(_)) => return,
+                    Err(StreamWriteError::TooSlow) => panic!("it is open, and nobody reads"),
                 }
             }
         };

@@ -1,6 +1,6 @@
 //! `call`: the text as it comes, what goes on besides, files, conversations, detaching.
 
-use jackfield_core::call::Serving;
+use jackfield_core::call::AgentHandle;
 use jackfield_model::{Artifact, Chunk, ChunkKind, Done, DoneState, End, Event, Json, Part};
 use jackfield_testkit::{FakeAgent, TestHub};
 use rustix::process::Signal;
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::run::Cli;
 
-fn answer(serving: Serving, text: &str) {
+fn answer(serving: AgentHandle, text: &str) {
     serving.push(Event::text(text));
     serving.finish(End::done());
 }

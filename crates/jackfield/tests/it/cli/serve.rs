@@ -244,6 +244,32 @@ async fn each_call_has_one_line_in_the_log_that_says_how_it_ended() {
 }
 
 #[tokio::test]
+async fn with_log_debug_every_step_of_a_call_bears_its_id() {
+    let mut served = Served::start(home(""), &["--log", "debug"]).await;
+    let mut agent = served.agora("bob").await;
+    let attached = served.process.until_it_says("agent attached").await;
+    assert!(attached.contains("connection{"), "{attached}");
+    let call = served.cli.start(&["call", "bob", "the secret of the day"]);
+    let from = agent.frame().await["from"].clone();
+    let opened = served.process.until_it_says("}: opened").await;
+    let id = opened.split("call{call=").nth(1);
+    let id = id.and_then(|rest| rest.split(' ').next()).expect("an id");
+    agent
+        .send(json!({"type": "reply", "to": from, "payload": {"body": {"answer": "hi"}}}))
+        .await;
+    for step in [
+        "sent to the agent",
+        "first event of the reply",
+        "call ended",
+    ] {
+        let line = served.process.until_it_says(step).await;
+        assert!(line.contains(id), "{step}: {line}");
+        assert!(!line.contains("secret of the day"), "{line}");
+    }
+    call.end().await.ok();
+}
+
+#[tokio::test]
 async fn behind_a_proxy_it_says_what_it_listens_on_and_what_others_use() {
     let args = ["--public-url", "https://hub.example.com"];
     let mut served = Served::start(home(""), &args).await;

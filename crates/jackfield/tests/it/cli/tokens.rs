@@ -155,7 +155,7 @@ async fn a_rotated_platform_secret_and_the_one_before_it_both_count() {
     served.process.until_it_says("reloaded").await;
     assert_eq!(answers(&served).await, (200, 200));
     let forget = ["rotate", "--forget-old"];
-    token(&served, &forget).await.says("newest");
+    token(&served, &forget).await.says("becomes invalid");
     token(&served, &forget).await.says("only one");
     served.process.signal(Signal::HUP);
     served.process.until_it_says("reloaded").await;

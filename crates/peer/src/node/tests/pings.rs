@@ -19,7 +19,7 @@ fn silent() -> Swarm<streams::Behaviour> {
             yamux::Config::default,
         )
         .unwrap()
-        .with_behaviour(|_| streams::Behaviour::new(Arc::new(Desk::new())))
+        .with_behaviour(|_| streams::Behaviour::new(Arc::new(SharedStreams::new())))
         .unwrap()
         .with_swarm_config(|config| config.with_idle_connection_timeout(WAIT))
         .build()

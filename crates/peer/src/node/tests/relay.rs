@@ -215,7 +215,7 @@ async fn a_place_that_is_given_up_leads_nowhere() {
         ) {}
         let opened = caller.node.open(peer, &[at], &[ECHO]).await;
         assert!(
-            matches!(opened, Err(OpenError::Unreachable(_))),
+            matches!(opened, Err(StreamOpenError::Unreachable(_))),
             "{opened:?}"
         );
     })

@@ -62,7 +62,10 @@ async fn an_address_is_tried_although_the_peer_is_connected_by_another() {
         let wrong = format!("/ip4/127.0.0.1/tcp/1/p2p/{peer}");
         let wrong: Multiaddr = wrong.parse().unwrap();
         let tried = client.node.connect_by(wrong.clone()).await;
-        assert!(matches!(tried, Err(OpenError::Unreachable(_))), "{tried:?}");
+        assert!(
+            matches!(tried, Err(StreamOpenError::Unreachable(_))),
+            "{tried:?}"
+        );
         // Whoever only wants the peer has it.
         client.node.connect(wrong).await.unwrap();
         for _ in 0..2 * limits::CONNECTIONS_PER_PEER {

@@ -1,41 +1,42 @@
-//! Taking a stream of frames apart as its bytes come in.
+//! Parses a stream of frames as its bytes arrive.
 //!
-//! Who asks for frames may get a plain body all the same, from a peer that does not know them: the first line tells.
+//! A caller that asked for frames may get a plain body from a peer that does not know them; the first line
+//! decides.
 
 use std::ops::Range;
 
 use super::Frame;
 use crate::wire::PeerInputError;
 
-/// Reads the frames of one answer.
+/// Parser of the frames of one answer.
 #[derive(Debug)]
 pub struct FrameReader {
-    /// What is not yet taken apart.
+    /// Bytes that are not parsed yet.
     buffer: Vec<u8>,
-    /// Where in the buffer the next line begins.
+    /// Start of the next line in the buffer.
     start: usize,
-    /// Up to where the buffer was searched for the end of that line.
+    /// End of the part of the buffer that was searched for a line break.
     searched: usize,
     kind: Kind,
-    /// How many bytes a plain body, or a line, may have.
+    /// Most bytes of a plain body or of a line.
     max: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// The first line has not come.
+    /// The first line is incomplete.
     Unknown,
-    /// It was no frame.
+    /// The first line was no frame.
     Plain,
-    /// It was one.
+    /// The first line was a frame.
     Frames,
-    /// The last frame has come.
+    /// The last frame has arrived.
     Ended,
 }
 
-/// What a stream was, now that it ended.
+/// What an ended stream was.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum FrameStreamEnd {
     /// Frames up to a last one.
     Complete,
     /// Frames without a last one: the peer failed.
@@ -45,7 +46,8 @@ pub enum Verdict {
 }
 
 impl FrameReader {
-    /// Nothing has come yet. A plain body may have `max` bytes, and so may a line: some peers put a whole answer into one.
+    /// Creates a parser. A plain body may have `max` bytes, and so may a line: some peers put a whole answer
+    /// into one.
     pub fn new(max: usize) -> Self {
         FrameReader {
             buffer: Vec::new(),
@@ -56,8 +58,8 @@ impl FrameReader {
         }
     }
 
-    /// Takes the next bytes, then gives the frames that are whole by now, without those of types that we do not know. What
-    /// follows the last frame is dropped.
+    /// Feeds the next bytes and returns the complete frames, without those of unknown types. Bytes after the
+    /// last frame are dropped.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Vec<Frame>, PeerInputError> {
         if self.kind != Kind::Ended {
             self.buffer.extend_from_slice(bytes);
@@ -81,23 +83,24 @@ impl FrameReader {
         Ok(frames)
     }
 
-    /// The stream ended: what it was, and the frame of a last line without a line break.
-    pub fn finish(mut self) -> (Option<Frame>, Verdict) {
+    /// Handles the end of the stream. Returns the frame of a last line without a line break, and what the
+    /// stream was.
+    pub fn finish(mut self) -> (Option<Frame>, FrameStreamEnd) {
         let mut frames = Vec::new();
         let has_rest = !self.buffer.trim_ascii().is_empty();
         if has_rest && matches!(self.kind, Kind::Unknown | Kind::Frames) {
-            // A frame that cannot be read was cut, which the verdict says.
+            // An unreadable frame was cut, which the verdict says.
             self.take_line(0..self.buffer.len(), &mut frames).ok();
         }
         let verdict = match self.kind {
-            Kind::Ended => Verdict::Complete,
-            Kind::Frames => Verdict::Cut,
-            Kind::Unknown | Kind::Plain => Verdict::Plain(self.buffer),
+            Kind::Ended => FrameStreamEnd::Complete,
+            Kind::Frames => FrameStreamEnd::Cut,
+            Kind::Unknown | Kind::Plain => FrameStreamEnd::Plain(self.buffer),
         };
         (frames.pop(), verdict)
     }
 
-    /// Where the next whole line is.
+    /// Returns the range of the next complete line.
     fn next_line(&mut self) -> Option<Range<usize>> {
         let fresh = &self.buffer[self.searched..];
         let Some(at) = fresh.iter().position(|byte| *byte == b'\n') else {
@@ -107,7 +110,7 @@ impl FrameReader {
         Some(self.start..self.searched + at + 1)
     }
 
-    /// Takes a line for a frame, or for the beginning of a plain body, which then stays in the buffer.
+    /// Parses a line as a frame, or as the beginning of a plain body, which stays in the buffer.
     fn take_line(
         &mut self,
         line: Range<usize>,
@@ -121,9 +124,9 @@ impl FrameReader {
         }
         let frame = Frame::read(line, self.max);
         match (self.kind, frame) {
-            // One that lacks something is no body: whoever wrote it learns what.
+            // A frame with a missing field is no body: its writer gets the fault.
             (Kind::Unknown, Err(fault)) if Frame::is_meant(line, self.max) => return Err(fault),
-            // A body that says some type of its own is no frame.
+            // A body with a type of its own is no frame.
             (Kind::Unknown, Err(_) | Ok(Frame::Unknown)) => self.kind = Kind::Plain,
             (_, Err(fault)) => return Err(fault),
             (_, Ok(frame)) => {

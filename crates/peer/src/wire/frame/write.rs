@@ -1,28 +1,28 @@
-//! Writing frames: lines of at most [`MAX_LINE`] bytes, but for a long result that chunks cannot carry.
+//! Writes frames: lines of at most [`MAX_LINE`] bytes, except for a long result that chunks cannot carry.
 
 use jackfield_wire::{json, p2p::PeerErrorFields};
 use serde::Serialize;
 
 use crate::wire::{Data, MAX_LINE, MAX_NAME, PeerErrorBody, cut};
 
-/// How many bytes of a line a text may take, escaped. The rest is for names, numbers, a kind and the line break.
+/// Most bytes of a line for escaped text. The rest is for names, numbers, a kind and the line break.
 const ROOM: usize = MAX_LINE - 2048;
 
-/// Writes the frames of one answer and numbers its chunks.
+/// Writer of the frames of one answer, which numbers its chunks.
 #[derive(Debug, Default)]
 pub struct FrameWriter {
-    /// The number of the next chunk.
+    /// Number of the next chunk.
     seq: u64,
 }
 
 impl FrameWriter {
-    /// The work begins.
+    /// Writes that the work begins.
     pub fn accepted(&mut self, task_id: Option<&str>, out: &mut String) {
         let task_id = task_id.map(|id| cut(id, MAX_NAME));
         line(&Line::Accepted { task_id }, out);
     }
 
-    /// A text adds to the answer. A long one becomes several frames, an empty one none.
+    /// Writes a piece of the answer. Long text becomes several frames, empty text none.
     pub fn chunk(&mut self, text: &str, out: &mut String) {
         for piece in pieces(text) {
             let (seq, data) = (self.seq, piece);
@@ -31,7 +31,7 @@ impl FrameWriter {
         }
     }
 
-    /// The agent does something. A long text becomes several frames.
+    /// Writes a status of the agent. Long text becomes several frames.
     pub fn status(&mut self, kind: &str, text: &str, out: &mut String) {
         let kind = cut(kind, MAX_NAME);
         let mut frame = |text| line(&Line::Status { kind, text }, out);
@@ -41,9 +41,9 @@ impl FrameWriter {
         }
     }
 
-    /// The work is done. Without `data` the chunks so far are the answer. Words that are too long for a line are sent as
-    /// chunks, unless other chunks were sent before. Chunks of JSON could not be told from words, so JSON is one line
-    /// of any length.
+    /// Writes the end of the work. Without `data` the chunks so far are the answer. Text too long for a line
+    /// is sent as chunks, unless other chunks were sent before. JSON in chunks would look like text, so JSON
+    /// is one line of any length.
     pub fn result(&mut self, data: Option<&Data>, out: &mut String) {
         let mut value = data.map(|data| match data {
             Data::Text(text) => serde_json::to_string(text).unwrap_or_default(),
@@ -64,18 +64,18 @@ impl FrameWriter {
         out.push_str("}\n");
     }
 
-    /// The work failed.
+    /// Writes that the work failed.
     pub fn error(&mut self, error: &PeerErrorBody, out: &mut String) {
         line(&Line::Error(error.fields()), out);
     }
 
-    /// The work goes on.
+    /// Writes that the work continues.
     pub fn heartbeat(&mut self, out: &mut String) {
         line(&Line::Heartbeat, out);
     }
 }
 
-/// A frame as it is written, but for a result, whose JSON is passed on without parsing it again.
+/// A frame as written. A result is written separately, so that its JSON is passed on without parsing.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Line<'a> {
@@ -97,12 +97,12 @@ enum Line<'a> {
 
 /// Appends one line.
 fn line(frame: &Line<'_>, out: &mut String) {
-    // Texts and numbers cannot fail to be written.
+    // Texts and numbers always serialize.
     out.push_str(&serde_json::to_string(frame).unwrap_or_default());
     out.push('\n');
 }
 
-/// The pieces of a text that fit into a line each, cut between characters.
+/// Splits a text into pieces that fit into a line each, between characters.
 fn pieces(mut text: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
         let mut room = ROOM;
@@ -117,7 +117,7 @@ fn pieces(mut text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// At most how many bytes a character takes in a JSON string.
+/// Returns the most bytes that a character takes in a JSON string.
 fn escaped_size(letter: char) -> usize {
     match letter {
         '"' | '\\' | '\n' | '\r' | '\t' => 2,

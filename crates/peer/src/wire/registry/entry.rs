@@ -1,4 +1,4 @@
-//! What the registry knows of a peer, and the three shapes in which it tells.
+//! A registered peer, and the three shapes in which the registry lists peers.
 
 use jackfield_wire::{
     json::{self, MAX_DEPTH},
@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use super::{Peer, json_of};
 use crate::wire::{BodyLimits, PeerInputError};
 
-/// The largest list of peers that is read: 1,000 entries of the usual size.
+/// Largest list of peers that is read: 1,000 entries of the usual size.
 const MAX_PEERS: BodyLimits = BodyLimits {
     max_bytes: 8 * 1024 * 1024,
     max_depth: MAX_DEPTH,
@@ -20,21 +20,21 @@ const MAX_PEERS: BodyLimits = BodyLimits {
 /// A registered peer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Entry {
-    /// The peer.
+    /// Peer id.
     pub peer_id: String,
-    /// What it is called.
+    /// Name of the agent.
     pub agent_name: Option<String>,
-    /// Where it is.
+    /// Addresses of the peer.
     pub addresses: Vec<String>,
-    /// What it can do.
+    /// Skills, by id or name.
     pub capabilities: Vec<String>,
-    /// Since when it is known, as a time stamp.
+    /// Start of the registration, as a time stamp.
     pub registered_at: Option<String>,
-    /// Until when, as a time stamp.
+    /// End of the registration, as a time stamp.
     pub expires_at: Option<String>,
 }
 
-/// An entry as it is written: the addresses under every name that a reader may look for.
+/// An entry as written: the addresses stand under every name that a reader may look for.
 #[derive(Serialize)]
 struct EntryFields<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,7 +52,7 @@ struct EntryFields<'a> {
 
 impl Entry {
     fn from_value(raw: &RawValue) -> Result<Self, PeerInputError> {
-        /// The original's mock wrote numbers here, which tell nobody anything.
+        /// The original's mock wrote numbers here, which carry no information.
         #[derive(Deserialize)]
         struct Times<'a> {
             #[serde(borrow)]
@@ -112,7 +112,7 @@ fn read_list(list: &[&RawValue]) -> Result<Vec<Entry>, PeerInputError> {
     entries.collect()
 }
 
-/// Writes all peers: `{"peers": […]}`.
+/// Writes each [`Entry`]: `{"peers": […]}`.
 pub fn write_peers(peers: &[Entry]) -> String {
     #[derive(Serialize)]
     struct Peers<'a> {
@@ -121,8 +121,8 @@ pub fn write_peers(peers: &[Entry]) -> String {
     json_of(&Peers { peers: all(peers) })
 }
 
-/// Writes the answer to who looked for one: the first of `peers`, and all of them in `peers` beside it. `None` if there
-/// are none.
+/// Writes the answer to a search by name: the fields of the first of `peers`, and all of them under `peers`.
+/// Returns `None` for an empty list.
 pub fn write_one(peers: &[Entry]) -> Option<String> {
     #[derive(Serialize)]
     struct One<'a> {

@@ -1,4 +1,4 @@
-//! Searching by goal: `{"goal"}` in, a bare list out, which is all that the original's client understands.
+//! Search by goal: `{"goal"}` in, a bare list out, the only shape that the original's client understands.
 
 use jackfield_wire::p2p::{checked_text, read_body};
 use serde::{Deserialize, Serialize, Serializer};
@@ -20,28 +20,28 @@ pub fn read_goal(bytes: &[u8]) -> Result<String, PeerInputError> {
 /// An agent that may serve the goal.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct FoundAgent {
-    /// What it is called.
+    /// Name of the agent.
     pub name: String,
-    /// What it is.
+    /// Description of the agent.
     pub description: String,
-    /// Its version.
+    /// Version of the agent.
     pub version: String,
-    /// Where it is called.
+    /// Address at which the agent is called.
     pub endpoint: String,
-    /// The peer that it is, or that it is behind.
+    /// Peer id of the agent, or of the hub in front of it.
     pub peer_id: String,
 }
 
 /// A skill that may serve the goal.
 #[derive(Debug, Clone, Default)]
 pub struct FoundTool {
-    /// What it is called.
+    /// Name of the skill.
     pub name: String,
-    /// What it does.
+    /// Description of the skill.
     pub description: String,
-    /// The version of its agent.
+    /// Version of the skill's agent.
     pub version: String,
-    /// The JSON schema of what it takes.
+    /// JSON schema of the input.
     pub parameters: Option<Box<RawValue>>,
 }
 
@@ -91,7 +91,7 @@ struct Function<'a> {
     parameters: Schema<'a>,
 }
 
-/// A JSON schema; an empty one for a tool that takes nothing in particular.
+/// A JSON schema; empty for a tool with unspecified input.
 struct Schema<'a>(Option<&'a RawValue>);
 
 impl Serialize for Schema<'_> {

@@ -1,4 +1,4 @@
-//! What a peer or its owner says to be found, to stay so, and how it proves that the peer id is its own.
+//! Registration and renewal of a peer, and the proof that the sender holds the peer's key.
 
 use jackfield_wire::{
     p2p::{checked_text, read_body},
@@ -10,63 +10,64 @@ use serde_json::value::RawValue;
 use super::{DEFAULT_TTL, MAX_TTL, Peer, json_of, peer_id};
 use crate::wire::{BodyLimits, PeerCard, PeerInputError};
 
-/// The longest part of a proof: an RSA key in base64 is the longest that peers have.
+/// Longest part of a proof in bytes: an RSA key in base64 is the longest that peers have.
 const MAX_PROOF: usize = 4096;
 
 /// The body of `POST /register`.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Registration {
-    /// What it is called; the original requires it, its later callers do not.
+    /// Name of the agent. The original requires it, its later callers do not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_name: Option<String>,
-    /// The peer that is to be found.
+    /// Peer to register.
     pub peer_id: String,
-    /// Where it is, as text; not checked.
+    /// Addresses as text; not checked.
     #[serde(rename = "addrs")]
     pub addresses: Vec<String>,
-    /// What it can do, by id or name.
+    /// Skills, by id or name.
     pub capabilities: Vec<String>,
-    /// How long this holds, in seconds, at most [`MAX_TTL`].
+    /// Lifetime in seconds, at most [`MAX_TTL`].
     pub ttl: u64,
-    /// Its card.
+    /// Card of the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub card: Option<PeerCard>,
-    /// That the peer itself says so.
+    /// Proof that the peer itself registers.
     #[serde(flatten)]
     pub proof: Option<Proof>,
 }
 
-/// The body of `POST /heartbeat`: what was registered holds for longer.
+/// The body of `POST /heartbeat`, which extends a registration.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Heartbeat {
-    /// The peer that is still there.
+    /// Registered peer.
     pub peer_id: String,
-    /// How long this holds, in seconds; `None` for as long as it was registered for.
+    /// New lifetime in seconds; `None` keeps the registered one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl: Option<u64>,
-    /// That the peer itself says so.
+    /// Proof that the peer itself sends the heartbeat.
     #[serde(flatten)]
     pub proof: Option<Proof>,
 }
 
-/// That whoever asks holds the key of a peer: a challenge of the registry, signed. All texts, as they were given.
+/// Proof that the sender holds the key of a peer: a signed challenge of the registry. All fields are text as
+/// received.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Proof {
-    /// What was to be signed.
+    /// The challenge.
     pub challenge: String,
     /// The signature.
     pub signature: String,
-    /// The key, for peer ids that hold only a hash of it.
+    /// The public key, for peer ids that hold only a hash of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub public_key: Option<String>,
 }
 
 /// The answer of `POST /register`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Registered {
-    /// The peer that can be found now.
+pub struct RegisteredReply {
+    /// Registered peer.
     pub peer_id: String,
-    /// Until when, as a time stamp.
+    /// End of the registration, as a time stamp.
     pub expires_at: Option<String>,
 }
 
@@ -95,7 +96,7 @@ impl Registration {
         })
     }
 
-    /// Writes the body, so that registries of the original take it too.
+    /// Writes the body so that registries of the original accept it too.
     pub fn to_json(&self) -> String {
         json_of(self)
     }
@@ -126,7 +127,8 @@ impl Heartbeat {
 }
 
 impl Proof {
-    /// Reads the proof among the fields of a body. Half a proof is refused, so that nobody takes it for a whole one.
+    /// Reads the proof among the fields of a body. An incomplete proof is refused, so that it never passes
+    /// for a complete one.
     fn read(raw: &RawValue) -> Result<Option<Self>, PeerInputError> {
         #[derive(Deserialize)]
         struct Body {
@@ -161,7 +163,7 @@ impl Proof {
     }
 }
 
-impl Registered {
+impl RegisteredReply {
     /// Reads the answer.
     pub fn read(bytes: &[u8]) -> Result<Self, PeerInputError> {
         #[derive(Deserialize)]
@@ -170,7 +172,7 @@ impl Registered {
             expires_at: Option<String>,
         }
         let body: Body = read_body(bytes, &BodyLimits::SMALL)?;
-        Ok(Registered {
+        Ok(RegisteredReply {
             peer_id: peer_id(body.peer_id)?,
             expires_at: body.expires_at,
         })
@@ -193,7 +195,7 @@ impl Registered {
     }
 }
 
-/// A time to live: whole seconds from 1. More than the longest becomes the longest, since the answer says it.
+/// Reads a lifetime: whole seconds from 1. Values above the limit become the limit, which the answer reports.
 fn ttl<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     let Some(raw) = Option::<&RawValue>::deserialize(deserializer)? else {
         return Ok(None);

@@ -3,13 +3,13 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::wire::frame::{Frame, FrameReader, FrameWriter, Verdict};
+use crate::wire::frame::{Frame, FrameReader, FrameStreamEnd, FrameWriter};
 
 /// How long a line or a body may be here.
 const MAX: usize = 1 << 20;
 
 /// Reads a whole stream in pieces of the given size.
-fn read(bytes: &[u8], size: usize) -> Result<(Vec<Frame>, Verdict), PeerInputError> {
+fn read(bytes: &[u8], size: usize) -> Result<(Vec<Frame>, FrameStreamEnd), PeerInputError> {
     let mut reader = FrameReader::new(MAX);
     let mut frames = Vec::new();
     for piece in bytes.chunks(size) {
@@ -66,7 +66,7 @@ fn every_frame_is_written_as_it_is_read() {
 
     for size in [1, 7, usize::MAX] {
         let (frames, verdict) = read(STREAM.as_bytes(), size).unwrap();
-        assert_eq!(verdict, Verdict::Complete);
+        assert_eq!(verdict, FrameStreamEnd::Complete);
         assert_eq!(
             frames,
             [
@@ -105,7 +105,7 @@ fn an_error_ends_a_stream_too() {
     );
     let (frames, verdict) = read(out.as_bytes(), 3).unwrap();
     assert_eq!(frames, [Frame::Error(error)]);
-    assert_eq!(verdict, Verdict::Complete);
+    assert_eq!(verdict, FrameStreamEnd::Complete);
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn words_too_long_for_a_line_come_in_chunks_if_nothing_was_said_before() {
         assert!(out.lines().all(|line| line.len() < MAX_LINE));
         assert!(out.ends_with("{\"type\":\"result\"}\n"));
         let (frames, verdict) = read(out.as_bytes(), 10_000).unwrap();
-        assert_eq!(verdict, Verdict::Complete);
+        assert_eq!(verdict, FrameStreamEnd::Complete);
         assert_eq!(answer(&frames), data.as_str());
     }
 }
@@ -146,7 +146,7 @@ fn a_long_result_that_is_no_chunk_is_told_from_the_chunks() {
         writer.chunk(before, &mut out);
         writer.result(Some(data), &mut out);
         let (frames, verdict) = read(out.as_bytes(), 10_000).unwrap();
-        assert_eq!(verdict, Verdict::Complete);
+        assert_eq!(verdict, FrameStreamEnd::Complete);
         assert_eq!(
             frames.last(),
             Some(&Frame::Result {
@@ -166,14 +166,14 @@ fn a_stream_without_a_last_frame_was_cut() {
         let text = lines[..kept].join("\n");
         let (frames, verdict) = read(text.as_bytes(), 5).unwrap();
         assert_eq!(frames.len(), kept);
-        assert_eq!(verdict, Verdict::Cut);
+        assert_eq!(verdict, FrameStreamEnd::Cut);
     }
     // Cut inside the last one.
     let (frames, verdict) = read(&STREAM.as_bytes()[..STREAM.len() - 3], 5).unwrap();
-    assert_eq!((frames.len(), verdict), (5, Verdict::Cut));
+    assert_eq!((frames.len(), verdict), (5, FrameStreamEnd::Cut));
     // The line break of the last one may be missing.
     let (frames, verdict) = read(STREAM.trim_end().as_bytes(), 5).unwrap();
-    assert_eq!((frames.len(), verdict), (6, Verdict::Complete));
+    assert_eq!((frames.len(), verdict), (6, FrameStreamEnd::Complete));
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn a_plain_body_is_known_by_its_first_line() {
         for size in [1, usize::MAX] {
             let (frames, verdict) = read(body.as_bytes(), size).unwrap();
             assert!(frames.is_empty(), "{body}");
-            assert_eq!(verdict, Verdict::Plain(body.into()));
+            assert_eq!(verdict, FrameStreamEnd::Plain(body.into()));
         }
     }
 }
@@ -256,7 +256,7 @@ fn a_line_that_is_longer_than_ours_is_read() {
         for size in [1000, usize::MAX] {
             let (frames, verdict) = read(text.as_bytes(), size).unwrap();
             assert_eq!(answer(&frames), data);
-            assert_eq!(verdict, Verdict::Complete);
+            assert_eq!(verdict, FrameStreamEnd::Complete);
         }
     }
 }
@@ -267,7 +267,7 @@ fn frames_of_later_versions_and_empty_lines_are_passed_over() {
     for size in [1, usize::MAX] {
         let (frames, verdict) = read(text.as_bytes(), size).unwrap();
         assert_eq!(frames.len(), 2);
-        assert_eq!(verdict, Verdict::Complete);
+        assert_eq!(verdict, FrameStreamEnd::Complete);
     }
 }
 
@@ -288,7 +288,7 @@ proptest! {
         writer.result(None, &mut out);
         prop_assert!(out.lines().all(|line| line.len() < MAX_LINE));
         let (frames, verdict) = read(out.as_bytes(), size).unwrap();
-        prop_assert_eq!(verdict, Verdict::Complete);
+        prop_assert_eq!(verdict, FrameStreamEnd::Complete);
         prop_assert_eq!(answer(&frames), said);
     }
 }

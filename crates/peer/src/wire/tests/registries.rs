@@ -3,7 +3,7 @@
 use super::*;
 use crate::wire::registry::find::{FoundAgent, FoundTool, read_goal, write_agents, write_tools};
 use crate::wire::registry::{
-    DEFAULT_TTL, Entry, Heartbeat, MAX_TTL, Proof, Registered, Registration, read_peers,
+    DEFAULT_TTL, Entry, Heartbeat, MAX_TTL, Proof, RegisteredReply, Registration, read_peers,
     write_list, write_one, write_peers,
 };
 
@@ -162,10 +162,10 @@ fn a_heartbeat_names_the_peer_and_may_prove_it() {
 
 #[test]
 fn the_answer_to_a_registration_is_the_originals_and_more() {
-    let old = Registered::read(br#"{"status":"registered","peer_id":"Qm1"}"#).unwrap();
+    let old = RegisteredReply::read(br#"{"status":"registered","peer_id":"Qm1"}"#).unwrap();
     assert_eq!((&*old.peer_id, &old.expires_at), ("Qm1", &None));
     let text = r#"{"status":"registered","peer_id":"Qm1","expires_at":"2026-11-16T08:00:00Z"}"#;
-    let answer = Registered::read(text.as_bytes()).unwrap();
+    let answer = RegisteredReply::read(text.as_bytes()).unwrap();
     assert_eq!(answer.to_json(), text);
 }
 

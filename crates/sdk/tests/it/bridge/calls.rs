@@ -114,7 +114,7 @@ async fn a_look_who_is_there_gets_its_own_answer() {
         }
     }
     said.sort_by_key(|(id, _)| id.to_string());
-    let bob = r#"[Peer { id: "b", name: "Bob", agent_type: "x", skills: ["sing"], description: None, is_online: true }]"#;
+    let bob = r#"[PeerInfo { id: "b", name: "Bob", agent_type: "x", skills: ["sing"], description: None, is_online: true }]"#;
     assert_eq!(
         said,
         [(json!("r1"), json!("[]")), (json!("r2"), json!(bob))]

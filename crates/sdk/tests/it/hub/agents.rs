@@ -197,7 +197,7 @@ async fn an_error_of_the_handler_is_what_the_caller_gets() {
     });
     let _bob = Beside::start(agent, served.addr()).await;
     let error = client(served.addr()).ask("bob", "x").await.unwrap_err();
-    let Error::Failed { code, message } = error else {
+    let Error::Failed { code, message, .. } = error else {
         panic!("{error:?}")
     };
     assert_eq!(

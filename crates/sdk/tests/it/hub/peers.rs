@@ -48,7 +48,7 @@ async fn agents_that_call_each_other_in_circles_are_stopped() -> anyhow::Result<
         .ask("ann", "round we go")
         .await
         .unwrap_err();
-    let Error::Failed { code, message } = &error else {
+    let Error::Failed { code, message, .. } = &error else {
         panic!("{error:?}")
     };
     assert_eq!(code, "agent_error");

@@ -4,7 +4,7 @@ use jackfield_kit::tasks::Tasks;
 use jackfield_peer::{
     PeerId,
     identity::Identity,
-    node::{Node, NodeConfig, Role},
+    node::{Node, NodeConfig, NodeRole},
     streams::Stream,
 };
 use jackfield_testkit::{SOON, TestHub};
@@ -21,7 +21,7 @@ impl Peer {
     pub(crate) async fn start() -> Self {
         let tasks = Tasks::new();
         let config = NodeConfig {
-            role: Role::Sidecar,
+            role: NodeRole::Sidecar,
             ..NodeConfig::default()
         };
         let node = Node::start(config, Identity::fresh(), &tasks).await;

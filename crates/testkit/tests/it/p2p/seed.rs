@@ -4,7 +4,7 @@ use jackfield_kit::tasks::Tasks;
 use jackfield_peer::{
     CARD, HANDOFF,
     identity::Identity,
-    node::{Node, NodeConfig, Role},
+    node::{Node, NodeConfig, NodeRole},
     streams::{Incoming, Stream},
 };
 use jackfield_testkit::{Events, SOON, TestHub};
@@ -46,7 +46,7 @@ impl Seed {
     async fn attach(hub: &TestHub) -> Self {
         let tasks = Tasks::new();
         let config = NodeConfig {
-            role: Role::Sidecar,
+            role: NodeRole::Sidecar,
             ..NodeConfig::default()
         };
         let node = Node::start(config, Identity::fresh(), &tasks)

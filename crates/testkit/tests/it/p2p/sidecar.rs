@@ -19,7 +19,9 @@ use jackfield_peer::{
     node::{NodeConfig, ReservationState},
     serve::DEADLINE,
 };
-use jackfield_sidecar::{AgentStanding, HubStanding, RegistryAt, Setting, Sidecar, Standing};
+use jackfield_sidecar::{
+    HubStatus, RegistryAt, Sidecar, SidecarAgentStatus, SidecarConfig, SidecarStatus,
+};
 use jackfield_testkit::{SOON, TestHub};
 use parking_lot::Mutex;
 use reqwest::Method;
@@ -73,16 +75,16 @@ impl Agent {
 
 /// A sidecar that nobody can dial but through this relay.
 async fn beside(agent: &Agent, relay: &str) -> Sidecar {
-    let setting = Setting {
+    let setting = SidecarConfig {
         relays: vec![address::parse(relay).unwrap()],
         ..setting(agent)
     };
     Sidecar::open(setting).await.unwrap()
 }
 
-fn setting(agent: &Agent) -> Setting {
+fn setting(agent: &Agent) -> SidecarConfig {
     let folder = tempfile::tempdir().unwrap();
-    Setting {
+    SidecarConfig {
         tasks: Tasks::new(),
         key: Identity::load_or_create(folder.path()).unwrap(),
         node: NodeConfig::default(),
@@ -98,8 +100,8 @@ fn setting(agent: &Agent) -> Setting {
 }
 
 async fn until_held(sidecar: &Sidecar, is_held: bool) {
-    let mut standing = sidecar.standing();
-    let is_so = |it: &Standing| (it.relays[0].1 == ReservationState::Held) == is_held;
+    let mut standing = sidecar.status();
+    let is_so = |it: &SidecarStatus| (it.relays[0].1 == ReservationState::Held) == is_held;
     let so = tokio::time::timeout(SOON, standing.wait_for(is_so)).await;
     so.expect("in time").unwrap();
 }
@@ -226,7 +228,7 @@ async fn a_relay_that_restarts_has_its_guest_again_and_the_hub_its_agent() {
 #[tokio::test]
 async fn a_sidecar_is_an_agent_of_the_hub_that_it_is_told_of_and_says_under_which_id() {
     let (hub, agent) = (hub().await, Agent::start().await);
-    let setting = Setting {
+    let setting = SidecarConfig {
         hub: Some(RegistryAt {
             url: hub.url(""),
             token: None,
@@ -235,10 +237,10 @@ async fn a_sidecar_is_an_agent_of_the_hub_that_it_is_told_of_and_says_under_whic
     };
     let sidecar = Sidecar::open(setting).await.unwrap();
     let id = agent_id(&sidecar);
-    let callable = HubStanding::Callable(id.as_str().into());
-    let until = async |wanted: &HubStanding| {
-        let mut standing = sidecar.standing();
-        let is_so = |it: &Standing| it.hub == *wanted;
+    let callable = HubStatus::Callable(id.as_str().into());
+    let until = async |wanted: &HubStatus| {
+        let mut standing = sidecar.status();
+        let is_so = |it: &SidecarStatus| it.hub == *wanted;
         let so = tokio::time::timeout(SOON, standing.wait_for(is_so)).await;
         so.expect("in time").unwrap();
     };
@@ -276,7 +278,7 @@ async fn a_sidecar_is_an_agent_of_the_hub_that_it_is_told_of_and_says_under_whic
 async fn a_peer_that_registers_anew_is_looked_at_again() {
     let hub = hub().await;
     let agent = Agent::start().await;
-    let setting = Setting {
+    let setting = SidecarConfig {
         hub: Some(RegistryAt {
             url: hub.url(""),
             token: None,
@@ -284,8 +286,8 @@ async fn a_peer_that_registers_anew_is_looked_at_again() {
         ..setting(&agent)
     };
     let sidecar = Sidecar::open(setting).await.unwrap();
-    let mut standing = sidecar.standing();
-    let is_taken = |it: &Standing| matches!(it.hub, HubStanding::Callable(_));
+    let mut standing = sidecar.status();
+    let is_taken = |it: &SidecarStatus| matches!(it.hub, HubStatus::Callable(_));
     let taken = tokio::time::timeout(SOON, standing.wait_for(is_taken)).await;
     drop(taken.expect("in time").unwrap());
     *agent.card.lock() = CARD.replace("\"id\": \"fly\"", "\"id\": \"sing\"");
@@ -309,7 +311,7 @@ async fn a_peer_that_registers_anew_is_looked_at_again() {
 async fn a_peer_whose_card_has_no_skills_is_told_to_be_no_agent() {
     let (hub, agent) = (hub().await, Agent::start().await);
     *agent.card.lock() = r#"{"name": "Parrot", "skills": []}"#.to_owned();
-    let setting = Setting {
+    let setting = SidecarConfig {
         hub: Some(RegistryAt {
             url: hub.url(""),
             token: None,
@@ -322,8 +324,8 @@ async fn a_peer_whose_card_has_no_skills_is_told_to_be_no_agent() {
         while hub.web().get(&path).await.1["error"]["message"] != "its card has no skills" {}
     };
     tokio::time::timeout(SOON, looking).await.expect("in time");
-    let standing = sidecar.standing();
-    let AgentStanding::Here { remarks, .. } = &standing.borrow().agent else {
+    let standing = sidecar.status();
+    let SidecarAgentStatus::Here { remarks, .. } = &standing.borrow().agent else {
         panic!("the agent is there");
     };
     assert!(remarks[0].contains("no agent"), "{remarks:?}");

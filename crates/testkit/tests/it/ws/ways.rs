@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use jackfield_testkit::{TestHub, bridge_register, fake_request};
-use serde_json::json;
+use jackfield_testkit::{Raw, TestHub, bridge_register, fake_request};
+use reqwest::Method;
+use serde_json::{Value, json};
 
 use super::{is_refused_by_bridge, is_taken_by_bridge};
 
@@ -32,6 +33,26 @@ async fn an_agent_id_in_the_query_means_bridge_whatever_comes_first() {
     let error = "agent_id differs from the one in the URL";
     is_refused_by_bridge(&mut liar, error, "Auth failed").await;
     agent.expect_no_bridge_frame().await;
+}
+
+#[tokio::test]
+async fn a_url_that_gives_an_agent_id_twice_is_refused_before_the_socket_opens() {
+    let hub = TestHub::start().await;
+    let path = "/ws?agent_id=a&agent_id=b";
+    let refused = Raw::connect_with(hub.addr(), path, &[]).await;
+    assert_eq!(refused.err(), Some(400));
+    let request = hub.web().ask(Method::GET, path);
+    let request = request
+        .header("connection", "upgrade")
+        .header("upgrade", "websocket")
+        .header("sec-websocket-version", "13")
+        .header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==");
+    let response = request.send().await.unwrap();
+    assert_eq!(response.status(), 400);
+    let body: Value = response.json().await.unwrap();
+    assert_eq!(body["error"], "invalid", "{body}");
+    let text = body["message"].as_str().unwrap();
+    assert!(text.contains("agent_id"), "{text}");
 }
 
 #[tokio::test]

@@ -145,6 +145,24 @@ fn what_cannot_be_meant_is_refused_before_it_is_used() {
 }
 
 #[tokio::test]
+async fn a_file_that_is_too_large_for_a_secret_is_refused_and_not_cut() {
+    let most = usize::try_from(MAX_SECRET).unwrap();
+    for (bytes, fits) in [(most, true), (most + 1, false)] {
+        let file = Secret::new(&"s".repeat(bytes));
+        let auth = Auth {
+            bearer: Some(file.source()),
+            ..Auth::default()
+        };
+        let applied = applied(&credentials(&auth).unwrap()).await;
+        assert_eq!(applied.is_ok(), fits, "{bytes} bytes");
+        if let Err(error) = applied {
+            assert!(error.contains("65536 bytes"), "{error}");
+            assert!(!error.contains("sss"), "{error}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_token_is_asked_for_once_by_however_many_and_kept_until_shortly_before_its_end() {
     let scripts = vec![granted("one", r#","expires_in":3600"#), granted("two", "")];
     let mut server = ScriptedServer::start(scripts).await;

@@ -8,13 +8,10 @@ use serde_json::value::RawValue;
 
 use super::{MAX_CARD, at, headers};
 use crate::dial::credentials::Credentials;
-use crate::wire::card::PATH;
+use crate::wire::card::{KINDS, PATH};
 
 /// Largest number of agents to name.
 const SHOWN: usize = 5;
-
-/// Kinds of agents in an AgentOS of Agno, in its configuration and in addresses.
-const AGNO_KINDS: [&str; 3] = ["agents", "teams", "workflows"];
 
 /// Describes the server at the URL and the command to type instead, if the server is known and the URL is its
 /// root.
@@ -83,7 +80,7 @@ impl ProbedServer<'_> {
         let config = self.body("/config").await?;
         let config: RawMembers<'_> = serde_json::from_slice(&config.body).ok()?;
         let mut paths = Vec::new();
-        for kind in AGNO_KINDS {
+        for kind in KINDS {
             let listed = config.get(kind).and_then(json::elements);
             let ids = listed.into_iter().flatten().filter_map(|entry: &RawValue| {
                 RawMembers::of(entry)?.text("id").map(|id| id.into_owned())

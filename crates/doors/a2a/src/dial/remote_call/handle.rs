@@ -5,7 +5,7 @@
 //! goes to the same task. The log alone records the forwarded content.
 
 use jackfield_core::{
-    call::{Call, Serving},
+    call::{AgentHandle, Call},
     task::TaskItem,
 };
 use jackfield_model::{Failure, Json};
@@ -40,7 +40,7 @@ impl RemoteTaskHandle {
     }
 
     /// Returns the handle of the previous turn, if the server waits for the message of the current turn.
-    pub(super) fn before(serving: &Serving, remote: &Remote) -> Option<Self> {
+    pub(super) fn before(serving: &AgentHandle, remote: &Remote) -> Option<Self> {
         let handle = Self::read(serving.call().handle_before()?, remote)?;
         Some(Self {
             goes_on: true,
@@ -55,7 +55,7 @@ impl RemoteTaskHandle {
 
     /// Returns the handle of a call from before a restart, if the task id was known and the remote's URL is
     /// unchanged.
-    pub(super) fn of(serving: &Serving, remote: &Remote) -> Option<Self> {
+    pub(super) fn of(serving: &AgentHandle, remote: &Remote) -> Option<Self> {
         Self::read(serving.call().handle()?, remote)
     }
 

@@ -9,7 +9,7 @@ use jackfield_core::{
     limits::Limits,
     principal::{Principal, Scopes},
     store::memory::MemoryStore,
-    token::Lookup,
+    token::TokenLookup,
 };
 use jackfield_kit::{
     auth::Gatekeeper,
@@ -95,7 +95,7 @@ impl Running {
     pub(crate) async fn owner(&self, name: &str) -> Principal {
         let token = self.token(name, &["agent:*"]).await;
         match self.hub.tokens().look_up(&token) {
-            Lookup::Valid(principal) => principal,
+            TokenLookup::Valid(principal) => principal,
             other => panic!("{other:?}"),
         }
     }

@@ -10,7 +10,7 @@ use jackfield_core::{
     limits::Limits,
     principal::{Principal, Scopes},
     store::memory::MemoryStore,
-    token::Lookup,
+    token::TokenLookup,
 };
 pub(crate) use jackfield_kit::testing::{Scripted, soon};
 use jackfield_kit::{
@@ -106,7 +106,7 @@ impl Running {
     /// Whom a token proves.
     pub(crate) fn bearer_of(&self, token: &str) -> Principal {
         match self.hub.tokens().look_up(token) {
-            Lookup::Valid(principal) => principal,
+            TokenLookup::Valid(principal) => principal,
             other => panic!("{other:?}"),
         }
     }

@@ -78,6 +78,7 @@ async fn a_stream_ends_with_the_task_and_its_words_are_messages() {
         tool_name: Some("clock".into()),
         tool_call_id: Some("t-1".into()),
         extra: None,
+        waiting_for: None,
     }));
     serving.push(Event::Chunk(Chunk {
         kind: ChunkKind::Thinking,
@@ -85,6 +86,7 @@ async fn a_stream_ends_with_the_task_and_its_words_are_messages() {
         tool_name: None,
         tool_call_id: None,
         extra: None,
+        waiting_for: None,
     }));
     answer(serving, "noon");
     let told = all_of(&mut stream).await;

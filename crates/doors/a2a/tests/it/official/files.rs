@@ -1,6 +1,6 @@
 //! The bytes of files in REST of 0.3, on which its published clients disagree: each gets them as it gives them.
 
-use jackfield_core::call::Serving;
+use jackfield_core::call::AgentHandle;
 use jackfield_kit::testing::Scripted;
 use jackfield_model::{Artifact, End, Event, FileSource, Part};
 use reqwest::{Method, RequestBuilder};
@@ -32,7 +32,7 @@ fn send(hub: &Running, how: &str, client: Option<&str>, bytes: &str) -> RequestB
 }
 
 /// Answers a call with the file that it brings, whose bytes are told.
-fn echo(serving: Serving) -> String {
+fn echo(serving: AgentHandle) -> String {
     let file = serving.call().message.files().next().unwrap().clone();
     let FileSource::Bytes(bytes) = &file.source else {
         panic!("{file:?}");

@@ -6,12 +6,12 @@ use axum::Router;
 use jackfield_a2a::{A2aDoor, Cards, router, router_at};
 use jackfield_core::{
     agent::Profile,
-    call::Serving,
+    call::AgentHandle,
     hub::Hub,
     limits::Limits,
     principal::{Principal, Scopes},
     store::memory::MemoryStore,
-    token::Lookup,
+    token::TokenLookup,
 };
 use jackfield_kit::{
     auth::Gatekeeper,
@@ -115,14 +115,14 @@ impl Running {
     pub(crate) async fn owner(&self, name: &str) -> (Principal, String) {
         let token = self.token(name, &["agent:*"]).await;
         match self.hub.tokens().look_up(&token) {
-            Lookup::Valid(principal) => (principal, token),
+            TokenLookup::Valid(principal) => (principal, token),
             other => panic!("{other:?}"),
         }
     }
 
     /// Takes a token back.
     pub(crate) async fn revoke(&self, token: &str) {
-        let Lookup::Valid(principal) = self.hub.tokens().look_up(token) else {
+        let TokenLookup::Valid(principal) = self.hub.tokens().look_up(token) else {
             panic!("it is no good already");
         };
         let id = principal.grant.token.unwrap();
@@ -191,13 +191,13 @@ pub(crate) async fn answered(agent: &mut Scripted, words: &str) {
 }
 
 /// Answers a call.
-pub(crate) fn answer(serving: Serving, words: &str) {
+pub(crate) fn answer(serving: AgentHandle, words: &str) {
     serving.push(Event::text(words));
     serving.finish(End::done());
 }
 
 /// Asks for more instead, which ends the turn.
-pub(crate) fn ask_for_more(serving: Serving, words: &str) {
+pub(crate) fn ask_for_more(serving: AgentHandle, words: &str) {
     serving.push(Event::text(words));
     serving.finish(End::Done(Box::new(Done {
         state: DoneState::InputRequired,

@@ -98,8 +98,8 @@ async fn the_question_of_an_agent_that_waits_is_answered_by_the_next_message() {
         (&json!("which colour?"), &json!("q"))
     );
     let working = async {
-        let bell = jackfield_core::bell::Bell::new();
-        serving.input().listen(bell.rope(0));
+        let bell = jackfield_core::ready::ReadySet::new();
+        serving.input().listen(bell.handle(0));
         let (mut rang, mut inputs) = (Vec::new(), Vec::new());
         while inputs.is_empty() {
             bell.wait(&mut rang).await;

@@ -1,5 +1,10 @@
 //! Who is notified of a task: made, seen and dropped in every binding.
 
+use jackfield_core::{
+    outbox::{Callback, Follower},
+    principal::Principal,
+};
+use jackfield_model::TaskId;
 use serde_json::{Value, json};
 
 use crate::official::{
@@ -59,6 +64,36 @@ async fn a_push_config_is_made_seen_listed_and_deleted() {
         }
         let (_, _, reason) = caller.refused(caller.push(false, &task, "c-1")).await;
         assert_eq!(reason, "TASK_NOT_FOUND");
+    }
+}
+
+#[tokio::test]
+async fn followers_of_other_protocols_are_not_listed_and_not_deleted() {
+    for binding in ALL {
+        let hub = Running::start().await;
+        let mut agent = hub.attach("echo");
+        let caller = Caller::new(&hub, binding);
+        let (task, ()) = tokio::join!(
+            caller.begun(caller.send("hello")),
+            answered(&mut agent, "hi")
+        );
+        let (local, id) = (Principal::local(), TaskId::parse(&task).unwrap());
+        let foreign = Follower {
+            id: "c-1".to_owned(),
+            callback: Callback {
+                url: URL.to_owned(),
+                kind: "telegraph".to_owned(),
+                data: None,
+                token: None,
+            },
+        };
+        let tasks = hub.hub.tasks();
+        tasks.follow(&local, id, foreign.clone()).await.unwrap();
+        let list = binding.result(&caller.ok(caller.list_push(&task)).await);
+        assert!(!list.to_string().contains("c-1"), "{list}");
+        caller.ok(caller.push(true, &task, "c-1")).await;
+        let followers = tasks.find(&local, id).await.unwrap().record().followers;
+        assert_eq!(followers, [foreign], "{binding:?}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! A token that is revoked while its holder waits: the stream or the answer ends at once and says so, and the task goes on.
 
-use jackfield_core::{agent::Profile, call::Serving};
+use jackfield_core::{agent::Profile, call::AgentHandle};
 use jackfield_kit::testing::{Scripted, SseReader};
 use jackfield_model::Event;
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ impl Scene {
     }
 
     /// A caller's view of the task once its agent has answered: nothing happened to it.
-    async fn is_done(&self, serving: Serving, words: &str) {
+    async fn is_done(&self, serving: AgentHandle, words: &str) {
         let id = serving.call().task.unwrap().to_string();
         answer(serving, words);
         let caller = Caller::new(&self.hub, Binding::Rpc10);

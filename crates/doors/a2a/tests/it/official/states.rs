@@ -1,6 +1,6 @@
 //! Where a task stands is one story, whoever asks: the answer, the stream, a look, the list and each of its filters.
 
-use jackfield_core::{call::Serving, principal::Principal, store::LogItem, task::TaskItem};
+use jackfield_core::{call::AgentHandle, principal::Principal, store::LogItem, task::TaskItem};
 use jackfield_model::{
     Artifact, Ask, AskKind, Chunk, ChunkKind, Done, DoneState, End, Event, Failure, Reason, TaskId,
 };
@@ -12,7 +12,7 @@ use crate::official::{
 };
 
 /// What an agent does with a call, and where that leaves the task.
-type Way = (&'static str, fn(&Serving), Option<End>);
+type Way = (&'static str, fn(&AgentHandle), Option<End>);
 
 fn done(state: DoneState, needs_auth: bool) -> Option<End> {
     Some(End::Done(Box::new(Done {
@@ -39,16 +39,16 @@ fn question() -> Ask {
     }
 }
 
-fn works(serving: &Serving) {
+fn works(serving: &AgentHandle) {
     serving.push(Event::text("x"));
 }
 
-fn asks(serving: &Serving) {
+fn asks(serving: &AgentHandle) {
     serving.ask(question());
 }
 
 fn ways() -> Vec<Way> {
-    let nothing: fn(&Serving) = |_| {};
+    let nothing: fn(&AgentHandle) = |_| {};
     vec![
         ("working", works, None),
         ("input-required", asks, None),
@@ -83,7 +83,7 @@ fn ways() -> Vec<Way> {
 }
 
 /// Plays the agent; a call that is not over stays open as long as it is held.
-fn act(serving: Serving, does: fn(&Serving), end: Option<End>) -> Option<Serving> {
+fn act(serving: AgentHandle, does: fn(&AgentHandle), end: Option<End>) -> Option<AgentHandle> {
     does(&serving);
     let Some(end) = end else {
         return Some(serving);

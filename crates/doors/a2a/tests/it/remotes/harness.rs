@@ -10,7 +10,7 @@ use axum::{
 };
 use jackfield_a2a::{RemoteSpec, Remotes, remotes_router};
 use jackfield_core::{
-    call::Asking,
+    call::CallerHandle,
     entry::AgentView,
     hub::{Hub, Request, Wanted},
     limits::Limits,
@@ -419,12 +419,12 @@ impl Near {
     }
 
     /// Says something to an agent.
-    pub(crate) fn start_call(&self, agent: &str) -> Result<Asking, Failure> {
+    pub(crate) fn start_call(&self, agent: &str) -> Result<CallerHandle, Failure> {
         self.hub.calls().open(self.request(agent))
     }
 
     /// Says something to an agent, whenever that comes.
-    pub(crate) fn start_waiting_call(&self, agent: &str) -> Result<Asking, Failure> {
+    pub(crate) fn start_waiting_call(&self, agent: &str) -> Result<CallerHandle, Failure> {
         self.hub.calls().open(self.waiting(agent))
     }
 

@@ -10,7 +10,7 @@ use jackfield_core::{
     limits::Limits,
     principal::{Principal, Scopes},
     store::memory::MemoryStore,
-    token::Lookup,
+    token::TokenLookup,
 };
 pub(crate) use jackfield_kit::testing::{Scripted, soon};
 use jackfield_kit::{
@@ -127,7 +127,7 @@ impl Running {
     pub(crate) async fn owner(&self, name: &str) -> Principal {
         let token = self.token(name, &["agent:*"]).await;
         match self.hub.tokens().look_up(&token) {
-            Lookup::Valid(principal) => principal,
+            TokenLookup::Valid(principal) => principal,
             other => panic!("{other:?}"),
         }
     }

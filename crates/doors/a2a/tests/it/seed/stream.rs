@@ -25,6 +25,7 @@ async fn each_piece_arrives_before_the_next_is_said() {
         tool_name: Some("Bash".into()),
         tool_call_id: Some("t1".into()),
         extra: None,
+        waiting_for: None,
     };
     let kind = |kind, text: &str| Chunk {
         kind,

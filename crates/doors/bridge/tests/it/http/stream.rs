@@ -54,6 +54,7 @@ async fn the_bytes_are_those_of_the_original_hub() {
             tool_name: name.map(str::to_owned),
             tool_call_id: id.map(str::to_owned),
             extra: None,
+            waiting_for: None,
         })
     };
     let (name, id) = (Some("Bash"), Some("t1"));

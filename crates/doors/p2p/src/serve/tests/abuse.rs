@@ -3,11 +3,11 @@
 use super::*;
 
 /// Hands bytes off and expects to be refused with this code, and that nobody was called.
-async fn bad(reception: &Reception, writer: &Scripted, request: &[u8], code: u16) -> String {
-    let answer = reception
-        .answer(PEER, Origin::Elsewhere, request, Way::Plain)
+async fn bad(host: &HubHost, writer: &Scripted, request: &[u8], code: u16) -> String {
+    let answer = host
+        .answer(PEER, Origin::Elsewhere, request, HandoffProtocol::Plain)
         .await;
-    let Answer::Whole(body) = answer else {
+    let HandoffReply::Whole(body) = answer else {
         panic!("{answer:?}");
     };
     let body: Value = serde_json::from_slice(&body).unwrap();
@@ -21,7 +21,7 @@ async fn bad(reception: &Reception, writer: &Scripted, request: &[u8], code: u16
 async fn what_is_no_request_is_refused_by_field() {
     let hub = hub().await;
     let writer = agent(&hub, "writer", &[]);
-    let reception = reception(&hub);
+    let host = host(&hub);
     for (request, code, word) in [
         ("", 400, "empty"),
         ("GET_CARD", 400, "JSON"),
@@ -60,7 +60,7 @@ async fn what_is_no_request_is_refused_by_field() {
             "method",
         ),
     ] {
-        let told = bad(&reception, &writer, request.as_bytes(), code).await;
+        let told = bad(&host, &writer, request.as_bytes(), code).await;
         assert!(told.contains(word), "{request} -> {told}");
     }
     let refused = hub.metrics().render();
@@ -77,24 +77,24 @@ async fn what_is_no_request_is_refused_by_field() {
 async fn deep_and_large_requests_are_refused() {
     let hub = hub().await;
     let writer = agent(&hub, "writer", &[]);
-    let reception = reception(&hub);
+    let host = host(&hub);
     let deep = format!(
         r#"{{"method": "POST", "path": "/agents/writer/ask", "input_data": {}{}}}"#,
         "[".repeat(100_000),
         "]".repeat(100_000)
     );
-    let told = bad(&reception, &writer, deep.as_bytes(), 400).await;
+    let told = bad(&host, &writer, deep.as_bytes(), 400).await;
     assert!(told.contains("64"), "{told}");
     let large =
         json!({"method": "POST", "path": "/agents/writer/ask", "input_data": "x".repeat(1 << 20)});
-    bad(&reception, &writer, large.to_string().as_bytes(), 413).await;
+    bad(&host, &writer, large.to_string().as_bytes(), 413).await;
 }
 
 #[tokio::test]
 async fn no_path_leads_out_of_its_place() {
     let hub = hub().await;
     let writer = agent(&hub, "writer", &["ask"]);
-    let reception = reception(&hub);
+    let host = host(&hub);
     for path in [
         "/agents/writer/../../card",
         "/agents/../agents/writer/ask",
@@ -120,7 +120,7 @@ async fn no_path_leads_out_of_its_place() {
         "/agents/writer/%ff",
     ] {
         let request = json!({"method": "POST", "path": path, "input_data": "x"}).to_string();
-        bad(&reception, &writer, request.as_bytes(), 400).await;
+        bad(&host, &writer, request.as_bytes(), 400).await;
     }
     // These are paths, and nobody has declared them.
     for path in [
@@ -129,7 +129,7 @@ async fn no_path_leads_out_of_its_place() {
         "/agents/writer/ask?x=1",
     ] {
         let request = json!({"method": "POST", "path": path, "input_data": "x"}).to_string();
-        bad(&reception, &writer, request.as_bytes(), 404).await;
+        bad(&host, &writer, request.as_bytes(), 404).await;
     }
 }
 
@@ -137,7 +137,7 @@ async fn no_path_leads_out_of_its_place() {
 async fn a_parameter_stays_one_value_whatever_is_in_it() {
     let hub = hub().await;
     let writer = agent(&hub, "writer", &[]);
-    let reception = reception(&hub);
+    let host = host(&hub);
     for (value, code) in [
         ("..", 400),
         ("%2e%2e", 400),
@@ -148,7 +148,7 @@ async fn a_parameter_stays_one_value_whatever_is_in_it() {
         ("http://evil.example", 404),
     ] {
         let request = json!({"method": "POST", "path": "/agents/writer/{skill}", "params": {"skill": value}, "input_data": "x"});
-        bad(&reception, &writer, request.to_string().as_bytes(), code).await;
+        bad(&host, &writer, request.to_string().as_bytes(), code).await;
     }
 }
 
@@ -156,7 +156,7 @@ async fn a_parameter_stays_one_value_whatever_is_in_it() {
 async fn formats_are_names_and_nothing_more() {
     let hub = hub().await;
     let writer = agent(&hub, "writer", &[]);
-    let reception = reception(&hub);
+    let host = host(&hub);
     for path in [
         "/agents/{a.__class__.__mro__}/ask",
         "/agents/{a[0]}/ask",
@@ -171,7 +171,7 @@ async fn formats_are_names_and_nothing_more() {
     ] {
         let request =
             json!({"method": "POST", "path": path, "params": {"a": "writer"}, "input_data": "x"});
-        bad(&reception, &writer, request.to_string().as_bytes(), 400).await;
+        bad(&host, &writer, request.to_string().as_bytes(), 400).await;
     }
 }
 
@@ -179,7 +179,7 @@ async fn formats_are_names_and_nothing_more() {
 async fn undeclared_methods_and_paths_are_refused() {
     let hub = hub().await;
     let writer = agent(&hub, "writer", &["poem"]);
-    let reception = reception(&hub);
+    let host = host(&hub);
     for (method, path, code) in [
         ("GET", "/agents/writer/poem", 405),
         ("DELETE", "/agents/writer/ask", 405),
@@ -195,7 +195,7 @@ async fn undeclared_methods_and_paths_are_refused() {
         ("GET", "/agents/nobody/card", 404),
     ] {
         let request = json!({"method": method, "path": path, "input_data": "x"}).to_string();
-        bad(&reception, &writer, request.as_bytes(), code).await;
+        bad(&host, &writer, request.as_bytes(), code).await;
     }
 }
 
@@ -203,7 +203,7 @@ async fn undeclared_methods_and_paths_are_refused() {
 async fn a_stranger_may_hand_off_nothing_and_learns_nothing() {
     let hub = hub().await;
     let writer = agent(&hub, "writer", &["poem"]);
-    let reception = reception(&hub);
+    let host = host(&hub);
     let good =
         json!({"method": "POST", "path": "/agents/writer/ask", "input_data": "x"}).to_string();
     let mut bodies = HashSet::new();
@@ -212,18 +212,23 @@ async fn a_stranger_may_hand_off_nothing_and_learns_nothing() {
         "nonsense",
         r#"{"method": "GET", "path": "/agents"}"#,
     ] {
-        match reception
-            .answer(STRANGER, Origin::Elsewhere, request.as_bytes(), Way::Plain)
+        match host
+            .answer(
+                STRANGER,
+                Origin::Elsewhere,
+                request.as_bytes(),
+                HandoffProtocol::Plain,
+            )
             .await
         {
-            Answer::Whole(body) => bodies.insert(String::from_utf8(body).unwrap()),
+            HandoffReply::Whole(body) => bodies.insert(String::from_utf8(body).unwrap()),
             other => panic!("{other:?}"),
         };
     }
     assert_eq!(bodies.len(), 1, "always the same: {bodies:?}");
     let body: Value = serde_json::from_str(bodies.iter().next().unwrap()).unwrap();
     assert_eq!(body["code"], 401);
-    let card: Value = serde_json::from_str(&reception.card(STRANGER, Origin::Elsewhere)).unwrap();
+    let card: Value = serde_json::from_str(&host.card(STRANGER, Origin::Elsewhere)).unwrap();
     assert_eq!(card["skills"], json!([]));
     assert!(writer.has_nothing_to_do());
 }
@@ -232,11 +237,11 @@ async fn a_stranger_may_hand_off_nothing_and_learns_nothing() {
 async fn a_foreign_agent_looks_like_an_unknown_one() {
     let hub = hub().await;
     let ann = agent_of(&hub, "ann", "secret", &[], "bridge");
-    let reception = reception(&hub);
+    let host = host(&hub);
     let told = async |id: &str| {
         let request =
             json!({"method": "POST", "path": format!("/agents/{id}/ask"), "input_data": "x"});
-        refused(&reception, &request, 404).await.replace(id, "ID")
+        refused(&host, &request, 404).await.replace(id, "ID")
     };
     assert_eq!(told("secret").await, told("nobody").await);
     assert!(ann.has_nothing_to_do());
@@ -247,15 +252,15 @@ async fn an_agent_of_another_hub_is_not_passed_on() {
     let hub = hub().await;
     let far = agent_of(&hub, "local", "writer@12D3KooWDpJ7As7B", &[], "p2p");
     let near = agent_of(&hub, "local", "someone@home", &[], "bridge");
-    let reception = reception(&hub);
-    let list = whole(&reception, &json!({"method": "GET", "path": "/agents"})).await;
+    let host = host(&hub);
+    let list = whole(&host, &json!({"method": "GET", "path": "/agents"})).await;
     assert!(
         list.contains("someone@home") && !list.contains("writer@"),
         "{list}"
     );
     let request =
         json!({"method": "POST", "path": "/agents/writer@12D3KooWDpJ7As7B/ask", "input_data": "x"});
-    refused(&reception, &request, 404).await;
+    refused(&host, &request, 404).await;
     assert!(far.has_nothing_to_do() && near.has_nothing_to_do());
 }
 
@@ -263,7 +268,7 @@ async fn an_agent_of_another_hub_is_not_passed_on() {
 async fn hops_are_counted_on_and_too_many_are_a_loop() {
     let hub = hub().await;
     let mut writer = agent(&hub, "writer", &[]);
-    let reception = reception(&hub);
+    let host = host(&hub);
     let request = |hops: u64| json!({"method": "POST", "path": "/agents/writer/ask", "input_data": "x", "x_hops": hops});
     let serve = async {
         let call = writer.next_call().await;
@@ -275,9 +280,9 @@ async fn hops_are_counted_on_and_too_many_are_a_loop() {
         call.finish(End::done());
     };
     let request_7 = request(7);
-    tokio::join!(whole(&reception, &request_7), serve);
+    tokio::join!(whole(&host, &request_7), serve);
     for hops in [8, 9, 4_000_000_000] {
-        refused(&reception, &request(hops), 429).await;
+        refused(&host, &request(hops), 429).await;
     }
     assert!(writer.has_nothing_to_do());
 }

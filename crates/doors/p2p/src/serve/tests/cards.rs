@@ -11,15 +11,15 @@ async fn the_hubs_card_has_a_skill_for_each_agent_that_a_peer_may_call() {
     let hub = hub().await;
     let _ann = agent_of(&hub, "ann", "secret", &["x"], "bridge");
     let _writer = agent(&hub, "writer", &["poem", "song"]);
-    let reception = Reception::new(
+    let host = HubHost::new(
         hub.clone(),
-        Terms {
+        HandoffTerms {
             default_agent: None,
             ..terms()
         },
         [],
     );
-    let card = card(&reception.card(PEER, Origin::Elsewhere));
+    let card = card(&host.card(PEER, Origin::Elsewhere));
     assert_eq!(card["name"], "Jackfield");
     let words = json!({"type": ["string", "object"]});
     let writer = json!({
@@ -32,17 +32,17 @@ async fn the_hubs_card_has_a_skill_for_each_agent_that_a_peer_may_call() {
         "output_schema": words,
     });
     assert_eq!(card["skills"], json!([writer]));
-    let same = whole(&reception, &json!({"method": "GET", "path": "/card"})).await;
-    assert_eq!(same, reception.card(PEER, Origin::Elsewhere));
+    let same = whole(&host, &json!({"method": "GET", "path": "/card"})).await;
+    assert_eq!(same, host.card(PEER, Origin::Elsewhere));
 }
 
 #[tokio::test]
 async fn an_agents_own_card_has_its_skills_and_each_path_leads_to_it() {
     let hub = hub().await;
     let mut writer = agent(&hub, "writer", &["poem", "a/b c", "..", "card"]);
-    let reception = reception(&hub);
+    let host = host(&hub);
     let text = whole(
-        &reception,
+        &host,
         &json!({"method": "GET", "path": "/agents/writer/card"}),
     )
     .await;
@@ -67,21 +67,21 @@ async fn an_agents_own_card_has_its_skills_and_each_path_leads_to_it() {
             assert_eq!(said, expected);
             call.finish(End::done());
         };
-        tokio::join!(whole(&reception, &request), serve);
+        tokio::join!(whole(&host, &request), serve);
     }
 }
 
 #[tokio::test]
 async fn a_default_agent_is_a_skill_of_its_own() {
     let hub = hub().await;
-    let reception = reception(&hub);
+    let host = host(&hub);
     assert_eq!(
-        card(&reception.card(PEER, Origin::Elsewhere))["skills"],
+        card(&host.card(PEER, Origin::Elsewhere))["skills"],
         json!([]),
         "it is not there"
     );
     let _writer = agent(&hub, "writer", &[]);
-    let card = card(&reception.card(PEER, Origin::Elsewhere));
+    let card = card(&host.card(PEER, Origin::Elsewhere));
     assert_eq!(card["skills"][0]["path"], "/{goal}");
     assert_eq!(
         card["skills"][0]["params_schema"]["required"],
@@ -97,8 +97,8 @@ async fn the_card_of_many_agents_is_small_enough_and_says_where_the_others_are()
     let agents: Vec<_> = (0..200)
         .map(|n| agent(&hub, &format!("agent-{n:03}"), &skills))
         .collect();
-    let reception = reception(&hub);
-    let text = reception.card(PEER, Origin::Elsewhere);
+    let host = host(&hub);
+    let text = host.card(PEER, Origin::Elsewhere);
     assert!(text.len() <= 16 * 1024, "{}", text.len());
     let card = card(&text);
     assert!(!card["skills"].as_array().unwrap().is_empty());
@@ -108,7 +108,7 @@ async fn the_card_of_many_agents_is_small_enough_and_says_where_the_others_are()
             .unwrap()
             .contains("GET /agents")
     );
-    let list = whole(&reception, &json!({"method": "GET", "path": "/agents"})).await;
+    let list = whole(&host, &json!({"method": "GET", "path": "/agents"})).await;
     let list: Value = serde_json::from_str(&list).unwrap();
     assert_eq!(list["agents"].as_array().unwrap().len(), agents.len());
     let first = &list["agents"][0];

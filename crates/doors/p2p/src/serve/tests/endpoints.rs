@@ -79,25 +79,25 @@ async fn site() -> Site {
     }
 }
 
-async fn shop(hub: &Hub, base: &str) -> Reception {
+async fn shop(hub: &Hub, base: &str) -> HubHost {
     let outbound = Outbound::new(&OutboundRules::default()).unwrap();
     let endpoint = Endpoint::new(&outbound, base, None).unwrap();
     assert!(endpoint.look().await.is_here());
     let id = AgentId::parse("shop").unwrap();
-    Reception::new(hub.clone(), terms(), [(id, endpoint)])
+    HubHost::new(hub.clone(), terms(), [(id, endpoint)])
 }
 
 #[tokio::test]
 async fn a_handoff_becomes_the_request_that_the_seed_describes() {
     let (hub, mut site) = (hub().await, site().await);
-    let reception = shop(&hub, &site.base).await;
+    let host = shop(&hub, &site.base).await;
     for (input, body) in [
         (json!("two, please"), "\"two, please\""),
         (json!("{\"n\": 2}"), "{\"n\": 2}"),
         (json!({"n": 2}), "{\"n\":2}"),
     ] {
         let request = json!({"method": "post", "path": "/agents/shop/items/{item}/buy", "params": {"item": "red hat/7"}, "input_data": input});
-        assert_eq!(whole(&reception, &request).await, "{\"ok\": true}");
+        assert_eq!(whole(&host, &request).await, "{\"ok\": true}");
         let expected = Got {
             method: "POST".to_owned(),
             uri: "/base/items/red%20hat%2F7/buy".to_owned(),
@@ -107,13 +107,13 @@ async fn a_handoff_becomes_the_request_that_the_seed_describes() {
         assert_eq!(site.got.recv().await.unwrap(), expected);
     }
     let request = json!({"method": "GET", "path": "/agents/shop/items"});
-    assert_eq!(whole(&reception, &request).await, "{\"ok\": true}");
+    assert_eq!(whole(&host, &request).await, "{\"ok\": true}");
     let got = site.got.recv().await.unwrap();
     assert_eq!(
         (got.method.as_str(), got.kind, got.body.as_str()),
         ("GET", None, "")
     );
-    let frames = framed(&reception, &request).await;
+    let frames = framed(&host, &request).await;
     let result = json!({"type": "result", "data": {"ok": true}});
     assert_eq!(lines(frames).await, [json!({"type": "accepted"}), result]);
 }
@@ -121,7 +121,7 @@ async fn a_handoff_becomes_the_request_that_the_seed_describes() {
 #[tokio::test]
 async fn words_of_every_kind_stay_in_the_gap_of_a_path_or_a_query_that_they_fill() {
     let (hub, mut site) = (hub().await, site().await);
-    let reception = shop(&hub, &site.base).await;
+    let host = shop(&hub, &site.base).await;
     let item = "two\nlines, C:\\hats & a/b?";
     let encoded = "two%0Alines%2C%20C%3A%5Chats%20%26%20a%2Fb%3F";
     for (method, path, params, uri) in [
@@ -152,7 +152,7 @@ async fn words_of_every_kind_stay_in_the_gap_of_a_path_or_a_query_that_they_fill
     ] {
         let path = format!("/agents/shop{path}");
         let request = json!({"method": method, "path": path, "params": params});
-        assert_eq!(whole(&reception, &request).await, "{\"ok\": true}");
+        assert_eq!(whole(&host, &request).await, "{\"ok\": true}");
         assert_eq!(site.got.recv().await.unwrap().uri, format!("/base{uri}"));
     }
 }
@@ -160,7 +160,7 @@ async fn words_of_every_kind_stay_in_the_gap_of_a_path_or_a_query_that_they_fill
 #[tokio::test]
 async fn what_its_card_does_not_declare_is_refused_and_never_asked_for() {
     let (hub, site) = (hub().await, site().await);
-    let reception = shop(&hub, &site.base).await;
+    let host = shop(&hub, &site.base).await;
     for (method, path, code) in [
         ("GET", "/agents/shop/items/1/buy", 405),
         ("DELETE", "/agents/shop/items", 405),
@@ -181,22 +181,22 @@ async fn what_its_card_does_not_declare_is_refused_and_never_asked_for() {
         ("POST", "/agents/shop/items/a\nb/buy", 400),
     ] {
         let request = json!({"method": method, "path": path, "input_data": "x"});
-        refused(&reception, &request, code).await;
+        refused(&host, &request, code).await;
     }
     let request = json!({"method": "POST", "path": "/agents/shop/items/1/buy", "input_data": "x", "x_hops": 9});
-    refused(&reception, &request, 429).await;
+    refused(&host, &request, 429).await;
     assert!(site.got.is_empty());
 }
 
 #[tokio::test]
 async fn its_errors_are_mirrored_and_redirects_not_followed() {
     let (hub, mut site) = (hub().await, site().await);
-    let reception = shop(&hub, &site.base).await;
+    let host = shop(&hub, &site.base).await;
     let request = json!({"method": "POST", "path": "/agents/shop/fail", "input_data": "x"});
-    assert_eq!(refused(&reception, &request, 418).await, "HTTP error: 418");
+    assert_eq!(refused(&host, &request, 418).await, "HTTP error: 418");
     site.got.recv().await.unwrap();
     let request = json!({"method": "GET", "path": "/agents/shop/move"});
-    assert_eq!(refused(&reception, &request, 502).await, "HTTP error: 302");
+    assert_eq!(refused(&host, &request, 502).await, "HTTP error: 302");
     assert_eq!(site.got.recv().await.unwrap().uri, "/base/move");
     assert!(site.got.is_empty(), "nobody went where it pointed to");
 }
@@ -204,23 +204,23 @@ async fn its_errors_are_mirrored_and_redirects_not_followed() {
 #[tokio::test]
 async fn an_endpoint_that_never_answers_is_given_up_and_the_peer_does_not_learn_where_it_is() {
     let (hub, site) = (hub().await, site().await);
-    let reception = shop(&hub, &site.base).await;
+    let host = shop(&hub, &site.base).await;
     tokio::time::pause();
     let request = json!({"method": "POST", "path": "/agents/shop/hang", "input_data": "x"});
-    let told = refused(&reception, &request, 504).await;
+    let told = refused(&host, &request, 504).await;
     assert!(!told.contains("127.0.0.1"), "{told}");
     tokio::time::resume();
     drop(site);
     let request = json!({"method": "GET", "path": "/agents/shop/items"});
-    let told = refused(&reception, &request, 504).await;
+    let told = refused(&host, &request, 504).await;
     assert!(!told.contains("127.0.0.1"), "{told}");
 }
 
 #[tokio::test]
 async fn its_card_is_shown_with_paths_as_they_are_here() {
     let (hub, site) = (hub().await, site().await);
-    let reception = shop(&hub, &site.base).await;
-    let card: Value = serde_json::from_str(&reception.card(PEER, Origin::Elsewhere)).unwrap();
+    let host = shop(&hub, &site.base).await;
+    let card: Value = serde_json::from_str(&host.card(PEER, Origin::Elsewhere)).unwrap();
     assert_eq!(card["skills"][0]["id"], "shop/buy");
     assert_eq!(card["skills"][0]["path"], "/agents/shop/items/{item}/buy");
     assert_eq!(
@@ -228,12 +228,12 @@ async fn its_card_is_shown_with_paths_as_they_are_here() {
         json!({"type": "object"})
     );
     let request = json!({"method": "GET", "path": "/agents/shop/card"});
-    let own: Value = serde_json::from_str(&whole(&reception, &request).await).unwrap();
+    let own: Value = serde_json::from_str(&whole(&host, &request).await).unwrap();
     assert_eq!(
         (&own["name"], &own["skills"][1]["path"]),
         (&json!("Shop"), &json!("/agents/shop/items"))
     );
-    let list = whole(&reception, &json!({"method": "GET", "path": "/agents"})).await;
+    let list = whole(&host, &json!({"method": "GET", "path": "/agents"})).await;
     assert!(list.contains("\"shop\""), "{list}");
 }
 
@@ -243,29 +243,29 @@ async fn the_hub_waits_for_no_card_and_shows_who_is_there() {
     let outbound = Outbound::new(&OutboundRules::default()).unwrap();
     let endpoint = Endpoint::new(&outbound, &site.base, None).unwrap();
     let id = AgentId::parse("shop").unwrap();
-    let reception = Reception::new(hub, terms(), [(id, endpoint.clone())]);
+    let host = HubHost::new(hub, terms(), [(id, endpoint.clone())]);
     let get = |path: &str| json!({"method": "GET", "path": path});
     let skills = || {
-        let card: Value = serde_json::from_str(&reception.card(PEER, Origin::Elsewhere)).unwrap();
+        let card: Value = serde_json::from_str(&host.card(PEER, Origin::Elsewhere)).unwrap();
         let skills = card["skills"].as_array().unwrap().iter();
         skills.filter(|it| it["id"] == "shop/list").count()
     };
     let online = async || {
-        let list = whole(&reception, &get("/agents")).await;
+        let list = whole(&host, &get("/agents")).await;
         let list: Value = serde_json::from_str(&list).unwrap();
         list["agents"][0]["online"].clone()
     };
     // Nobody has looked yet.
     assert_eq!((skills(), online().await), (0, json!(null)));
     for path in ["/agents/shop/items", "/agents/shop/card"] {
-        refused(&reception, &get(path), 504).await;
+        refused(&host, &get(path), 504).await;
     }
     let mut keeping = JoinSet::new();
     let mut sight = endpoint.watch();
     keeping.spawn(endpoint.clone().keep());
-    sight.wait_for(Sight::is_here).await.unwrap();
+    sight.wait_for(EndpointState::is_here).await.unwrap();
     assert_eq!((skills(), online().await), (1, json!(true)));
-    whole(&reception, &get("/agents/shop/items")).await;
+    whole(&host, &get("/agents/shop/items")).await;
     // It stops, which is seen at the next look; what it was is still known.
     drop(site);
     tokio::time::pause();
@@ -273,6 +273,6 @@ async fn the_hub_waits_for_no_card_and_shows_who_is_there() {
     tokio::time::resume();
     sight.wait_for(|it| !it.is_here()).await.unwrap();
     assert_eq!((skills(), online().await), (0, json!(false)));
-    whole(&reception, &get("/agents/shop/card")).await;
-    refused(&reception, &get("/agents/shop/items"), 504).await;
+    whole(&host, &get("/agents/shop/card")).await;
+    refused(&host, &get("/agents/shop/items"), 504).await;
 }

@@ -9,7 +9,7 @@ use super::*;
 async fn what_an_agent_says_is_the_body_as_it_is() {
     let hub = hub().await;
     let mut writer = agent(&hub, "writer", &["poem"]);
-    let reception = reception(&hub);
+    let host = host(&hub);
     let request =
         json!({"method": "POST", "path": "/agents/writer/poem", "input_data": "about \"rain\""});
     let serve = async {
@@ -26,7 +26,7 @@ async fn what_an_agent_says_is_the_body_as_it_is() {
         call.push(Event::text("\"drop\"."));
         call.finish(End::done());
     };
-    let (body, ()) = tokio::join!(whole(&reception, &request), serve);
+    let (body, ()) = tokio::join!(whole(&host, &request), serve);
     assert_eq!(body, "Drip, \"drop\".");
 }
 
@@ -34,7 +34,7 @@ async fn what_an_agent_says_is_the_body_as_it_is() {
 async fn every_spelling_of_a_request_reaches_the_agent() {
     let hub = hub().await;
     let mut writer = agent(&hub, "writer", &["poem"]);
-    let reception = reception(&hub);
+    let host = host(&hub);
     for (request, words) in [
         (
             json!({"method": "post", "path": "/agents/writer/ask", "input_data": "a"}),
@@ -70,7 +70,7 @@ async fn every_spelling_of_a_request_reaches_the_agent() {
             );
             call.finish(End::done());
         };
-        let (body, ()) = tokio::join!(whole(&reception, &request), serve);
+        let (body, ()) = tokio::join!(whole(&host, &request), serve);
         assert_eq!(body, "", "{request}");
     }
 }
@@ -79,7 +79,7 @@ async fn every_spelling_of_a_request_reaches_the_agent() {
 async fn data_is_json_and_files_are_links() {
     let hub = hub().await;
     let mut writer = agent(&hub, "writer", &[]);
-    let reception = reception(&hub);
+    let host = host(&hub);
     let request = json!({"method": "POST", "path": "/agents/writer/ask", "input_data": "x"});
     let artifact = |id: &str, part| {
         Event::Artifact(Artifact {
@@ -107,8 +107,8 @@ async fn data_is_json_and_files_are_links() {
         })));
     };
     let ask = async {
-        let alone = whole(&reception, &request).await;
-        (alone, whole(&reception, &request).await)
+        let alone = whole(&host, &request).await;
+        (alone, whole(&host, &request).await)
     };
     let ((alone, all), ()) = tokio::join!(ask, serve);
     assert_eq!(alone, r#"{"rows": 2}"#);
@@ -124,7 +124,7 @@ async fn data_is_json_and_files_are_links() {
 async fn an_agent_that_gives_its_answer_only_at_the_end_is_heard() {
     let hub = hub().await;
     let mut writer = agent(&hub, "writer", &[]);
-    let reception = reception(&hub);
+    let host = host(&hub);
     let request = json!({"method": "POST", "path": "/agents/writer/ask", "input_data": "x"});
     let serve = async {
         let call = writer.next_call().await;
@@ -133,7 +133,7 @@ async fn an_agent_that_gives_its_answer_only_at_the_end_is_heard() {
             ..Done::default()
         })));
     };
-    let (body, ()) = tokio::join!(whole(&reception, &request), serve);
+    let (body, ()) = tokio::join!(whole(&host, &request), serve);
     assert_eq!(body, "all of it");
 }
 
@@ -141,7 +141,7 @@ async fn an_agent_that_gives_its_answer_only_at_the_end_is_heard() {
 async fn questions_and_refusals_of_an_agent_are_errors() {
     let hub = hub().await;
     let mut writer = agent(&hub, "writer", &[]);
-    let reception = reception(&hub);
+    let host = host(&hub);
     let request = json!({"method": "POST", "path": "/agents/writer/ask", "input_data": "x"});
     let ended = |state| {
         End::Done(Box::new(Done {
@@ -181,7 +181,7 @@ async fn questions_and_refusals_of_an_agent_are_errors() {
             (502, "no tokens left"),
             (502, "disconnected"),
         ] {
-            let told = refused(&reception, &request, code).await;
+            let told = refused(&host, &request, code).await;
             assert!(told.contains(text), "{told}");
         }
     };
@@ -192,10 +192,10 @@ async fn questions_and_refusals_of_an_agent_are_errors() {
 async fn an_agent_that_takes_too_long_is_stopped_and_the_peer_told() {
     let hub = hub().await;
     let mut writer = agent(&hub, "writer", &[]);
-    let reception = reception(&hub);
+    let host = host(&hub);
     let request = json!({"method": "POST", "path": "/agents/writer/ask", "input_data": "x"});
     let before = tokio::time::Instant::now();
-    let told = refused(&reception, &request, 504).await;
+    let told = refused(&host, &request, 504).await;
     assert!(
         told.contains("within 10 s") && told.contains("stream"),
         "{told}"
@@ -209,12 +209,16 @@ async fn an_agent_that_takes_too_long_is_stopped_and_the_peer_told() {
 async fn leaving_cancels_the_call_at_the_agent() {
     let hub = hub().await;
     let mut writer = agent(&hub, "writer", &[]);
-    let reception = reception(&hub);
+    let host = host(&hub);
     let request =
         json!({"method": "POST", "path": "/agents/writer/ask", "input_data": "x"}).to_string();
     let call = {
-        let mut answer =
-            Box::pin(reception.answer(PEER, Origin::Elsewhere, request.as_bytes(), Way::Plain));
+        let mut answer = Box::pin(host.answer(
+            PEER,
+            Origin::Elsewhere,
+            request.as_bytes(),
+            HandoffProtocol::Plain,
+        ));
         tokio::select! {
             answer = &mut answer => panic!("{answer:?}"),
             call = writer.next_call() => call,
@@ -227,7 +231,7 @@ async fn leaving_cancels_the_call_at_the_agent() {
 async fn a_call_that_somebody_cancels_resets_the_stream() {
     let hub = hub().await;
     let mut writer = agent(&hub, "writer", &[]);
-    let reception = reception(&hub);
+    let host = host(&hub);
     let request =
         json!({"method": "POST", "path": "/agents/writer/ask", "input_data": "x"}).to_string();
     let cancel = async {
@@ -236,16 +240,21 @@ async fn a_call_that_somebody_cancels_resets_the_stream() {
             .cancel(&Principal::local(), call.call().id)
             .unwrap();
     };
-    let answer = reception.answer(PEER, Origin::Elsewhere, request.as_bytes(), Way::Plain);
+    let answer = host.answer(
+        PEER,
+        Origin::Elsewhere,
+        request.as_bytes(),
+        HandoffProtocol::Plain,
+    );
     let (answer, ()) = tokio::join!(answer, cancel);
-    assert!(matches!(answer, Answer::Reset), "{answer:?}");
+    assert!(matches!(answer, HandoffReply::Reset), "{answer:?}");
 }
 
 #[tokio::test]
 async fn a_trace_goes_along_and_a_broken_one_does_not() {
     let hub = hub().await;
     let mut writer = agent(&hub, "writer", &[]);
-    let reception = reception(&hub);
+    let host = host(&hub);
     let good = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     for (trace, passed_on) in [(good, Some(good)), ("nonsense\n", None)] {
         let request = json!({"method": "POST", "path": "/agents/writer/ask", "input_data": "x", "traceparent": trace});
@@ -254,6 +263,6 @@ async fn a_trace_goes_along_and_a_broken_one_does_not() {
             assert_eq!(call.call().traceparent.as_deref(), passed_on);
             call.finish(End::done());
         };
-        tokio::join!(whole(&reception, &request), serve);
+        tokio::join!(whole(&host, &request), serve);
     }
 }

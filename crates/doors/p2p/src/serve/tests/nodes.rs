@@ -35,13 +35,13 @@ impl Rig {
 
     async fn with(address: &str, allowed: Allowed, key: Keypair) -> Self {
         let (hub, tasks) = (hub().await, Tasks::new());
-        let terms = Terms {
+        let terms = HandoffTerms {
             allowed,
             // No clock is to end what a peer should.
             deadline: Duration::from_secs(3600),
-            ..Terms::default()
+            ..HandoffTerms::default()
         };
-        let reception = Reception::new(hub.clone(), terms, []);
+        let host = HubHost::new(hub.clone(), terms, []);
         let config = NodeConfig {
             listen: vec![address.parse().unwrap()],
             ..NodeConfig::default()
@@ -49,7 +49,7 @@ impl Rig {
         let node = Node::start(config, Keypair::generate_ed25519(), &tasks)
             .await
             .unwrap();
-        serve_peers(&node, &reception, &tasks);
+        serve_peers(&node, &host, &tasks);
         let config = NodeConfig {
             listen: vec![address.parse().unwrap()],
             ..NodeConfig::default()

@@ -10,11 +10,11 @@ fn request() -> Value {
 async fn a_streamed_answer_comes_line_by_line_and_ends_with_a_result() {
     let hub = hub().await;
     let mut writer = agent(&hub, "writer", &[]);
-    let reception = reception(&hub);
-    let mut frames = framed(&reception, &request()).await;
+    let host = host(&hub);
+    let mut frames = framed(&host, &request()).await;
     let call = writer.next_call().await;
     let next = async |frames: &mut Frames| match frames.next().await {
-        Some(Piece::Lines(lines)) => lines,
+        Some(FrameOutput::Lines(lines)) => lines,
         other => panic!("{other:?}"),
     };
     assert_eq!(next(&mut frames).await, "{\"type\":\"accepted\"}\n");
@@ -40,18 +40,18 @@ async fn a_streamed_answer_comes_line_by_line_and_ends_with_a_result() {
 async fn a_plain_protocol_gives_frames_to_who_asks_for_them() {
     let hub = hub().await;
     let mut writer = agent(&hub, "writer", &[]);
-    let reception = reception(&hub);
+    let host = host(&hub);
     let mut asked = request();
     asked["stream"] = json!(true);
-    let answer = reception
+    let answer = host
         .answer(
             PEER,
             Origin::Elsewhere,
             asked.to_string().as_bytes(),
-            Way::Plain,
+            HandoffProtocol::Plain,
         )
         .await;
-    let Answer::Frames(frames) = answer else {
+    let HandoffReply::Frames(frames) = answer else {
         panic!("{answer:?}");
     };
     let serve = async {
@@ -66,11 +66,11 @@ async fn a_plain_protocol_gives_frames_to_who_asks_for_them() {
 #[tokio::test]
 async fn what_the_hub_knows_itself_and_refusals_come_in_frames_too() {
     let hub = hub().await;
-    let reception = reception(&hub);
-    let frames = framed(&reception, &json!({"method": "GET", "path": "/agents"})).await;
+    let host = host(&hub);
+    let frames = framed(&host, &json!({"method": "GET", "path": "/agents"})).await;
     let result = json!({"type": "result", "data": {"agents": []}});
     assert_eq!(lines(frames).await, [json!({"type": "accepted"}), result]);
-    let frames = framed(&reception, &json!({"method": "TRACE", "path": "/agents"})).await;
+    let frames = framed(&host, &json!({"method": "TRACE", "path": "/agents"})).await;
     let lines = lines(frames).await;
     assert_eq!(lines.len(), 1);
     assert_eq!(
@@ -83,13 +83,13 @@ async fn what_the_hub_knows_itself_and_refusals_come_in_frames_too() {
 async fn a_silent_agent_is_told_of_every_ten_seconds_and_not_given_up() {
     let hub = hub().await;
     let mut writer = agent(&hub, "writer", &[]);
-    let reception = reception(&hub);
-    let mut frames = framed(&reception, &request()).await;
+    let host = host(&hub);
+    let mut frames = framed(&host, &request()).await;
     frames.next().await.unwrap();
     let call = writer.next_call().await;
     let before = tokio::time::Instant::now();
     for _ in 0..3 {
-        let heartbeat = Piece::Lines("{\"type\":\"heartbeat\"}\n".to_owned());
+        let heartbeat = FrameOutput::Lines("{\"type\":\"heartbeat\"}\n".to_owned());
         assert_eq!(frames.next().await, Some(heartbeat));
     }
     assert_eq!(before.elapsed().as_secs(), 30);
@@ -102,8 +102,8 @@ async fn a_silent_agent_is_told_of_every_ten_seconds_and_not_given_up() {
 async fn dropping_the_frames_cancels_the_call() {
     let hub = hub().await;
     let mut writer = agent(&hub, "writer", &[]);
-    let reception = reception(&hub);
-    let frames = framed(&reception, &request()).await;
+    let host = host(&hub);
+    let frames = framed(&host, &request()).await;
     let call = writer.next_call().await;
     drop(frames);
     assert_eq!(writer.next_cancel().await, call.call().id);

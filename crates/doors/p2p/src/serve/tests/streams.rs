@@ -71,7 +71,7 @@ impl AsyncWrite for Resettable {
 async fn a_peer_that_closes_its_side_and_one_that_does_not_get_the_same_answer() {
     let hub = hub().await;
     let mut writer = agent(&hub, "writer", &[]);
-    let reception = reception(&hub);
+    let host = host(&hub);
     for closes in [true, false] {
         let (mut peer, mut ours) = pair();
         let ask = async {
@@ -86,7 +86,13 @@ async fn a_peer_that_closes_its_side_and_one_that_does_not_get_the_same_answer()
             call.push(Event::text("hello"));
             call.finish(End::done());
         };
-        let ours = hand_off(&mut ours, &reception, PEER, Origin::Elsewhere, Way::Plain);
+        let ours = hand_off(
+            &mut ours,
+            &host,
+            PEER,
+            Origin::Elsewhere,
+            HandoffProtocol::Plain,
+        );
         let (answer, (), served) = tokio::join!(ask, serve, ours);
         served.unwrap();
         assert_eq!(answer, "hello");
@@ -97,8 +103,8 @@ async fn a_peer_that_closes_its_side_and_one_that_does_not_get_the_same_answer()
 async fn a_stream_that_is_reset_cancels_the_call_at_once() {
     let hub = hub().await;
     let mut writer = agent(&hub, "writer", &[]);
-    let reception = reception(&hub);
-    for way in [Way::Plain, Way::Framed] {
+    let host = host(&hub);
+    for way in [HandoffProtocol::Plain, HandoffProtocol::Framed] {
         let (mut peer, stream) = pair();
         let (reset, is_reset) = oneshot::channel();
         let mut ours = Resettable {
@@ -113,7 +119,7 @@ async fn a_stream_that_is_reset_cancels_the_call_at_once() {
             assert_eq!(writer.next_cancel().await, call.call().id);
         };
         let (served, ()) = tokio::join!(
-            hand_off(&mut ours, &reception, PEER, Origin::Elsewhere, way),
+            hand_off(&mut ours, &host, PEER, Origin::Elsewhere, way),
             ask
         );
         served.unwrap();
@@ -128,8 +134,8 @@ async fn a_stream_that_is_reset_cancels_the_call_at_once() {
 async fn a_reset_is_noticed_though_the_peer_closed_its_side_before() {
     let hub = hub().await;
     let mut writer = agent(&hub, "writer", &[]);
-    let reception = reception(&hub);
-    for way in [Way::Plain, Way::Framed] {
+    let host = host(&hub);
+    for way in [HandoffProtocol::Plain, HandoffProtocol::Framed] {
         let (mut peer, mut ours) = pair();
         let before = tokio::time::Instant::now();
         let ask = async {
@@ -142,7 +148,7 @@ async fn a_reset_is_noticed_though_the_peer_closed_its_side_before() {
             assert_eq!(writer.next_cancel().await, call.call().id);
         };
         let (served, ()) = tokio::join!(
-            hand_off(&mut ours, &reception, PEER, Origin::Elsewhere, way),
+            hand_off(&mut ours, &host, PEER, Origin::Elsewhere, way),
             ask
         );
         served.unwrap();
@@ -157,7 +163,7 @@ async fn a_reset_is_noticed_though_the_peer_closed_its_side_before() {
 async fn frames_go_out_one_by_one_and_the_stream_ends_after_the_last() {
     let hub = hub().await;
     let mut writer = agent(&hub, "writer", &[]);
-    let reception = reception(&hub);
+    let host = host(&hub);
     let (mut peer, mut ours) = pair();
     let ask = async {
         peer.write_all(request().as_bytes()).await.unwrap();
@@ -176,7 +182,13 @@ async fn frames_go_out_one_by_one_and_the_stream_ends_after_the_last() {
         assert_eq!(answer_of(&mut peer).await, "{\"type\":\"result\"}\n");
     };
     let (served, ()) = tokio::join!(
-        hand_off(&mut ours, &reception, PEER, Origin::Elsewhere, Way::Framed),
+        hand_off(
+            &mut ours,
+            &host,
+            PEER,
+            Origin::Elsewhere,
+            HandoffProtocol::Framed
+        ),
         ask
     );
     served.unwrap();
@@ -186,7 +198,7 @@ async fn frames_go_out_one_by_one_and_the_stream_ends_after_the_last() {
 async fn what_is_too_large_too_deep_or_never_comes_is_told_so() {
     let hub = hub().await;
     let writer = agent(&hub, "writer", &[]);
-    let reception = reception(&hub);
+    let host = host(&hub);
     let large = json!({"method": "POST", "path": "/x", "input_data": "x".repeat((1 << 20) + 1)})
         .to_string();
     let deep = format!("{{\"input_data\": {}", "[".repeat(100));
@@ -209,7 +221,13 @@ async fn what_is_too_large_too_deep_or_never_comes_is_told_so() {
             assert_eq!(answer["code"], code);
         };
         let (served, ()) = tokio::join!(
-            hand_off(&mut ours, &reception, PEER, Origin::Elsewhere, Way::Plain),
+            hand_off(
+                &mut ours,
+                &host,
+                PEER,
+                Origin::Elsewhere,
+                HandoffProtocol::Plain
+            ),
             ask
         );
         served.unwrap();
@@ -220,12 +238,15 @@ async fn what_is_too_large_too_deep_or_never_comes_is_told_so() {
 #[tokio::test(start_paused = true)]
 async fn a_request_that_cannot_be_read_is_refused_in_the_shape_of_its_protocol() {
     let hub = hub().await;
-    let reception = reception(&hub);
+    let host = host(&hub);
     let text = "the body is not valid JSON: expected value at line 2 column 1";
     for (way, wanted) in [
-        (Way::Plain, format!(r#"{{"error":"{text}","code":400}}"#)),
         (
-            Way::Framed,
+            HandoffProtocol::Plain,
+            format!(r#"{{"error":"{text}","code":400}}"#),
+        ),
+        (
+            HandoffProtocol::Framed,
             format!("{{\"type\":\"error\",\"error\":\"{text}\",\"code\":400}}\n"),
         ),
     ] {
@@ -235,7 +256,7 @@ async fn a_request_that_cannot_be_read_is_refused_in_the_shape_of_its_protocol()
             answer_of(&mut peer).await
         };
         let serve = async {
-            hand_off(&mut ours, &reception, PEER, Origin::Elsewhere, way)
+            hand_off(&mut ours, &host, PEER, Origin::Elsewhere, way)
                 .await
                 .unwrap();
             drop(ours);

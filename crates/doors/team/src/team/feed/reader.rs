@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use jackfield_core::{
-    bell::{Bell, Rope},
     principal::Principal,
+    ready::{ReadyHandle, ReadySet},
 };
 
 use super::{EventFeed, FeedEvent, PendingQuestion, TeamRun, ring::MissedEvents};
@@ -45,7 +45,7 @@ pub struct FeedReader {
     key: u64,
     /// Principal whose events are visible; `None` shows all events.
     only: Option<Principal>,
-    bell: Option<Arc<Bell>>,
+    bell: Option<Arc<ReadySet>>,
     ready: std::vec::IntoIter<FeedItem>,
 }
 
@@ -88,14 +88,14 @@ impl FeedReader {
         }
     }
 
-    /// Returns the id of the viewer. Pass the id to [`Teams::say`](crate::Teams::say) to hide the viewer's
+    /// Returns the id of the viewer. Pass the id to [`Teams::send_message`](crate::Teams::send_message) to hide the viewer's
     /// own messages from the viewer; other viewers see them.
     pub fn id(&self) -> ViewerId {
         ViewerId(self.key)
     }
 
     /// Sets the handle that wakes the viewer when events are available or the feed closes.
-    pub fn listen(&self, rope: Rope) {
+    pub fn listen(&self, rope: ReadyHandle) {
         self.stage.state.lock().ring.listen(self.key, rope);
     }
 
@@ -127,8 +127,12 @@ impl FeedReader {
                 return Some(seen);
             }
             let bell = self.bell.get_or_insert_with(|| {
-                let bell = Bell::new();
-                self.stage.state.lock().ring.listen(self.key, bell.rope(0));
+                let bell = ReadySet::new();
+                self.stage
+                    .state
+                    .lock()
+                    .ring
+                    .listen(self.key, bell.handle(0));
                 bell
             });
             let mut seen = Vec::new();

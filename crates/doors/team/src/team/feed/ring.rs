@@ -3,7 +3,7 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use jackfield_core::bell::Rope;
+use jackfield_core::ready::ReadyHandle;
 
 use super::{CallPosition, FeedEvent, TeamRun};
 use crate::team::event::{EventBody, MemberEvent};
@@ -26,7 +26,7 @@ struct ViewerCursor {
     next: u64,
     /// Run and number of the last event read, for computing missed events.
     last: Option<(Arc<TeamRun>, u64)>,
-    rope: Option<Rope>,
+    rope: Option<ReadyHandle>,
     /// Whether the viewer was woken and has not read since.
     is_rung: bool,
 }
@@ -146,7 +146,7 @@ impl EventRing {
 
     /// Sets the handle that wakes the viewer when events are available. Wakes the viewer immediately if
     /// unread events exist.
-    pub(super) fn listen(&mut self, key: u64, rope: Rope) {
+    pub(super) fn listen(&mut self, key: u64, rope: ReadyHandle) {
         let end = self.end();
         if let Some(slot) = self.slot(key) {
             slot.rope = Some(rope);
@@ -202,7 +202,7 @@ impl ViewerCursor {
             && let Some(rope) = &self.rope
         {
             self.is_rung = true;
-            rope.pull();
+            rope.notify();
         }
     }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use jackfield_core::{
     agent::{Profile, Settings},
-    call::Serving,
+    call::AgentHandle,
     hub::{Attached, Request, Wanted},
     store::{TaskState, memory::MemoryStore},
     task::Task,
@@ -165,7 +165,7 @@ async fn say_to(hub: &Rig, target: &str) -> Arc<Task> {
     said.unwrap().expect("it is no answer")
 }
 
-fn say(serving: Serving, text: &str) {
+fn say(serving: AgentHandle, text: &str) {
     serving.push(Event::text(text));
     serving.finish(End::done());
 }

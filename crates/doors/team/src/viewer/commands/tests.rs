@@ -1,6 +1,6 @@
 //! How many of a viewer's messages may be unanswered.
 
-use jackfield_core::{bell::Bell, limits::Limits, store::memory::MemoryStore};
+use jackfield_core::{limits::Limits, ready::ReadySet, store::memory::MemoryStore};
 use jackfield_kit::{auth::Gatekeeper, tasks::Tasks};
 
 use super::*;
@@ -19,8 +19,8 @@ async fn a_viewer_may_have_64_messages_unanswered_and_no_more_until_it_is_told()
         tasks: Tasks::new(),
         teams,
     };
-    let bell = Bell::new();
-    let mut orders = CommandQueue::new(Mailbox::new(bell.rope(1)));
+    let bell = ReadySet::new();
+    let mut orders = CommandQueue::new(Mailbox::new(bell.handle(1)));
     let (local, subject) = (
         Principal::local(),
         ViewedSubject::Team("x".into(), BoardForm::All),

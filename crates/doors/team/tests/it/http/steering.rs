@@ -1,6 +1,6 @@
 //! What is said to a team, stopped in it and decided, over HTTP.
 
-use jackfield_core::{agent::Share, call::Serving};
+use jackfield_core::{agent::Share, call::AgentHandle};
 use jackfield_model::{AgentId, Ask, AskKind, End, Input};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ fn asking(kind: AskKind, tool_call: &str) -> Ask {
 }
 
 /// What the agent was answered.
-fn answers(serving: &Serving) -> Vec<(Option<bool>, Option<String>)> {
+fn answers(serving: &AgentHandle) -> Vec<(Option<bool>, Option<String>)> {
     let mut inputs = Vec::new();
     serving.input().take(&mut inputs, usize::MAX);
     let answer = |input| match input {
@@ -35,7 +35,7 @@ fn answers(serving: &Serving) -> Vec<(Option<bool>, Option<String>)> {
 }
 
 /// Says something to a member, and takes it up there.
-async fn said(hub: &Running, target: &str, agent: &mut Scripted) -> Serving {
+async fn said(hub: &Running, target: &str, agent: &mut Scripted) -> AgentHandle {
     let body = json!({"content": "go", "target": target});
     let (status, taken) = hub.post(MESSAGES, body).await;
     assert_eq!(status, 202, "{taken}");

@@ -5,7 +5,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use futures_util::{SinkExt as _, StreamExt as _};
 use jackfield_core::{
     agent::Profile,
-    call::Serving,
+    call::AgentHandle,
     hub::Hub,
     limits::Limits,
     principal::{Principal, Scopes},
@@ -294,6 +294,7 @@ pub(crate) fn chunk(kind: ChunkKind, text: &str, tool: Option<(&str, &str)>) -> 
         tool_call_id: tool.map(|(id, _)| id.to_owned()),
         tool_name: tool.map(|(_, name)| name.to_owned()),
         extra: None,
+        waiting_for: None,
     })
 }
 
@@ -302,7 +303,7 @@ pub(crate) fn done() -> End {
 }
 
 /// A member wants leave to use `rm`.
-pub(crate) fn ask(serving: &Serving, id: &str) {
+pub(crate) fn ask(serving: &AgentHandle, id: &str) {
     serving.ask(Ask {
         id: format!("ask-{id}"),
         kind: AskKind::Approval,
@@ -315,9 +316,9 @@ pub(crate) fn ask(serving: &Serving, id: &str) {
 }
 
 /// What the member is answered: yes or no, and why.
-pub(crate) async fn answer(serving: &Serving) -> (bool, Option<String>) {
-    let bell = jackfield_core::bell::Bell::new();
-    serving.input().listen(bell.rope(1));
+pub(crate) async fn answer(serving: &AgentHandle) -> (bool, Option<String>) {
+    let bell = jackfield_core::ready::ReadySet::new();
+    serving.input().listen(bell.handle(1));
     loop {
         let mut inputs = Vec::new();
         serving.input().take(&mut inputs, usize::MAX);

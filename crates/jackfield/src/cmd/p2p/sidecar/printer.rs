@@ -2,7 +2,7 @@
 //! as lines of JSON. Write errors are ignored.
 
 use jackfield_peer::node::ReservationState;
-use jackfield_sidecar::{AgentStanding, HubStanding, Listing, Standing};
+use jackfield_sidecar::{HubStatus, ListingStatus, SidecarAgentStatus, SidecarStatus};
 use serde_json::{Value, json};
 
 use crate::output;
@@ -14,7 +14,7 @@ pub(super) struct SidecarPrinter {
     peer: String,
     places: SidecarUrls,
     /// Last printed state.
-    told: Standing,
+    told: SidecarStatus,
 }
 
 /// URLs of registry and hub.
@@ -30,7 +30,7 @@ impl SidecarPrinter {
             is_json,
             peer,
             places,
-            told: Standing::default(),
+            told: SidecarStatus::default(),
         }
     }
 
@@ -44,7 +44,7 @@ impl SidecarPrinter {
     }
 
     /// Prints the changes.
-    pub(super) fn print_changes(&mut self, now: Standing) {
+    pub(super) fn print_changes(&mut self, now: SidecarStatus) {
         self.addresses(&now);
         if now.agent != self.told.agent {
             self.agent(&now.agent);
@@ -64,7 +64,7 @@ impl SidecarPrinter {
         self.told = now;
     }
 
-    fn addresses(&self, now: &Standing) {
+    fn addresses(&self, now: &SidecarStatus) {
         let told = &self.told.addresses;
         for address in now.addresses.iter().filter(|it| !told.contains(it)) {
             if self.is_json {
@@ -83,10 +83,10 @@ impl SidecarPrinter {
         }
     }
 
-    fn agent(&self, agent: &AgentStanding) {
+    fn agent(&self, agent: &SidecarAgentStatus) {
         match agent {
-            AgentStanding::Unseen => {}
-            AgentStanding::Here {
+            SidecarAgentStatus::Unseen => {}
+            SidecarAgentStatus::Here {
                 name,
                 skills,
                 remarks,
@@ -101,7 +101,7 @@ impl SidecarPrinter {
                     }
                 }
             }
-            AgentStanding::Gone(why) => self.print(
+            SidecarAgentStatus::Gone(why) => self.print(
                 &json!({"event": "agent", "state": "gone", "reason": **why}),
                 &format!(
                     "the agent shows no card: {why}\nstart it, or name another with --agent-url; retrying"
@@ -138,20 +138,20 @@ impl SidecarPrinter {
         }
     }
 
-    fn listing(&self, listing: &Listing) {
+    fn listing(&self, listing: &ListingStatus) {
         let Some(url) = &self.places.registry else {
             return;
         };
         match listing {
-            Listing::None => {}
-            Listing::Listed => self.print(
+            ListingStatus::None => {}
+            ListingStatus::Listed => self.print(
                 &json!({"event": "registry", "state": "listed", "url": url}),
                 &format!("listed in the registry at {url}"),
             ),
             // The connection to the hub reports the same.
-            Listing::Forbidden(_) if self.places.hub.as_ref() == Some(url) => {}
-            Listing::Forbidden(why) => self.forbidden("registry", url, why),
-            Listing::Failed { why, is_refused } => {
+            ListingStatus::Forbidden(_) if self.places.hub.as_ref() == Some(url) => {}
+            ListingStatus::Forbidden(why) => self.forbidden("registry", url, why),
+            ListingStatus::Failed { why, is_refused } => {
                 let next = if *is_refused {
                     format!(
                         "pass a token of that hub with --hub {url} --token-file FILE, or have its operator add {} to p2p.allowed",
@@ -169,7 +169,7 @@ impl SidecarPrinter {
         }
     }
 
-    fn hub(&self, hub: &HubStanding) {
+    fn hub(&self, hub: &HubStatus) {
         let Some(url) = &self.places.hub else { return };
         let failed = |why: &str| {
             self.print(
@@ -178,12 +178,12 @@ impl SidecarPrinter {
             );
         };
         match hub {
-            HubStanding::None => {}
-            HubStanding::Callable(agent) => self.print(
+            HubStatus::None => {}
+            HubStatus::Callable(agent) => self.print(
                 &json!({"event": "hub", "state": "callable", "url": url, "agent": **agent}),
                 &format!("callable as {agent} at the hub {url}"),
             ),
-            HubStanding::Connected => self.print(
+            HubStatus::Connected => self.print(
                 &json!({"event": "hub", "state": "connected", "url": url}),
                 &format!(
                     "connected with the hub at {url}, which does not offer it as an agent\nits operator must add {} to p2p.allowed; its card must have a skill",
@@ -191,9 +191,9 @@ impl SidecarPrinter {
                 ),
             ),
             // The registration at the hub reports the same.
-            HubStanding::Unanswered(_) if self.places.registry.as_ref() == Some(url) => {}
-            HubStanding::Forbidden(why) => self.forbidden("hub", url, why),
-            HubStanding::Unanswered(why) | HubStanding::Unreached(why) => failed(why),
+            HubStatus::Unanswered(_) if self.places.registry.as_ref() == Some(url) => {}
+            HubStatus::Forbidden(why) => self.forbidden("hub", url, why),
+            HubStatus::Unanswered(why) | HubStatus::Unreached(why) => failed(why),
         }
     }
 

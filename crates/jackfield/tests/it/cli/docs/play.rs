@@ -230,7 +230,7 @@ async fn sidecar(scene: &mut Scene, shown: &Shown, line: &str) {
     let mut sidecar = scene.start(line);
     scene.until_shown(&mut sidecar, shown).await;
     // The two come in any order.
-    let mut told = vec!["the agent weather is there", "callable as weather@"];
+    let mut told = vec!["the agent weather is ready", "callable as weather@"];
     while !told.is_empty() {
         let line = sidecar.err_line().await;
         let line = line.unwrap_or_else(|| panic!("{}: it ended", shown.place));

@@ -1,6 +1,6 @@
 //! An agent of another door calls an Agora agent, which answers as it would answer an Agora agent.
 
-use jackfield_core::{call::Asking, hub::Request, principal::Principal};
+use jackfield_core::{call::CallerHandle, hub::Request, principal::Principal};
 use jackfield_model::{
     Artifact, Chunk, ChunkKind, Done, DoneState, End, Event, Failure, File, FileSource, Input,
     Json, Message, Part, Reason, RequestId, SessionId,
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{piece, read};
 
-async fn called() -> (TestHub, Raw, Asking, Value) {
+async fn called() -> (TestHub, Raw, CallerHandle, Value) {
     let hub = TestHub::start().await;
     let mut agent = hub.agora("agent").await;
     let call = hub
@@ -141,6 +141,7 @@ async fn a_streamed_reply_keeps_its_kinds() {
         tool_name: Some("calc".to_owned()),
         tool_call_id: Some("t".to_owned()),
         extra: None,
+        waiting_for: None,
     });
     let text: String = events
         .iter()
@@ -294,7 +295,7 @@ async fn an_agent_may_cancel_what_it_works_on() {
 #[tokio::test]
 async fn the_agent_is_told_when_the_caller_cancels_and_when_it_leaves() {
     let (hub, mut agent, call, to) = called().await;
-    let told = |call: &Asking, to: &Value| json!({"type": "cancel", "from": to, "request_id": call.call().request.as_str()});
+    let told = |call: &CallerHandle, to: &Value| json!({"type": "cancel", "from": to, "request_id": call.call().request.as_str()});
     hub.hub()
         .calls()
         .cancel(&Principal::local(), call.call().id)

@@ -94,6 +94,7 @@ async fn a_streamed_answer_keeps_its_kinds_and_tool_ids() {
                 tool_name: Some("calc".to_owned()),
                 tool_call_id: Some("t-1".to_owned()),
                 extra: None,
+                waiting_for: None,
             })
         };
         for event in [

@@ -1,7 +1,7 @@
 //! A frame about a call that is refused ends the call: without it the answer would look whole, or never end. And errors
 //! about calls name the field that was sent.
 
-use jackfield_core::{agent::Settings, call::Asking, principal::Principal};
+use jackfield_core::{agent::Settings, call::CallerHandle, principal::Principal};
 use jackfield_model::{AgentId, Answer, Ask, AskKind, End, Event, Failure, Input, Reason};
 use jackfield_testkit::{Raw, TestHub, fake_request};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{ask, caller_and_fake, done, read};
 
 /// A call of another door that the agent has seen, and the address that it came from.
-async fn call(hub: &TestHub, agent: &mut Raw) -> (Asking, Value) {
+async fn call(hub: &TestHub, agent: &mut Raw) -> (CallerHandle, Value) {
     let call = hub
         .hub()
         .calls()
@@ -102,7 +102,7 @@ async fn a_frame_about_a_call_that_is_refused_ends_it() {
             .await;
         let (events, end) = read(call.replies()).await;
         assert_eq!(events, [Event::text("one")], "what came before it stays");
-        let End::Failed(Failure { reason, text }) = end else {
+        let End::Failed(Failure { reason, text, .. }) = end else {
             panic!("{kind}: {end:?}");
         };
         assert_eq!(reason, Reason::Agent("internal_error".to_owned()));

@@ -9,6 +9,7 @@ use crate::official::grpc::{
     proto,
 };
 use crate::wire::official::{
+    MAX_PAGE,
     error::A2aError,
     model::{
         A2aState, Authentication, Configuration, Extra, GetParams, ListParams, Message, Part,
@@ -18,9 +19,6 @@ use crate::wire::official::{
 };
 
 const REQUIRED: &str = "is required";
-
-/// Largest number of tasks per page.
-const PAGE_MAX: usize = 100;
 
 /// Reads a send request. JSON in the message has at most `max_depth` levels.
 pub(in crate::official::grpc) fn send(
@@ -118,8 +116,8 @@ pub(in crate::official::grpc) fn list(
 ) -> Result<ListParams, A2aError> {
     let state = proto::TaskState::try_from(asked.status);
     let page_size = count(asked.page_size, "pageSize")?;
-    if page_size.is_some_and(|size| !(1..=PAGE_MAX).contains(&size)) {
-        let why = format!("must be from 1 to {PAGE_MAX}");
+    if page_size.is_some_and(|size| !(1..=MAX_PAGE).contains(&size)) {
+        let why = format!("must be from 1 to {MAX_PAGE}");
         return Err(A2aError::field("pageSize", why));
     }
     Ok(ListParams {

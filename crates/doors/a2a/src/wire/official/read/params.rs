@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use super::{
     super::{
-        A2aVersion,
+        A2aVersion, MAX_PAGE,
         error::A2aError,
         fields::{CountField, Integer, RawObject, here, read_params, word, word_in},
         model::{
@@ -29,9 +29,6 @@ const OLD_NAMES: [(&str, &str); 2] = [
     ("blocking", "returnImmediately, which says the opposite"),
     ("pushNotificationConfig", "taskPushNotificationConfig"),
 ];
-
-/// Largest number of tasks per page.
-const MAX_PAGE: usize = 100;
 
 /// Params of a send.
 #[derive(Debug, Deserialize)]

@@ -149,6 +149,7 @@ fn step() -> impl Strategy<Value = Step> {
             tool_name,
             tool_call_id,
             extra: None,
+            waiting_for: None,
         }))
     });
     let artifact = Just(Step::Event(Event::Artifact(Artifact::default())));

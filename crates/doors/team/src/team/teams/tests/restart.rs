@@ -29,7 +29,7 @@ fn come(hub: &Rig, name: &str, line: &Arc<Line>, token: Option<&str>) -> (Attach
 }
 
 /// A member two teams down works for `all` when the hub is killed. Gives the next hub, the agent's token, and what it has.
-async fn killed(and: impl FnOnce(&Serving)) -> (Rig, String, Serving) {
+async fn killed(and: impl FnOnce(&AgentHandle)) -> (Rig, String, AgentHandle) {
     let store = Arc::new(MemoryStore::default());
     let hub = hub_on(store.clone(), |_| ()).await;
     let _lead = agent(&hub, "a");
@@ -54,7 +54,7 @@ async fn killed(and: impl FnOnce(&Serving)) -> (Rig, String, Serving) {
     (second, token, serving)
 }
 
-fn resume(hub: &Rig, token: &str) -> (Attached, Serving) {
+fn resume(hub: &Rig, token: &str) -> (Attached, AgentHandle) {
     let (mut attached, _) = come(hub, "c", &Line::new(), Some(token));
     let serving = attached.adopted.pop().expect("it goes on with its call");
     (attached, serving)
@@ -95,7 +95,7 @@ async fn what_goes_on_for_a_team_can_be_stopped_again() {
 
 #[tokio::test]
 async fn what_a_member_had_asked_waits_for_a_viewer_again() {
-    let ask = |serving: &Serving| {
+    let ask = |serving: &AgentHandle| {
         serving.ask_numbered(question("q", AskKind::Approval), 2);
     };
     let (hub, token, _cut) = killed(ask).await;

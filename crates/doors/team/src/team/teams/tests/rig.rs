@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use jackfield_core::{
     agent::{Closing, Link, Profile},
-    call::{Asking, Call, Serving},
+    call::{AgentHandle, Call, CallerHandle},
     hub::{Attached, Request, Wanted},
     principal::{Grant, Scopes},
     store::memory::MemoryStore,
@@ -31,7 +31,7 @@ impl Deref for Rig {
 /// An agent's connection: keeps what it is handed, and notes what it is told.
 #[derive(Debug, Default)]
 pub(super) struct Line {
-    mail: Mutex<Vec<Serving>>,
+    mail: Mutex<Vec<AgentHandle>>,
     cancelled: Mutex<Vec<CallId>>,
 }
 
@@ -41,11 +41,11 @@ impl Line {
     }
 
     /// The oldest call that was handed over and not taken yet.
-    pub(super) fn next(&self) -> Serving {
+    pub(super) fn next(&self) -> AgentHandle {
         self.try_next().expect("a call was handed over")
     }
 
-    pub(super) fn try_next(&self) -> Option<Serving> {
+    pub(super) fn try_next(&self) -> Option<AgentHandle> {
         let mut mail = self.mail.lock();
         (!mail.is_empty()).then(|| mail.remove(0))
     }
@@ -65,7 +65,7 @@ impl Line {
 }
 
 impl Link for Line {
-    fn deliver(&self, call: Serving) -> Result<(), Serving> {
+    fn deliver(&self, call: AgentHandle) -> Result<(), AgentHandle> {
         self.mail.lock().push(call);
         Ok(())
     }
@@ -158,7 +158,7 @@ pub(super) fn to(name: &str, text: &str) -> Request {
 }
 
 /// What is there to read.
-pub(super) fn read(asking: &Asking) -> (Vec<Event>, Option<End>) {
+pub(super) fn read(asking: &CallerHandle) -> (Vec<Event>, Option<End>) {
     let mut events = Vec::new();
     let end = asking.take(&mut events, usize::MAX);
     (events, end)

@@ -26,7 +26,7 @@ fn decision(invocation: &str, target: Option<&str>, approved: bool) -> ViewerDec
     }
 }
 
-fn answers(serving: &Serving) -> Vec<Option<bool>> {
+fn answers(serving: &AgentHandle) -> Vec<Option<bool>> {
     let mut inputs = Vec::new();
     serving.input().take(&mut inputs, usize::MAX);
     inputs

@@ -1,4 +1,4 @@
-//! What a client of the registry is told when something goes wrong: `{"error": text}`, as by the original.
+//! Errors of the registry's HTTP API: `{"error": text}`, as the original has them.
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
@@ -7,16 +7,16 @@ use jackfield_model::Failure;
 use jackfield_peer::wire::PeerInputError;
 use serde::Serialize;
 
-/// A refusal, in the original's shape.
+/// An error in the original's shape.
 #[derive(Debug)]
-pub(super) struct Refused {
+pub(super) struct RegistryError {
     pub(super) status: StatusCode,
     pub(super) text: String,
-    /// What the peer could sign to be believed.
+    /// Challenge that the peer could sign to be accepted.
     pub(super) challenge: Option<String>,
 }
 
-impl From<Failure> for Refused {
+impl From<Failure> for RegistryError {
     fn from(failure: Failure) -> Self {
         Self {
             status: status(&failure.reason),
@@ -26,7 +26,7 @@ impl From<Failure> for Refused {
     }
 }
 
-impl From<PeerInputError> for Refused {
+impl From<PeerInputError> for RegistryError {
     fn from(fault: PeerInputError) -> Self {
         Self {
             status: StatusCode::from_u16(fault.code).unwrap_or(StatusCode::BAD_REQUEST),
@@ -36,7 +36,7 @@ impl From<PeerInputError> for Refused {
     }
 }
 
-impl IntoResponse for Refused {
+impl IntoResponse for RegistryError {
     fn into_response(self) -> Response {
         #[derive(Serialize)]
         struct Body {
@@ -48,7 +48,7 @@ impl IntoResponse for Refused {
             error: self.text,
             challenge: self.challenge,
         };
-        // Texts cannot fail to be written.
+        // Texts always serialize.
         let body = serde_json::to_string(&body).unwrap_or_default();
         let mut response = json(self.status, body);
         if self.status == StatusCode::UNAUTHORIZED {
@@ -61,7 +61,7 @@ impl IntoResponse for Refused {
     }
 }
 
-/// A response whose body is JSON.
+/// Creates a response with a JSON body.
 pub(super) fn json(status: StatusCode, body: String) -> Response {
     let kind = HeaderValue::from_static("application/json");
     (status, [(header::CONTENT_TYPE, kind)], body).into_response()

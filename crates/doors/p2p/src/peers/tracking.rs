@@ -1,4 +1,4 @@
-//! The visit of a peer: what ends it, and what it has shown so far.
+//! A tracked peer: the handles of its task, and what the peer has shown so far.
 
 use std::sync::Arc;
 
@@ -8,31 +8,31 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// A peer that is here.
+/// A tracked peer.
 #[derive(Debug)]
-pub(super) struct Visit {
-    /// Ends it.
+pub(super) struct Tracking {
+    /// Ends the tracking.
     pub(super) over: CancellationToken,
-    /// Has it looked at again at once.
+    /// Makes the task look at the peer again at once.
     pub(super) again: Arc<Notify>,
-    /// What is known of it.
-    pub(super) shown: Mutex<Shown>,
+    /// What the peer has shown.
+    pub(super) shown: Mutex<PeerStatus>,
 }
 
 /// What a peer has shown.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Shown {
-    /// What its card calls it.
+pub(crate) struct PeerStatus {
+    /// Name on the peer's card.
     pub(crate) name: Option<String>,
-    /// Its agents that are attached, by id.
+    /// Ids of the attached agents.
     pub(crate) agents: Vec<AgentId>,
-    /// Why it is no agent.
-    pub(crate) setback: Option<PastError>,
-    /// Whether it was looked at, with whatever result.
+    /// Why the peer is no agent.
+    pub(crate) error: Option<PastError>,
+    /// Whether the first look has ended, with any result.
     pub(super) is_looked_at: bool,
 }
 
-impl Visit {
+impl Tracking {
     pub(super) fn new(over: CancellationToken) -> Self {
         Self {
             over,

@@ -1,9 +1,9 @@
-//! [`Serving`], the agent's handle of a call. The connection of the agent holds it, or the job that works on
+//! [`AgentHandle`], the agent's handle of a call. The connection of the agent holds it, or the job that works on
 //! the call.
 
 use std::sync::{Arc, atomic::Ordering};
 
-use super::{Call, Life, asks::Opened};
+use super::{Call, Life, asks::AskOutcome};
 use jackfield_model::{Answer, Ask, End, Event, Failure, Input, Json};
 
 use crate::{
@@ -14,14 +14,14 @@ use crate::{
 
 /// The agent's handle of a [`Call`]. Dropping the handle before the end fails the call: the agent is gone.
 #[derive(Debug)]
-pub struct Serving {
+pub struct AgentHandle {
     call: Arc<Call>,
     turn: u64,
     armed: bool,
     is_turned_away: bool,
 }
 
-impl Serving {
+impl AgentHandle {
     pub(super) fn new(call: Arc<Call>, turn: u64) -> Self {
         Self {
             call,
@@ -89,7 +89,7 @@ impl Serving {
         self.open_ask(ask, None)
     }
 
-    /// Asks like [`Serving::ask`], with the agent's own frame number. A resuming agent repeats unanswered
+    /// Asks like [`AgentHandle::ask`], with the agent's own frame number. A resuming agent repeats unanswered
     /// questions with their old numbers: a restarted hub may know the frame but not the question.
     pub fn ask_numbered(&self, ask: Ask, seq: u64) -> Pushed {
         self.open_ask(ask, Some(seq))
@@ -104,15 +104,15 @@ impl Serving {
         }
         let weight = seen.weight();
         match self.call.open_ask(ask, self.turn, seq) {
-            Opened::Pushed(pushed) => {
+            AskOutcome::Pushed(pushed) => {
                 self.follow_up(pushed, weight, Some(seen));
                 pushed
             }
-            Opened::Repeated => {
+            AskOutcome::Repeated => {
                 self.repeated();
                 Pushed::Room
             }
-            Opened::Refused(failure) => self.refuse(failure),
+            AskOutcome::Refused(failure) => self.refuse(failure),
         }
     }
 
@@ -142,6 +142,7 @@ impl Serving {
                 {
                     let after = call.made.elapsed();
                     call.shared.metrics.first_event(call.door, after);
+                    call.trace(format_args!("first event of the reply"));
                 }
                 call.shared.metrics.event(weight);
                 if let Some(event) = seen {
@@ -183,7 +184,7 @@ impl Serving {
     /// [`AgentRegistry::resume_at`]: crate::hub::AgentRegistry::resume_at
     pub fn note(&self, handle: Json) {
         let is_new = self.is_current() && self.call.handle.set(handle).is_ok();
-        if is_new && self.call.life == Life::Kept {
+        if is_new && self.call.life == Life::Durable {
             // Wakes the recorder now: the next event may take long.
             self.call.reply.pulse();
         }
@@ -257,7 +258,7 @@ impl Serving {
     }
 }
 
-impl Drop for Serving {
+impl Drop for AgentHandle {
     fn drop(&mut self) {
         if self.armed && self.is_current() {
             self.call.finish(End::Failed(self.undelivered()), false);

@@ -1,4 +1,5 @@
-//! The board: what the swarm's task knows about addresses and peers, for everybody to read at once.
+//! Connected peers and own addresses, as the swarm's task knows them. The task writes, every handle of the
+//! node reads.
 
 use libp2p::{Multiaddr, PeerId, StreamProtocol, core::ConnectedPoint, swarm::ConnectionId};
 use parking_lot::RwLock;
@@ -14,65 +15,65 @@ use crate::{
     origin::Origin,
 };
 
-/// A peer that is connected.
+/// A connected peer.
 #[derive(Debug, Clone)]
 pub struct ConnectedPeer {
-    /// Who it is, as the connection proved it.
+    /// Peer id, proved by the connection.
     pub peer: PeerId,
-    /// The other end of the best connection with it.
+    /// Remote address of the best connection.
     pub address: Multiaddr,
-    /// Whether all connections with it go by a relay.
+    /// Whether all connections go through a relay.
     pub is_relayed: bool,
-    /// Where it comes from: by the connection that is trusted least.
+    /// Origin of the least trusted connection.
     pub origin: Origin,
-    /// What program it says to be; unknown until it said so.
+    /// Program name that the peer reports; `None` until it has.
     pub agent: Option<String>,
-    /// The protocols that it says to know.
+    /// Protocols that the peer reports.
     pub protocols: Vec<StreamProtocol>,
-    /// Where it says to listen, with its id at the end. Nobody has tried.
+    /// Addresses at which the peer says to listen, with its id at the end. Untested.
     pub listens: Vec<Multiaddr>,
-    /// When it last gave a sign of life.
+    /// Time of the last sign of life.
     pub seen: Instant,
 }
 
 impl ConnectedPeer {
-    /// Returns whether the peer says to be a hub of this kind; `None` until it has said what it is.
+    /// Returns whether the peer reports to be a hub of this kind; `None` until it has reported what it is.
     pub fn is_hub(&self) -> Option<bool> {
         let program = self.agent.as_deref()?;
         Some(program.starts_with("jackfield/"))
     }
 }
 
-/// What happens to peers.
+/// A change of a peer's connections.
 #[derive(Debug, Clone)]
 pub enum PeerEvent {
-    /// A peer that was not connected is now.
+    /// A peer connected that was not connected.
     Connected {
-        /// Who.
+        /// The peer.
         peer: PeerId,
-        /// The other end of the connection.
+        /// Remote address of the connection.
         address: Multiaddr,
-        /// Whether it goes by a relay.
+        /// Whether the connection goes through a relay.
         is_relayed: bool,
     },
-    /// A connected peer said which protocols it knows.
+    /// A connected peer reported its protocols.
     Identified {
-        /// Who.
+        /// The peer.
         peer: PeerId,
-        /// Which.
+        /// The protocols.
         protocols: Vec<StreamProtocol>,
     },
     /// The last connection with a peer ended.
     Disconnected {
-        /// Who.
+        /// The peer.
         peer: PeerId,
-        /// Why, as far as that is known; it was closed here if nothing is.
+        /// Cause, as far as known; `None` if the connection was closed here.
         why: Option<String>,
     },
 }
 
 #[derive(Debug)]
-pub(super) struct Board {
+pub(super) struct Connections {
     own: PeerId,
     state: RwLock<State>,
     addresses: watch::Sender<Vec<Multiaddr>>,
@@ -81,13 +82,13 @@ pub(super) struct Board {
 
 #[derive(Debug, Default)]
 struct State {
-    peers: FxHashMap<PeerId, Known>,
+    peers: FxHashMap<PeerId, ConnectedEntry>,
 }
 
 #[derive(Debug)]
-struct Known {
-    /// Direct ones first, and the newest first among equals.
-    lines: Vec<Line>,
+struct ConnectedEntry {
+    /// Direct connections first, the newest first among equals.
+    lines: Vec<PeerConnection>,
     agent: Option<String>,
     protocols: Vec<StreamProtocol>,
     listens: Vec<Multiaddr>,
@@ -95,19 +96,19 @@ struct Known {
 }
 
 #[derive(Debug)]
-struct Line {
+struct PeerConnection {
     id: ConnectionId,
     address: Multiaddr,
     is_relayed: bool,
     origin: Origin,
 }
 
-/// No program has a longer name; it is shown to people.
+/// Longest stored program name in bytes. People see it.
 const MAX_AGENT: usize = 128;
-/// A machine has a few addresses, each by some transports.
+/// Most stored listen addresses: a machine has a few, each by some transports.
 const MAX_LISTENS: usize = 16;
 
-impl Board {
+impl Connections {
     pub(super) fn new(own: PeerId) -> Self {
         Self {
             own,
@@ -129,7 +130,7 @@ impl Board {
         let state = self.state.read();
         let peers = state.peers.iter();
         peers
-            .filter_map(|(peer, known)| known.show(*peer))
+            .filter_map(|(peer, entry)| entry.show(*peer))
             .collect()
     }
 
@@ -154,7 +155,7 @@ impl Board {
     }
 
     pub(super) fn connection_made(&self, peer: PeerId, id: ConnectionId, end: &ConnectedPoint) {
-        let line = Line {
+        let connection = PeerConnection {
             id,
             address: end.get_remote_address().clone(),
             is_relayed: end.is_relayed() || is_relayed(end.get_remote_address()),
@@ -162,21 +163,21 @@ impl Board {
         };
         let event = PeerEvent::Connected {
             peer,
-            address: line.address.clone(),
-            is_relayed: line.is_relayed,
+            address: connection.address.clone(),
+            is_relayed: connection.is_relayed,
         };
         let mut state = self.state.write();
-        let known = state.peers.entry(peer).or_insert_with(|| Known {
+        let entry = state.peers.entry(peer).or_insert_with(|| ConnectedEntry {
             lines: Vec::new(),
             agent: None,
             protocols: Vec::new(),
             listens: Vec::new(),
             seen: Instant::now(),
         });
-        let is_first = known.lines.is_empty();
-        known.lines.insert(0, line);
-        known.lines.sort_by_key(|line| line.is_relayed);
-        known.seen = Instant::now();
+        let is_first = entry.lines.is_empty();
+        entry.lines.insert(0, connection);
+        entry.lines.sort_by_key(|connection| connection.is_relayed);
+        entry.seen = Instant::now();
         drop(state);
         if is_first {
             self.tell(event);
@@ -185,11 +186,11 @@ impl Board {
 
     pub(super) fn connection_ended(&self, peer: PeerId, id: ConnectionId, why: Option<String>) {
         let mut state = self.state.write();
-        let Some(known) = state.peers.get_mut(&peer) else {
+        let Some(entry) = state.peers.get_mut(&peer) else {
             return;
         };
-        known.lines.retain(|line| line.id != id);
-        if known.lines.is_empty() {
+        entry.lines.retain(|connection| connection.id != id);
+        if entry.lines.is_empty() {
             state.peers.remove(&peer);
             drop(state);
             self.tell(PeerEvent::Disconnected { peer, why });
@@ -197,8 +198,8 @@ impl Board {
     }
 
     pub(super) fn peer_alive(&self, peer: PeerId) {
-        if let Some(known) = self.state.write().peers.get_mut(&peer) {
-            known.seen = Instant::now();
+        if let Some(entry) = self.state.write().peers.get_mut(&peer) {
+            entry.seen = Instant::now();
         }
     }
 
@@ -210,15 +211,15 @@ impl Board {
         listens: Vec<Multiaddr>,
     ) {
         let mut state = self.state.write();
-        let Some(known) = state.peers.get_mut(&peer) else {
+        let Some(entry) = state.peers.get_mut(&peer) else {
             return;
         };
-        known.agent = Some(agent[..agent.floor_char_boundary(MAX_AGENT)].to_owned());
-        known.protocols.clone_from(&protocols);
+        entry.agent = Some(agent[..agent.floor_char_boundary(MAX_AGENT)].to_owned());
+        entry.protocols.clone_from(&protocols);
         let listens = listens.into_iter().take(MAX_LISTENS);
-        known.listens = listens.map(|it| with_peer(it, peer)).collect();
-        sort(&mut known.listens);
-        known.seen = Instant::now();
+        entry.listens = listens.map(|it| with_peer(it, peer)).collect();
+        sort(&mut entry.listens);
+        entry.seen = Instant::now();
         drop(state);
         self.tell(PeerEvent::Identified { peer, protocols });
     }
@@ -228,15 +229,15 @@ impl Board {
     }
 
     fn tell(&self, event: PeerEvent) {
-        // Without a reader there is nobody to tell.
+        // Without a subscriber the event is dropped.
         drop(self.news.send(event));
     }
 }
 
-impl Known {
+impl ConnectedEntry {
     fn show(&self, peer: PeerId) -> Option<ConnectedPeer> {
         let best = self.lines.first()?;
-        let origins = self.lines.iter().map(|line| line.origin);
+        let origins = self.lines.iter().map(|connection| connection.origin);
         Some(ConnectedPeer {
             peer,
             address: best.address.clone(),
@@ -259,28 +260,28 @@ mod tests {
     #[test]
     fn a_peer_is_trusted_as_much_as_the_least_of_its_connections() {
         let peer = PeerId::random();
-        let board = Board::new(PeerId::random());
+        let connections = Connections::new(PeerId::random());
         let here: Multiaddr = "/ip4/127.0.0.1/tcp/1".parse().unwrap();
         let (came, dialled) = (
             ConnectionId::new_unchecked(1),
             ConnectionId::new_unchecked(2),
         );
-        let origin = || board.peer(peer).map(|it| it.origin);
+        let origin = || connections.peer(peer).map(|it| it.origin);
         assert_eq!(origin(), None);
         let ends = ConnectedPoint::Listener {
             local_addr: here.clone(),
             send_back_addr: here.clone(),
         };
-        board.connection_made(peer, came, &ends);
+        connections.connection_made(peer, came, &ends);
         assert_eq!(origin(), Some(Origin::ThisMachine));
         let ends = ConnectedPoint::Dialer {
             address: here,
             role_override: Endpoint::Dialer,
             port_use: PortUse::Reuse,
         };
-        board.connection_made(peer, dialled, &ends);
+        connections.connection_made(peer, dialled, &ends);
         assert_eq!(origin(), Some(Origin::Elsewhere));
-        board.connection_ended(peer, dialled, None);
+        connections.connection_ended(peer, dialled, None);
         assert_eq!(origin(), Some(Origin::ThisMachine));
     }
 }

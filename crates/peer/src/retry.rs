@@ -1,4 +1,4 @@
-//! The waits between attempts at something that may come back: a relay, an agent behind HTTP, a registry.
+//! Delays between attempts at something that may come back: a relay, an agent behind HTTP, a registry.
 
 use std::time::Duration;
 
@@ -6,26 +6,26 @@ use rand::RngExt as _;
 
 use crate::limits;
 
-/// Waits that double, each at least half as long as it may be, so that those who wait for the same thing do not all come
-/// at once when it is back.
-#[derive(Debug)]
-pub struct Waits {
+/// Delays that double up to a limit. Each is a random part, at least half, of its bound, so that many waiting
+/// peers do not return at the same moment.
+#[derive(Debug, Default)]
+pub struct RetryDelay {
     attempt: u32,
 }
 
-impl Waits {
+impl RetryDelay {
     /// Starts with the shortest delay.
     pub fn new() -> Self {
-        Self { attempt: 0 }
+        Self::default()
     }
 
-    /// It worked: the next failure is the first again.
+    /// Resets the delay after a success.
     pub fn start_over(&mut self) {
         self.attempt = 0;
     }
 
-    /// How long to wait now.
-    pub fn next(&mut self) -> Duration {
+    /// Returns the delay before the next attempt.
+    pub fn next_delay(&mut self) -> Duration {
         let bound = limits::AGAIN
             .saturating_mul(1 << self.attempt.min(16))
             .min(limits::AGAIN_MOST);
@@ -40,13 +40,13 @@ mod tests {
 
     #[test]
     fn waits_double_up_to_a_minute_and_start_over_after_success() {
-        let mut waits = Waits::new();
+        let mut retry = RetryDelay::new();
         for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {
             let bound = Duration::from_secs(seconds);
-            let wait = waits.next();
+            let wait = retry.next_delay();
             assert!(bound / 2 <= wait && wait <= bound, "{wait:?} of {bound:?}");
         }
-        waits.start_over();
-        assert!(waits.next() <= Duration::from_secs(1));
+        retry.start_over();
+        assert!(retry.next_delay() <= Duration::from_secs(1));
     }
 }

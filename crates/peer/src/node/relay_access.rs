@@ -1,4 +1,5 @@
-//! Who may hold a place at our relay: whoever the operator lets in, known or not, and whoever is registered.
+//! Which peers may reserve a place at our relay: those that the operator allows, known or not, and those in
+//! the registry.
 
 use std::sync::Arc;
 
@@ -6,28 +7,28 @@ use libp2p::PeerId;
 use parking_lot::RwLock;
 use rustc_hash::FxHashSet;
 
-use super::board::Board;
+use super::connections::Connections;
 use crate::{allowed::Allowed, origin::Origin};
 
 #[derive(Debug)]
-pub(super) struct Guests {
+pub(super) struct RelayAccess {
     allowed: Allowed,
-    board: Arc<Board>,
+    connections: Arc<Connections>,
     registered: RwLock<FxHashSet<PeerId>>,
 }
 
-impl Guests {
-    pub(super) fn new(allowed: Allowed, board: Arc<Board>) -> Self {
+impl RelayAccess {
+    pub(super) fn new(allowed: Allowed, connections: Arc<Connections>) -> Self {
         Self {
             allowed,
-            board,
+            connections,
             registered: RwLock::default(),
         }
     }
 
     pub(super) fn includes(&self, peer: PeerId) -> bool {
-        // Which connection asks is not told.
-        let connected = self.board.peer(peer);
+        // The relay does not say which connection asks.
+        let connected = self.connections.peer(peer);
         let origin = connected.map_or(Origin::Elsewhere, |it| it.origin);
         self.allowed.includes(&peer.to_string(), origin) || self.registered.read().contains(&peer)
     }

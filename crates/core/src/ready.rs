@@ -1,4 +1,4 @@
-//! [`Bell`]: lets one reader wait for many sources. Each source has a [`Rope`] with a key. Pulling the rope puts the key into the ready set, and the reader wakes once for all keys. Pipes and links pull; connections and recorders wait. The lock is a leaf.
+//! [`ReadySet`]: lets one reader wait for many sources. Each source has a [`ReadyHandle`] with a key. Pulling the handle puts the key into the ready set, and the reader wakes once for all keys. Pipes and links notify; connections and recorders wait. The lock is a leaf.
 
 use std::{
     future::poll_fn,
@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 /// The keys that are ready, and a way to wait for them. One reader at a time.
 #[derive(Debug, Default)]
-pub struct Bell {
+pub struct ReadySet {
     state: Mutex<State>,
 }
 
@@ -21,23 +21,23 @@ struct State {
     reader: Option<Waker>,
 }
 
-/// A source's handle of a [`Bell`].
+/// A source's handle of a [`ReadySet`].
 #[derive(Debug, Clone)]
-pub struct Rope {
-    bell: Arc<Bell>,
+pub struct ReadyHandle {
+    ready_set: Arc<ReadySet>,
     key: u32,
 }
 
-impl Bell {
+impl ReadySet {
     /// Creates an empty set.
     pub fn new() -> Arc<Self> {
         Arc::default()
     }
 
     /// Returns a handle that adds `key`.
-    pub fn rope(self: &Arc<Self>, key: u32) -> Rope {
-        Rope {
-            bell: self.clone(),
+    pub fn handle(self: &Arc<Self>, key: u32) -> ReadyHandle {
+        ReadyHandle {
+            ready_set: self.clone(),
             key,
         }
     }
@@ -47,12 +47,12 @@ impl Bell {
         poll_fn(|cx| self.poll_each(cx, |key| keys.push(key))).await;
     }
 
-    /// Passes the ready keys to `hear`, which must not wait or add keys; if there are none, the next one
+    /// Passes the ready keys to `each`, which must not wait or add keys; if there are none, the next one
     /// wakes the reader.
-    pub fn poll_each(&self, cx: &mut Context<'_>, hear: impl FnMut(u32)) -> Poll<()> {
+    pub fn poll_each(&self, cx: &mut Context<'_>, each: impl FnMut(u32)) -> Poll<()> {
         let mut state = self.state.lock();
         if !state.ready.is_empty() {
-            state.ready.drain(..).for_each(hear);
+            state.ready.drain(..).for_each(each);
             return Poll::Ready(());
         }
         match &mut state.reader {
@@ -71,12 +71,12 @@ impl Bell {
     }
 }
 
-impl Rope {
+impl ReadyHandle {
     /// Adds the key and wakes the reader. A key that is added twice before the reader comes is ready twice;
     /// pipes add theirs once per reading.
-    pub fn pull(&self) {
+    pub fn notify(&self) {
         let reader = {
-            let mut state = self.bell.state.lock();
+            let mut state = self.ready_set.state.lock();
             state.ready.push(self.key);
             // A reader that was woken and has not come yet comes by itself.
             state.reader.take()
@@ -88,9 +88,9 @@ impl Rope {
 }
 
 /// Lets a future that is only polled add its key like any other source.
-impl Wake for Rope {
+impl Wake for ReadyHandle {
     fn wake(self: Arc<Self>) {
-        self.pull();
+        self.notify();
     }
 }
 
@@ -102,29 +102,30 @@ mod tests {
 
     #[tokio::test]
     async fn the_reader_wakes_once_for_many_sources() {
-        let bell = Bell::new();
-        bell.rope(1).pull();
-        bell.rope(2).pull();
+        let ready_set = ReadySet::new();
+        ready_set.handle(1).notify();
+        ready_set.handle(2).notify();
         let mut keys = Vec::new();
-        bell.wait(&mut keys).await;
+        ready_set.wait(&mut keys).await;
         assert_eq!(keys, [1, 2]);
-        assert!(!bell.take(&mut Vec::new()));
+        assert!(!ready_set.take(&mut Vec::new()));
     }
 
     #[test]
     fn whoever_asked_last_is_woken_and_only_once() {
-        let (bell, woken) = (Bell::new(), <[Arc<Woken>; 2]>::default());
+        let (ready_set, woken) = (ReadySet::new(), <[Arc<Woken>; 2]>::default());
         for reader in &woken {
             let waker = Waker::from(reader.clone());
-            let polled = bell.poll_each(&mut Context::from_waker(&waker), |_| panic!("no ring"));
+            let polled =
+                ready_set.poll_each(&mut Context::from_waker(&waker), |_| panic!("no ring"));
             assert!(polled.is_pending());
         }
-        bell.rope(1).pull();
-        bell.rope(2).pull();
+        ready_set.handle(1).notify();
+        ready_set.handle(2).notify();
         let times = woken.map(|reader| reader.0.load(Ordering::Relaxed));
         assert_eq!(times, [0, 1]);
         let mut keys = Vec::new();
-        assert!(bell.take(&mut keys));
+        assert!(ready_set.take(&mut keys));
         assert_eq!(keys, [1, 2]);
     }
 
@@ -139,17 +140,17 @@ mod tests {
 
     #[tokio::test]
     async fn a_wait_that_is_dropped_takes_no_ring_with_it() {
-        let bell = Bell::new();
+        let ready_set = ReadySet::new();
         let mut lost = Vec::new();
         {
-            let mut wait = std::pin::pin!(bell.wait(&mut lost));
+            let mut wait = std::pin::pin!(ready_set.wait(&mut lost));
             let waker = Waker::from(Arc::new(Woken::default()));
             let polled = wait.as_mut().poll(&mut Context::from_waker(&waker));
             assert!(polled.is_pending());
-            bell.rope(7).pull();
+            ready_set.handle(7).notify();
         }
         let mut keys = Vec::new();
-        bell.wait(&mut keys).await;
+        ready_set.wait(&mut keys).await;
         assert_eq!((lost, keys), (vec![], vec![7]));
     }
 }

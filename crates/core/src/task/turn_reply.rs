@@ -1,4 +1,4 @@
-//! [`Said`]: the reply in a turn, for the callback of a task whose log is not kept.
+//! [`TurnReply`]: the reply in a turn, for the callback of a task whose log is not kept.
 
 use jackfield_model::{ChunkKind, End, Event};
 
@@ -6,12 +6,12 @@ use crate::store::LogItem;
 
 /// Text and artifacts of a turn, as far as they fit. Other events are no part of the answer.
 #[derive(Debug)]
-pub(super) struct Said {
+pub(super) struct TurnReply {
     items: Vec<LogItem>,
     room: usize,
 }
 
-impl Said {
+impl TurnReply {
     /// Creates an empty reply with room for so many bytes.
     pub(super) fn new(room: usize) -> Self {
         Self {
@@ -69,16 +69,16 @@ mod tests {
         };
         let text = |text: &str| LogItem::Event(Event::text(text));
         let small = artifact("x");
-        let mut said = Said::new(small.weight() + 8);
-        said.add(&text("ab"));
-        said.add(&text("cd"));
-        said.add(&LogItem::Event(Event::Chunk(Chunk::status("busy"))));
-        said.add(&small);
-        said.add(&artifact("one too many"));
-        said.add(&text("efgé"));
-        said.add(&text("h"));
+        let mut turn_reply = TurnReply::new(small.weight() + 8);
+        turn_reply.add(&text("ab"));
+        turn_reply.add(&text("cd"));
+        turn_reply.add(&LogItem::Event(Event::Chunk(Chunk::status("busy"))));
+        turn_reply.add(&small);
+        turn_reply.add(&artifact("one too many"));
+        turn_reply.add(&text("efgé"));
+        turn_reply.add(&text("h"));
         let end = LogItem::End(End::Cancelled);
-        let kept = said.take(End::Cancelled);
+        let kept = turn_reply.take(End::Cancelled);
         assert_eq!(kept, [text("abcd"), small, text("efgh"), end]);
     }
 }

@@ -21,11 +21,11 @@ use jackfield_registry::{Registry, RegistryRules};
 use super::*;
 use crate::{
     saved::StoredPeers,
-    serve::{Reception, Terms},
+    serve::{HandoffTerms, HubHost},
 };
 
 /// A hub on a store, and its peers, of which these are kept.
-async fn open(store: &Arc<MemoryStore>, kept: &[PeerId]) -> (Hub, Peers) {
+async fn open(store: &Arc<MemoryStore>, kept: &[PeerId]) -> (Hub, PeerTracker) {
     let tasks = Tasks::new();
     let hub = Hub::open(store.clone(), Limits::default()).await.unwrap();
     let key = Keypair::generate_ed25519();
@@ -42,11 +42,11 @@ async fn open(store: &Arc<MemoryStore>, kept: &[PeerId]) -> (Hub, Peers) {
     let stored = Arc::new(StoredPeers(store.clone()));
     let saved = stored.load().await.unwrap();
     let known = KnownPeers::open(node.clone(), stored, tasks.clone(), saved, kept.collect());
-    let peers = Peers::new(
+    let peers = PeerTracker::new(
         hub.clone(),
         node,
         registry,
-        Reception::new(hub.clone(), Terms::default(), []),
+        HubHost::new(hub.clone(), HandoffTerms::default(), []),
         known,
         tasks,
         false,
@@ -64,7 +64,7 @@ fn bring(hub: &Hub, name: &str, peer: PeerId, door: &'static str) {
         endpoint: Some(format!("/p2p/{peer}")),
         ..Profile::default()
     };
-    let owner = Principal::admin(Terms::default().owner);
+    let owner = Principal::admin(HandoffTerms::default().owner);
     hub.agents()
         .reserve(&owner, &id(name), &profile, door)
         .unwrap();

@@ -1,4 +1,4 @@
-//! One agent of a peer while the peer is here: its place on the hub, and the inbox of its calls.
+//! One attached agent of a tracked peer: its attachment to the hub, and the inbox of its calls.
 
 use std::sync::Arc;
 
@@ -12,39 +12,40 @@ use jackfield_peer::{PeerId, node::Node};
 use parking_lot::RwLock;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use super::{
-    list::{Listed, Way},
-    visit::Visit,
+    list::{PeerRoute, RemoteAgent},
+    tracking::Tracking,
     work,
 };
 use crate::DOOR;
 
-/// One agent of a peer. Dropping it means that the agent is gone.
+/// An attached agent of a peer. Dropping it detaches the agent.
 #[derive(Debug)]
-pub(super) struct Guest {
+pub(super) struct PeerAgent {
     attached: Attached,
-    way: Arc<RwLock<Way>>,
+    way: Arc<RwLock<PeerRoute>>,
     over: CancellationToken,
 }
 
-impl Guest {
-    /// Attaches an agent. The future serves its calls until it is over.
-    pub(super) fn seat(
+impl PeerAgent {
+    /// Attaches an agent. The returned future serves its calls until the agent is detached.
+    pub(super) fn attach(
         hub: &Hub,
         owner: &Owner,
         node: &Node,
         peer: PeerId,
-        listed: Listed,
-        visit: &Visit,
+        listed: RemoteAgent,
+        tracking: &Tracking,
     ) -> Result<(Self, impl Future<Output = ()> + Send + 'static), Failure> {
         let principal = Principal::admin(owner.clone());
-        let Listed { id, profile, way } = listed;
+        let RemoteAgent { id, profile, way } = listed;
         let (entry, _) = hub.agents().reserve(&principal, &id, &profile, DOOR)?;
-        // An open exchange is a sign of life, which whoever works on a call notes.
+        // An open exchange is a sign of life, which the task of the call reports.
         let (inbox, mut calls) = Inbox::new(DOOR, hub.limits(), false);
-        let over = visit.over.child_token();
-        let again = visit.again.clone();
+        let over = tracking.over.child_token();
+        let again = tracking.again.clone();
         let attached = hub.agents().attach_at(&entry, profile, inbox.clone())?;
         let way = Arc::new(RwLock::new(way));
         let (node, ways, ended) = (node.clone(), way.clone(), over.clone());
@@ -58,7 +59,9 @@ impl Guest {
                         Some(call) => {
                             let way = ways.read().clone();
                             let (node, again) = (node.clone(), again.clone());
-                            working.spawn(work::carry_out(node, peer, way, call, again));
+                            let span = call.call().span().clone();
+                            let work = work::carry_out(node, peer, way, call, again);
+                            working.spawn(work.instrument(span));
                         }
                         None => return,
                     },
@@ -66,23 +69,23 @@ impl Guest {
                 }
             }
         };
-        let guest = Self {
+        let agent = Self {
             attached,
             way,
             over,
         };
-        Ok((guest, serving))
+        Ok((agent, serving))
     }
 
-    /// Takes what the peer says of the agent now.
-    pub(super) fn refresh(&mut self, hub: &Hub, listed: Listed) {
-        // Nobody waits for it: the next look says the same again.
+    /// Updates the agent to what the peer reports now.
+    pub(super) fn refresh(&mut self, hub: &Hub, listed: RemoteAgent) {
+        // Not waited for: the next look saves the same again.
         drop(hub.agents().refresh(&self.attached, listed.profile));
         *self.way.write() = listed.way;
     }
 }
 
-impl Drop for Guest {
+impl Drop for PeerAgent {
     fn drop(&mut self) {
         self.over.cancel();
     }

@@ -1,5 +1,5 @@
-//! [`Asking`], the caller's handle of a call, and [`Replies`], a reader of the reply. Doors hold them for
-//! live calls; the recorder of a task holds an [`Asking`] for a durable one.
+//! [`CallerHandle`], the caller's handle of a call, and [`Replies`], a reader of the reply. Doors hold them for
+//! live calls; the recorder of a task holds an [`CallerHandle`] for a durable one.
 
 use std::sync::Arc;
 
@@ -9,21 +9,21 @@ use super::Call;
 use jackfield_model::{ChunkKind, End, Event, Input};
 
 use crate::{
-    bell::{Bell, Rope},
     gate::Gate,
     pipe::Pushed,
+    ready::{ReadyHandle, ReadySet},
 };
 
 /// The caller's handle of a [`Call`]. Dropping the handle cancels the call.
 #[derive(Debug)]
-pub struct Asking {
+pub struct CallerHandle {
     call: Arc<Call>,
     is_left: bool,
     /// A stopping hub waits for readers that hold such a token.
     _reading: TaskTrackerToken,
 }
 
-impl Asking {
+impl CallerHandle {
     pub(crate) fn new(call: Arc<Call>) -> Self {
         Self {
             _reading: call.shared.readers.token(),
@@ -38,7 +38,7 @@ impl Asking {
     }
 
     /// Sets who is woken when there is something to read.
-    pub fn listen(&self, rope: Rope) {
+    pub fn listen(&self, rope: ReadyHandle) {
         self.call.reply.listen(rope);
     }
 
@@ -52,7 +52,7 @@ impl Asking {
         self.call.reply.take(events, max)
     }
 
-    /// Takes like [`Asking::take`], with the agent's frame numbers.
+    /// Takes like [`CallerHandle::take`], with the agent's frame numbers.
     pub(crate) fn take_marked(
         &self,
         events: &mut Vec<(Event, Option<u64>)>,
@@ -78,19 +78,21 @@ impl Asking {
 
     /// Returns a reader of the reply.
     pub fn replies(self) -> Replies {
-        let bell = Bell::new();
-        self.listen(bell.rope(0));
+        let ready_set = ReadySet::new();
+        self.listen(ready_set.handle(0));
         Replies {
             asking: self,
-            bell,
+            ready_set,
             ready: Vec::new().into_iter(),
             end: None,
+            pulses: 0,
+            owes_pulse: false,
             over: false,
         }
     }
 }
 
-impl Drop for Asking {
+impl Drop for CallerHandle {
     fn drop(&mut self) {
         if !self.is_left && !self.call.is_ended() {
             self.call.finish(End::Cancelled, true);
@@ -113,31 +115,63 @@ const BATCH: usize = 64 << 10;
 /// Reader of one call's reply. Dropping it cancels the call.
 #[derive(Debug)]
 pub struct Replies {
-    asking: Asking,
-    bell: Arc<Bell>,
+    asking: CallerHandle,
+    ready_set: Arc<ReadySet>,
     ready: std::vec::IntoIter<Event>,
     end: Option<End>,
+    /// Number of keepalives of the agent that were seen.
+    pulses: u64,
+    /// Whether a keepalive follows the events that are ready.
+    owes_pulse: bool,
     over: bool,
+}
+
+/// One item of a live reply.
+#[derive(Debug)]
+pub(crate) enum LiveItem {
+    /// An event or the end.
+    Reply(Reply),
+    /// A keepalive of the agent, which may also be a wake-up with nothing to read.
+    Pulse,
 }
 
 impl Replies {
     /// Returns the caller's handle.
-    pub fn asking(&self) -> &Asking {
+    pub fn asking(&self) -> &CallerHandle {
         &self.asking
     }
 
     /// Waits for the next event, then the end, then returns `None`. Cancel-safe.
     pub async fn next(&mut self) -> Option<Reply> {
         loop {
+            match self.next_item().await? {
+                LiveItem::Reply(reply) => return Some(reply),
+                LiveItem::Pulse => {}
+            }
+        }
+    }
+
+    /// Waits like [`Replies::next`], and also returns keepalives. Cancel-safe.
+    pub(crate) async fn next_item(&mut self) -> Option<LiveItem> {
+        loop {
+            if let Some(event) = self.ready.next() {
+                return Some(LiveItem::Reply(Reply::Event(event)));
+            }
+            if std::mem::take(&mut self.owes_pulse) {
+                return Some(LiveItem::Pulse);
+            }
             if let Some(reply) = self.ready() {
-                return Some(reply);
+                return Some(LiveItem::Reply(reply));
             }
             if self.over {
                 return None;
             }
-            self.bell.wait(&mut Vec::new()).await;
+            self.ready_set.wait(&mut Vec::new()).await;
             let mut events = Vec::new();
             self.end = self.asking.take(&mut events, BATCH);
+            let pulses = self.asking.call().pulses();
+            let is_pulse = std::mem::replace(&mut self.pulses, pulses) != pulses;
+            self.owes_pulse = self.end.is_none() && (is_pulse || events.is_empty());
             self.ready = events.into_iter();
         }
     }

@@ -1,38 +1,38 @@
-//! What a handoff has become at the hub: a call, a request to an agent behind HTTP, or an answer that is known already.
+//! The work that a handoff becomes at the hub: a call, a request to an agent behind HTTP, or a known answer.
 
 use std::{mem, sync::Arc};
 
 use jackfield_core::files::Files;
 use jackfield_peer::{
-    failure::Trouble,
+    failure::HandoffError,
     serve::{Progress, Work},
     wire::Data,
 };
 use jackfield_sidecar::Fetch;
 
-use super::listen::{Heard, Listening};
+use super::listen::{CallListener, CallProgress};
 use crate::translate::data_from_parts;
 
 /// Work on a handoff. Dropping it cancels the work.
 #[derive(Debug)]
-pub(crate) enum Job {
-    /// A call that an agent works on, and where its files are.
-    Call(Listening, Arc<Files>),
+pub(crate) enum HandoffWork {
+    /// A call to an agent, and the store of its files.
+    Call(CallListener, Arc<Files>),
     /// A request to an agent behind HTTP.
     Fetch(Fetch),
-    /// Something that is known already.
+    /// A known answer.
     Known(String),
 }
 
-impl Work for Job {
+impl Work for HandoffWork {
     async fn next(&mut self) -> Progress {
         match self {
             Self::Call(listening, files) => match listening.next().await {
-                Heard::Text(text) => Progress::Text(text),
-                Heard::Status(text) => Progress::Status(text),
-                Heard::Over(outcome) => {
+                CallProgress::Text(text) => Progress::Text(text),
+                CallProgress::Status(text) => Progress::Status(text),
+                CallProgress::Over(outcome) => {
                     let outcome = outcome.map(|parts| Some(data_from_parts(parts, files)));
-                    Progress::Over(outcome.map_err(Trouble::from))
+                    Progress::Over(outcome.map_err(HandoffError::from))
                 }
             },
             Self::Fetch(fetch) => fetch.next().await,
@@ -40,7 +40,7 @@ impl Work for Job {
         }
     }
 
-    async fn whole(self) -> Result<Vec<u8>, Trouble> {
+    async fn whole(self) -> Result<Vec<u8>, HandoffError> {
         match self {
             Self::Known(text) => Ok(text.into_bytes()),
             Self::Fetch(fetch) => fetch.whole().await,

@@ -1,16 +1,16 @@
-//! [`Shelf`]: the cache of linked files. Linking a file again makes it the newest. If a new file does not fit, the oldest files of the owner that holds most are evicted; a single owner may use all of the cache.
+//! [`FileCache`]: the cache of linked files. Linking a file again makes it the newest. If a new file does not fit, the oldest files of the owner that holds most are evicted; a single owner may use all of the cache.
 
 use std::{
     collections::{BTreeMap, HashMap},
     sync::Arc,
 };
 
-use super::Held;
+use super::ServedFile;
 use jackfield_model::Owner;
 
 /// The cached files, by id.
 #[derive(Debug)]
-pub(super) struct Shelf {
+pub(super) struct FileCache {
     room: usize,
     used: usize,
     files: HashMap<Arc<str>, Placed>,
@@ -30,14 +30,14 @@ struct Owned {
 
 #[derive(Debug)]
 struct Placed {
-    held: Held,
+    held: ServedFile,
     /// Time at which the last link expires.
     expires: i64,
     place: u64,
     owner: Option<Owner>,
 }
 
-impl Shelf {
+impl FileCache {
     /// Creates an empty cache for so many bytes.
     pub(super) fn new(room: usize) -> Self {
         Self {
@@ -55,7 +55,7 @@ impl Shelf {
     pub(super) fn put(
         &mut self,
         id: Arc<str>,
-        held: Held,
+        held: ServedFile,
         expires: i64,
         owner: Option<Owner>,
     ) -> bool {
@@ -98,7 +98,7 @@ impl Shelf {
         owned.order.values().next().cloned()
     }
 
-    pub(super) fn get(&self, id: &str) -> Option<Held> {
+    pub(super) fn get(&self, id: &str) -> Option<ServedFile> {
         self.files.get(id).map(|placed| placed.held.clone())
     }
 
