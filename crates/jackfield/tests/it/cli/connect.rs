@@ -481,6 +481,10 @@ async fn ctrl_c_cancels_a_call_that_is_kept_only_to_be_read() {
     call.signal(Signal::INT);
     call.end().await.code(130).says("cancelled");
     let tasks = cli.run(&["task", "ls", "--json"]).await.ok().json();
+    // The agent is told at once; the list shows the end when it is on disk, which `wait` waits for.
+    let id = tasks["tasks"][0]["id"].as_str().expect("a task");
+    cli.run(&["task", "wait", id]).await;
+    let tasks = cli.run(&["task", "ls", "--json"]).await.ok().json();
     assert_eq!(tasks["tasks"][0]["state"], "cancelled", "{tasks}");
 }
 
