@@ -475,7 +475,11 @@ async fn send(request: RequestBuilder, origin: &str) -> Result<Response, reqwest
         Ok(response) => {
             tracing::debug!(parent: &span, status = response.status().as_u16(), "response received");
         }
-        Err(error) => tracing::debug!(parent: &span, %error, "no response"),
+        // The text of the error has the whole URL.
+        Err(error) => {
+            let (timeout, connect) = (error.is_timeout(), error.is_connect());
+            tracing::debug!(parent: &span, timeout, connect, "no response");
+        }
     }
     sent
 }
