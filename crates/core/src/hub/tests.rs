@@ -267,11 +267,12 @@ fn reason<T: std::fmt::Debug>(result: Result<T, Failure>) -> Reason {
     result.unwrap_err().reason
 }
 
-/// Lets the recorders work until nothing more happens.
-async fn settle() {
-    for _ in 0..32 {
-        tokio::task::yield_now().await;
-    }
+/// Waits until no other task can run. The clock must be paused: it moves on, here by a millisecond, only when all
+/// tasks wait for something.
+async fn until_idle() {
+    // Panics if the clock is not paused.
+    tokio::time::advance(Duration::ZERO).await;
+    tokio::time::sleep(Duration::from_millis(1)).await;
 }
 
 /// Lets time pass, with the sweeper's look every second.
@@ -280,7 +281,7 @@ async fn pass(hub: &Hub, seconds: u64) {
         tokio::time::advance(Duration::from_secs(1)).await;
         hub.sweep(Instant::now());
     }
-    settle().await;
+    until_idle().await;
 }
 
 /// Everything there is to read until the task's turn is over.

@@ -91,7 +91,7 @@ async fn what_was_refused_does_not_count() {
     call_as_agent(&hub, &line).unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_task_of_an_agent_is_not_judged_again_after_a_restart() {
     let store = Arc::new(MemoryStore::default());
     let hub = hub_on(store.clone(), |_| ()).await;
@@ -105,6 +105,6 @@ async fn a_task_of_an_agent_is_not_judged_again_after_a_restart() {
     set(&hub, "a", false, Some(0));
     let hub = hub_on(Arc::new(store.copy()), |_| ()).await;
     let (_a, line) = agent(&hub, "a");
-    settle().await;
+    until_idle().await;
     assert_eq!(line.next().call().task, Some(task));
 }

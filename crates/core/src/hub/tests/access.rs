@@ -269,7 +269,7 @@ async fn only_the_caller_its_owner_and_admins_may_cancel() {
         .unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_platform_calls_any_agent_in_its_own_sessions_and_rules_over_none() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
@@ -280,7 +280,7 @@ async fn the_platform_calls_any_agent_in_its_own_sessions_and_rules_over_none() 
     };
     let task = hub.tasks().start(request.clone()).await.unwrap();
     let _asking = hub.calls().open(request).unwrap();
-    settle().await;
+    until_idle().await;
     for serving in [line.next(), line.next()] {
         assert_eq!(serving.call().agent_session.as_str(), "user-7:chat");
         assert_eq!(serving.call().principal.label(), "platform");

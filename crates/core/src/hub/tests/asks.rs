@@ -297,16 +297,16 @@ async fn the_end_of_a_call_closes_its_asks() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_state_of_a_task_says_whether_a_question_is_open() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
     let task = hub.tasks().start(to("a", "hi")).await.unwrap();
-    settle().await;
+    until_idle().await;
     let serving = line.next();
     serving.ask(question("q"));
     serving.ask(question("r"));
-    settle().await;
+    until_idle().await;
     assert_eq!(state(&task), TaskState::InputRequired);
     let call = task.record().call;
     hub.calls()
@@ -320,17 +320,17 @@ async fn the_state_of_a_task_says_whether_a_question_is_open() {
     hub.calls()
         .answer(&ann(), call, "r", words("that"))
         .unwrap();
-    settle().await;
+    until_idle().await;
     assert_eq!(state(&task), TaskState::Working);
     // Answered before it was written down.
     serving.ask(question("s"));
     hub.calls()
         .answer(&ann(), call, "s", words("too fast"))
         .unwrap();
-    settle().await;
+    until_idle().await;
     assert_eq!(state(&task), TaskState::Working);
     serving.finish(End::done());
-    settle().await;
+    until_idle().await;
     assert_eq!(state(&task), TaskState::Completed);
 }
 

@@ -52,23 +52,23 @@ async fn an_agent_that_leaves_while_it_is_away_leaves_once() {
     assert!(is_online(&hub));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_task_that_is_given_back_waits_and_is_sent_again() {
     let hub = hub().await;
     let (attached, line) = agent(&hub, "a");
     let task = hub.tasks().start(patient(to("a", "hi"))).await.unwrap();
-    settle().await;
+    until_idle().await;
     assert_eq!(state(&task), TaskState::Working);
     attached.set_away(true);
     line.next().give_back().unwrap();
-    settle().await;
+    until_idle().await;
     assert_eq!(state(&task), TaskState::Submitted);
     assert!(!task.record().sent && line.texts().is_empty());
     attached.set_away(false);
-    settle().await;
+    until_idle().await;
     assert_eq!(state(&task), TaskState::Working);
     line.next().finish(End::done());
-    settle().await;
+    until_idle().await;
     assert_eq!(state(&task), TaskState::Completed);
 }
 

@@ -42,19 +42,19 @@ async fn a_task_that_ends_wakes_whoever_delivers() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
     let task = hub.tasks().start(told(to("a", "hi"))).await.unwrap();
-    settle().await;
+    until_idle().await;
     assert!(due(&hub).await.is_empty());
     let deliver = async {
-        let start = Instant::now();
         hub.callbacks().wait().await.unwrap();
-        (start.elapsed(), due(&hub).await)
+        (Instant::now(), due(&hub).await)
     };
     let finish = async {
-        settle().await;
+        until_idle().await;
         assert!(line.next().finish(End::done()));
+        Instant::now()
     };
-    let ((after, rows), ()) = tokio::join!(deliver, finish);
-    assert_eq!(after, Duration::ZERO, "at once");
+    let ((woken, rows), finished) = tokio::join!(deliver, finish);
+    assert_eq!(woken, finished, "at once");
     assert_eq!((rows.len(), rows[0].task), (1, task.id));
     assert_eq!(rows[0].callback, callback());
     let record = hub.tasks().find(&ann(), task.id).await.unwrap().record();
@@ -70,9 +70,9 @@ async fn a_loop_wakes_when_a_pause_is_over_or_one_is_sent_again() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
     let task = hub.tasks().start(told(to("a", "hi"))).await.unwrap();
-    settle().await;
+    until_idle().await;
     line.next().finish(End::done());
-    settle().await;
+    until_idle().await;
     let callbacks = hub.callbacks().clone();
     callbacks.wait().await.unwrap();
     let id = due(&hub).await[0].id;
@@ -102,9 +102,9 @@ async fn a_pause_that_ends_between_the_look_and_the_wait_is_not_slept_through() 
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
     hub.tasks().start(told(to("a", "hi"))).await.unwrap();
-    settle().await;
+    until_idle().await;
     line.next().finish(End::done());
-    settle().await;
+    until_idle().await;
     let callbacks = hub.callbacks().clone();
     callbacks.wait().await.unwrap();
     let id = due(&hub).await[0].id;
@@ -117,15 +117,15 @@ async fn a_pause_that_ends_between_the_look_and_the_wait_is_not_slept_through() 
     assert_eq!(due(&hub).await[0].id, id);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_end_and_its_callback_are_one_commit() {
     let (store, hub) = on_slow_store(|_| ()).await;
     let (_a, line) = agent(&hub, "a");
     let task = hub.tasks().start(told(to("a", "hi"))).await.unwrap();
-    settle().await;
+    until_idle().await;
     store.hold();
     line.next().finish(End::done());
-    settle().await;
+    until_idle().await;
     assert!(all(&store.copy()).await.is_empty());
     assert_eq!(store.held_up(), 1, "one write has both");
     store.commit_one();
@@ -141,7 +141,7 @@ async fn the_end_and_its_callback_are_one_commit() {
     assert_eq!(rows.len(), 2, "the message and the end: {rows:?}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn every_turn_is_told_once_whether_or_not_its_agent_waits_for_more() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
@@ -152,13 +152,13 @@ async fn every_turn_is_told_once_whether_or_not_its_agent_waits_for_more() {
         }))
     };
     let task = hub.tasks().start(told(to("a", "one"))).await.unwrap();
-    settle().await;
+    until_idle().await;
     let serving = line.next();
     serving.ask(question("q"));
-    settle().await;
+    until_idle().await;
     assert!(due(&hub).await.is_empty(), "the turn goes on");
     serving.finish(waits());
-    settle().await;
+    until_idle().await;
     assert_eq!(due(&hub).await.len(), 1);
     // The next message need not say again who is to be told.
     let task = hub
@@ -166,20 +166,20 @@ async fn every_turn_is_told_once_whether_or_not_its_agent_waits_for_more() {
         .continue_task(to("a", "two"), &task)
         .await
         .unwrap();
-    settle().await;
+    until_idle().await;
     assert_eq!(due(&hub).await.len(), 1);
     line.next().finish(waits());
-    settle().await;
+    until_idle().await;
     assert_eq!(due(&hub).await.len(), 2);
     hub.tasks().cancel(&ann(), task.id).await.unwrap();
     let cancelled = hub.tasks().start(told(to("a", "three"))).await.unwrap();
     hub.tasks().cancel(&ann(), cancelled.id).await.unwrap();
-    settle().await;
+    until_idle().await;
     let tasks: Vec<_> = due(&hub).await.iter().map(|row| row.task).collect();
     assert_eq!(tasks, [task.id, task.id, cancelled.id]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn callbacks_are_shown_and_sent_again_to_whoever_may_act_for_their_task() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
@@ -189,9 +189,9 @@ async fn callbacks_are_shown_and_sent_again_to_whoever_may_act_for_their_task() 
     };
     for request in [told(to("a", "hi")), platform] {
         hub.tasks().start(request).await.unwrap();
-        settle().await;
+        until_idle().await;
         line.next().finish(End::done());
-        settle().await;
+        until_idle().await;
     }
     let [anns, platforms] = due(&hub).await.try_into().unwrap();
     let list = async |principal: &Principal| -> Vec<_> {
@@ -216,7 +216,7 @@ async fn callbacks_are_shown_and_sent_again_to_whoever_may_act_for_their_task() 
     assert_eq!(resend(&local).await, Ok(()));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_kept_nowhere_else_is_kept_for_the_callback() {
     for keep in [Keep::None, Keep::Meta, Keep::Full] {
         let store = Arc::new(MemoryStore::default());
@@ -232,7 +232,7 @@ async fn what_is_kept_nowhere_else_is_kept_for_the_callback() {
                 .unwrap(),
         );
         hub.tasks().start(told(to("a", "hi"))).await.unwrap();
-        settle().await;
+        until_idle().await;
         let serving = line.next();
         serving.push(Event::text("the "));
         serving.push(Event::Chunk(Chunk {
@@ -242,7 +242,7 @@ async fn what_is_kept_nowhere_else_is_kept_for_the_callback() {
         }));
         serving.push(Event::text("answer"));
         serving.finish(End::done());
-        settle().await;
+        until_idle().await;
         let row = due(&hub).await.remove(0);
         let reply = hub.callbacks().reply(row.id).await.unwrap();
         let said = [
@@ -259,13 +259,13 @@ async fn what_is_kept_nowhere_else_is_kept_for_the_callback() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_a_restart_fails_is_told_too() {
     let store = Arc::new(MemoryStore::default());
     let hub = hub_on(store.clone(), |_| ()).await;
     let (_a, _line) = agent(&hub, "a");
     let task = hub.tasks().start(told(to("a", "hi"))).await.unwrap().id;
-    settle().await;
+    until_idle().await;
     let left = store.copy();
     left.remove_agent(id("a")).await.unwrap();
     let hub = hub_on(Arc::new(left), |_| ()).await;
@@ -273,7 +273,7 @@ async fn what_a_restart_fails_is_told_too() {
     assert_eq!((rows.len(), rows[0].task), (1, task));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_is_told_is_kept_even_where_nothing_else_is() {
     for (keep, is_kept) in [(Keep::None, true), (Keep::Meta, true)] {
         let store = Arc::new(MemoryStore::default());
@@ -290,11 +290,11 @@ async fn who_is_told_is_kept_even_where_nothing_else_is() {
         );
         let task = hub.tasks().start(told(to("a", "hi"))).await.unwrap();
         let plain = hub.tasks().start(to("a", "hi")).await.unwrap();
-        settle().await;
+        until_idle().await;
         for _ in 0..2 {
             line.next().finish(End::done());
         }
-        settle().await;
+        until_idle().await;
         assert_eq!(due(&hub).await.len(), usize::from(is_kept));
         assert!(store.find_task(task.id).await.unwrap().is_some());
         assert!(store.read_log(task.id, 0, 9).await.unwrap().is_empty());

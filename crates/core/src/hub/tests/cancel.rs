@@ -9,12 +9,12 @@ use jackfield_model::TaskId;
 
 use crate::store::LogItem;
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_running_task_is_cancelled_at_its_agent() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
     let task = hub.tasks().start(to("a", "hi")).await.unwrap();
-    settle().await;
+    until_idle().await;
     let serving = line.next();
     assert_eq!(
         reason(hub.tasks().cancel(&bob(), task.id).await),
@@ -22,7 +22,7 @@ async fn a_running_task_is_cancelled_at_its_agent() {
     );
     hub.tasks().cancel(&ann(), task.id).await.unwrap();
     assert_eq!(line.cancelled(), [serving.call().id]);
-    settle().await;
+    until_idle().await;
     assert_eq!(state(&task), TaskState::Cancelled);
     assert_eq!(
         reason(hub.tasks().cancel(&ann(), task.id).await),
@@ -30,21 +30,21 @@ async fn a_running_task_is_cancelled_at_its_agent() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_task_that_waits_for_a_message_is_cancelled_for_good() {
     let (store, hub) = on_slow_store(|_| ()).await;
     let (_a, line) = agent(&hub, "a");
     let task = hub.tasks().start(to("a", "hi")).await.unwrap();
-    settle().await;
+    until_idle().await;
     line.next().finish(input_required());
-    settle().await;
+    until_idle().await;
     store.hold();
     let cancel = async {
         hub.tasks().cancel(&ann(), task.id).await.unwrap();
         assert_eq!(store.held_up(), 0, "it is cancelled when the store has it");
     };
     let others = async {
-        settle().await;
+        until_idle().await;
         let going_on = hub.tasks().continue_task(to("a", "two"), &task).await;
         assert_eq!(reason(going_on), Reason::Conflict, "nobody gets in between");
         assert_eq!(
@@ -53,8 +53,8 @@ async fn a_task_that_waits_for_a_message_is_cancelled_for_good() {
         );
     };
     let commit = async {
-        settle().await;
-        settle().await;
+        until_idle().await;
+        until_idle().await;
         let Some(Write::Save(record, rows, _)) = store.commit_one() else {
             panic!("nothing was saved")
         };
@@ -74,14 +74,14 @@ async fn a_task_that_waits_for_a_message_is_cancelled_for_good() {
     assert!(line.texts().is_empty() && line.cancelled().is_empty());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_over_or_unknown_cannot_be_cancelled() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
     let task = hub.tasks().start(to("a", "hi")).await.unwrap();
-    settle().await;
+    until_idle().await;
     line.next().finish(End::done());
-    settle().await;
+    until_idle().await;
     let failure = hub.tasks().cancel(&ann(), task.id).await.unwrap_err();
     assert_eq!(failure.reason, Reason::Conflict);
     assert!(failure.text.contains("completed"), "{failure}");
@@ -92,7 +92,7 @@ async fn what_is_over_or_unknown_cannot_be_cancelled() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_waiting_task_never_goes_out_once_it_is_cancelled() {
     let hub = hub().await;
     drop(agent(&hub, "a"));
@@ -101,33 +101,33 @@ async fn a_waiting_task_never_goes_out_once_it_is_cancelled() {
         ..to("a", "hi")
     };
     let task = hub.tasks().start(patient).await.unwrap();
-    settle().await;
+    until_idle().await;
     hub.tasks().cancel(&ann(), task.id).await.unwrap();
-    settle().await;
+    until_idle().await;
     let (_a, line) = agent(&hub, "a");
-    settle().await;
+    until_idle().await;
     assert!(line.texts().is_empty());
     assert_eq!(state(&task), TaskState::Cancelled);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn whoever_waits_for_a_turn_and_leaves_does_not_give_it_to_a_third() {
     let (store, hub) = on_slow_store(|_| ()).await;
     let (_a, line) = agent(&hub, "a");
     let task = hub.tasks().start(to("a", "one")).await.unwrap();
-    settle().await;
+    until_idle().await;
     line.next().finish(input_required());
-    settle().await;
+    until_idle().await;
     store.hold();
     let caller = ann();
     let first = hub.tasks().cancel(&caller, task.id);
     let others = async {
-        settle().await;
+        until_idle().await;
         for _ in 0..3 {
             tokio::select! {
                 biased;
                 early = hub.tasks().continue_task(to("a", "two"), &task) => panic!("{early:?}"),
-                () = settle() => {}
+                () = until_idle() => {}
             }
         }
         store.let_go();

@@ -44,10 +44,10 @@ async fn a_kept_call_may_be_silent_for_five_minutes() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
     let task = hub.tasks().start(to("a", "hi")).await.unwrap();
-    settle().await;
+    until_idle().await;
     let _serving = line.next();
     assert_eq!(lasts(&hub, &task.call().unwrap(), 400).await, Some(300));
-    settle().await;
+    until_idle().await;
     assert_eq!(task.record().failure.unwrap().reason, Reason::Timeout);
     assert_eq!(line.cancelled().len(), 1);
 }
@@ -68,7 +68,7 @@ async fn a_kept_call_lasts_a_day_at_most() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
     let task = hub.tasks().start(to("a", "hi")).await.unwrap();
-    settle().await;
+    until_idle().await;
     let _serving = line.next();
     line.signs.store(i64::MAX, Ordering::Release);
     assert_eq!(
@@ -128,7 +128,7 @@ async fn a_kept_call_waits_for_its_agent_as_long_as_the_caller_said() {
         lasts(&hub, &task.call().unwrap(), 9 * HOUR).await,
         Some(8 * HOUR)
     );
-    settle().await;
+    until_idle().await;
     assert_eq!(task.record().failure.unwrap().reason, Reason::Offline);
 }
 

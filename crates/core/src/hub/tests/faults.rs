@@ -49,7 +49,7 @@ fn failed(task: &Task) -> Reason {
     record.failure.unwrap().reason
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_the_store_does_not_take_is_not_accepted_and_no_agent_sees_it() {
     let (store, hub) = on_slow_store(|_| ()).await;
     let (_a, line) = agent(&hub, "a");
@@ -58,54 +58,54 @@ async fn what_the_store_does_not_take_is_not_accepted_and_no_agent_sees_it() {
         reason(hub.tasks().start(to("a", "hi")).await),
         Reason::Internal
     );
-    settle().await;
+    until_idle().await;
     assert!(line.texts().is_empty() && line.cancelled().is_empty());
     assert_nothing_is_open(&hub);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_task_that_cannot_be_marked_as_sent_is_not_sent() {
     let (store, hub) = on_slow_store(|_| ()).await;
     drop(agent(&hub, "a"));
     let task = hub.tasks().start(patient(to("a", "hi"))).await.unwrap();
     store.fail();
     let (_a, line) = agent(&hub, "a");
-    settle().await;
+    until_idle().await;
     assert!(line.texts().is_empty());
     assert_eq!(failed(&task), Reason::Internal);
     assert_nothing_is_open(&hub);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_store_that_fails_while_the_agent_works_fails_the_task_and_cancels_the_agent() {
     let (store, hub) = on_slow_store(|_| ()).await;
     let (_a, line) = agent(&hub, "a");
     let task = hub.tasks().start(to("a", "hi")).await.unwrap();
-    settle().await;
+    until_idle().await;
     let serving = line.next();
     store.fail();
     serving.push(Event::text("lost"));
-    settle().await;
+    until_idle().await;
     assert_eq!(line.cancelled(), [task.record().call]);
     assert_eq!(failed(&task), Reason::Internal);
     assert_eq!(serving.push(Event::text("more")), Pushed::Ended);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_task_with_a_hole_in_its_log_is_not_completed() {
     let (store, hub) = on_slow_store(|_| ()).await;
     let (_a, line) = agent(&hub, "a");
     let task = hub.tasks().start(to("a", "hi")).await.unwrap();
-    settle().await;
+    until_idle().await;
     let serving = line.next();
     store.lose_rows();
     serving.push(Event::text("lost"));
     serving.finish(End::done());
-    settle().await;
+    until_idle().await;
     assert_eq!(failed(&task), Reason::Internal);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_slow_store_paces_the_agent_and_loses_nothing() {
     let (store, hub) = on_slow_store(|limits| {
         limits.task_unwritten = Size::kib(64);
@@ -115,22 +115,22 @@ async fn a_slow_store_paces_the_agent_and_loses_nothing() {
     .await;
     let (_a, line) = agent(&hub, "a");
     let task = hub.tasks().start(to("a", "hi")).await.unwrap();
-    settle().await;
+    until_idle().await;
     let serving = line.next();
     store.hold();
     let mut pushed = 0;
     while serving.push(status(8 << 10)) == Pushed::Room {
         pushed += 1;
-        settle().await;
+        until_idle().await;
         assert!(pushed < 100, "the agent is never paced");
     }
-    settle().await;
+    until_idle().await;
     assert!(serving.call().reply.is_full());
     store.let_go();
-    settle().await;
+    until_idle().await;
     assert!(!serving.call().reply.is_full());
     serving.finish(End::done());
-    settle().await;
+    until_idle().await;
     assert_eq!(state(&task), TaskState::Completed);
     let items = read_on(task.subscribe(None)).await;
     assert_eq!(
@@ -145,16 +145,16 @@ async fn a_store_that_stalls_for_good_fails_the_task() {
     let (store, hub) = on_slow_store(|limits| limits.task_unwritten = Size::kib(64)).await;
     let (_a, line) = agent(&hub, "a");
     let task = hub.tasks().start(to("a", "hi")).await.unwrap();
-    settle().await;
+    until_idle().await;
     let serving = line.next();
     store.hold();
     serving.push(status(100 << 10));
-    settle().await;
+    until_idle().await;
     while serving.push(status(100 << 10)) != Pushed::Full {}
     pass(&hub, 31).await;
     assert!(serving.call().is_ended() && line.cancelled().len() == 1);
     store.let_go();
-    settle().await;
+    until_idle().await;
     assert_eq!(failed(&task), Reason::Internal);
 }
 
@@ -163,7 +163,7 @@ async fn an_end_that_cannot_be_written_is_written_and_told_when_the_store_works_
     let (store, hub) = on_slow_store(|_| ()).await;
     let (_a, line) = agent(&hub, "a");
     let task = hub.tasks().start(told(to("a", "hi"))).await.unwrap();
-    settle().await;
+    until_idle().await;
     store.fail();
     line.next().finish(End::done());
     pass(&hub, 60).await;
@@ -187,7 +187,7 @@ async fn a_task_that_the_store_failed_is_failed_in_the_store_too_when_that_works
     let (store, hub) = on_slow_store(|_| ()).await;
     let (_a, line) = agent(&hub, "a");
     let task = hub.tasks().start(told(to("a", "hi"))).await.unwrap();
-    settle().await;
+    until_idle().await;
     let serving = line.next();
     store.fail();
     serving.push(Event::text("lost"));
@@ -208,10 +208,10 @@ async fn a_hub_that_stops_does_not_wait_for_a_store_that_fails() {
     let (store, hub) = on_slow_store(|_| ()).await;
     let (_a, line) = agent(&hub, "a");
     let task = hub.tasks().start(to("a", "hi")).await.unwrap();
-    settle().await;
+    until_idle().await;
     store.fail();
     line.next().finish(End::done());
-    settle().await;
+    until_idle().await;
     let start = Instant::now();
     hub.stop(Duration::ZERO).await;
     assert!(start.elapsed() < Duration::from_secs(2));
@@ -225,10 +225,10 @@ async fn an_end_is_written_by_a_store_that_works_again_when_the_hub_stops() {
     let (store, hub) = on_slow_store(|_| ()).await;
     let (_a, line) = agent(&hub, "a");
     let task = hub.tasks().start(to("a", "hi")).await.unwrap();
-    settle().await;
+    until_idle().await;
     store.fail();
     line.next().finish(End::done());
-    settle().await;
+    until_idle().await;
     store.recover();
     hub.stop(Duration::ZERO).await;
     assert_eq!(stored(&*store, &task).await.state, TaskState::Completed);

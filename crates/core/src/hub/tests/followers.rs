@@ -89,34 +89,34 @@ async fn on_memory() -> (Arc<MemoryStore>, Hub) {
     (store.clone(), hub_on(store, |_| ()).await)
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn every_change_is_told_in_order_with_its_place_in_the_log() {
     let (store, hub) = on_memory().await;
     let (_a, line) = agent(&hub, "a");
     let task = hub.tasks().start(followed(to("a", "one"))).await.unwrap();
-    settle().await;
+    until_idle().await;
     assert_eq!(kinds(&*store).await, ["message"]);
     let serving = line.next();
     serving.push(Event::text("words"));
     serving.push(artifact("part", false));
-    settle().await;
+    until_idle().await;
     assert_eq!(kinds(&*store).await.len(), 1, "not yet whole");
     serving.ask(question("q"));
     serving.push(artifact("whole", true));
-    settle().await;
+    until_idle().await;
     let call = serving.call().id;
     hub.calls().answer(&ann(), call, "q", answer()).unwrap();
     serving.push(Event::text("more words"));
     serving.finish(input_required());
-    settle().await;
+    until_idle().await;
     let task = hub
         .tasks()
         .continue_task(to("a", "two"), &task)
         .await
         .unwrap();
-    settle().await;
+    until_idle().await;
     line.next().finish(End::done());
-    settle().await;
+    until_idle().await;
     assert_eq!(
         kinds(&*store).await,
         [
@@ -132,46 +132,46 @@ async fn every_change_is_told_in_order_with_its_place_in_the_log() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_question_that_others_leave_open_or_that_was_answered_already_changes_nothing() {
     let (store, hub) = on_memory().await;
     let (_a, line) = agent(&hub, "a");
     hub.tasks().start(followed(to("a", "hi"))).await.unwrap();
-    settle().await;
+    until_idle().await;
     let serving = line.next();
     let call = serving.call().id;
     // Both before the recorder sees any of it.
     serving.ask(question("early"));
     hub.calls().answer(&ann(), call, "early", answer()).unwrap();
-    settle().await;
+    until_idle().await;
     assert_eq!(kinds(&*store).await, ["message"]);
     serving.ask(question("one"));
     serving.ask(question("two"));
-    settle().await;
+    until_idle().await;
     hub.calls().answer(&ann(), call, "one", answer()).unwrap();
-    settle().await;
+    until_idle().await;
     assert_eq!(kinds(&*store).await, ["message", "ask", "ask"]);
     hub.calls().answer(&ann(), call, "two", answer()).unwrap();
     assert_eq!(kinds(&*store).await, ["message", "ask", "ask", "answer"]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_told_is_in_the_commit_of_what_it_tells_of() {
     let (store, hub) = on_slow_store(|_| ()).await;
     let (_a, line) = agent(&hub, "a");
     let task = hub.tasks().start(followed(to("a", "hi"))).await.unwrap();
-    settle().await;
+    until_idle().await;
     let serving = line.next();
     store.hold();
     serving.ask(question("q"));
-    settle().await;
+    until_idle().await;
     assert_eq!(all(&*store).await.len(), 1, "nothing is told too early");
     store.commit_one();
     assert_eq!(kinds(&store.copy()).await, ["message", "ask"]);
     store.lose_rows();
     store.let_go();
     serving.push(artifact("lost", true));
-    settle().await;
+    until_idle().await;
     assert_eq!(state(&task), TaskState::Failed);
     assert_eq!(kinds(&*store).await, ["message", "ask", "failed"]);
 }
@@ -186,11 +186,11 @@ async fn a_change_never_overtakes_an_earlier_one_and_the_next_is_due_at_once() {
         ..to("a", "hi")
     };
     hub.tasks().start(request).await.unwrap();
-    settle().await;
+    until_idle().await;
     let serving = line.next();
     serving.push(artifact("a", true));
     serving.finish(End::done());
-    settle().await;
+    until_idle().await;
     callbacks.wait().await.unwrap();
     let mut heard = Vec::new();
     for _ in 0..3 {
@@ -209,7 +209,7 @@ async fn a_change_never_overtakes_an_earlier_one_and_the_next_is_due_at_once() {
     assert_eq!(callbacks.due(9).await.unwrap(), []);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn whoever_gets_it_late_is_told_once_that_the_agent_has_it() {
     let (store, hub) = on_memory().await;
     let line = Line::new();
@@ -220,18 +220,18 @@ async fn whoever_gets_it_late_is_told_once_that_the_agent_has_it() {
         ..followed(to("a", "hi"))
     };
     let task = hub.tasks().start(patient).await.unwrap();
-    settle().await;
+    until_idle().await;
     drop(attached);
-    settle().await;
+    until_idle().await;
     assert_eq!(state(&task), TaskState::Submitted);
     let (_a, line) = agent(&hub, "a");
-    settle().await;
+    until_idle().await;
     line.next().finish(End::done());
-    settle().await;
+    until_idle().await;
     assert_eq!(kinds(&*store).await, ["message", "done"]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_task_that_is_cancelled_while_it_waits_is_told_to_followers_only() {
     let (store, hub) = on_memory().await;
     let (_a, line) = agent(&hub, "a");
@@ -240,22 +240,22 @@ async fn a_task_that_is_cancelled_while_it_waits_is_told_to_followers_only() {
         ..followed(to("a", "hi"))
     };
     let task = hub.tasks().start(request).await.unwrap();
-    settle().await;
+    until_idle().await;
     line.next().finish(input_required());
-    settle().await;
+    until_idle().await;
     hub.tasks().cancel(&ann(), task.id).await.unwrap();
     let rows = all(&*store).await;
     let lanes: Vec<_> = rows.iter().map(|row| row.lane.is_some()).collect();
     assert_eq!(lanes, [true, true, false, true], "{rows:?}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn followers_come_and_go_wherever_the_task_stands() {
     let (store, hub) = on_memory().await;
     let (_a, line) = agent(&hub, "a");
     let tasks = hub.tasks();
     let task = hub.tasks().start(to("a", "hi")).await.unwrap().id;
-    settle().await;
+    until_idle().await;
     let changed = hub.tasks().find(&ann(), task).await.unwrap().record();
     tasks.follow(&ann(), task, follower("one")).await.unwrap();
     tasks.follow(&ann(), task, follower("two")).await.unwrap();
@@ -268,7 +268,7 @@ async fn followers_come_and_go_wherever_the_task_stands() {
         "its state is the same"
     );
     line.next().finish(input_required());
-    settle().await;
+    until_idle().await;
     assert_eq!(told(&*store).await, ["one"]);
     tasks.follow(&ann(), task, follower("two")).await.unwrap();
     assert_eq!(followers(&hub, task).await, ["one", "two"]);
@@ -278,10 +278,10 @@ async fn followers_come_and_go_wherever_the_task_stands() {
         ..to("a", "two")
     };
     hub.tasks().continue_task(next, &found).await.unwrap();
-    settle().await;
+    until_idle().await;
     assert_eq!(followers(&hub, task).await, ["one", "two", "three"]);
     line.next().finish(End::done());
-    settle().await;
+    until_idle().await;
     assert_eq!(told(&*store).await.len(), 1 + 2 * 3);
     // Nothing is told any more, but whoever asks sees it.
     tasks.follow(&ann(), task, follower("late")).await.unwrap();
@@ -294,7 +294,7 @@ async fn followers_come_and_go_wherever_the_task_stands() {
     assert_eq!(told(&*store).await.len(), 7);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn whoever_follows_no_more_hears_nothing_more() {
     let (store, hub) = on_memory().await;
     let (_a, line) = agent(&hub, "a");
@@ -304,7 +304,7 @@ async fn whoever_follows_no_more_hears_nothing_more() {
         ..to("a", "hi")
     };
     let task = hub.tasks().start(request).await.unwrap().id;
-    settle().await;
+    until_idle().await;
     assert_eq!(told(&*store).await, ["f", "g"]);
     tasks.follow(&ann(), task, follower("f")).await.unwrap();
     assert_eq!(told(&*store).await, ["f", "g"], "nothing changed");
@@ -317,7 +317,7 @@ async fn whoever_follows_no_more_hears_nothing_more() {
     tasks.unfollow(&ann(), task, "g").await.unwrap();
     assert_eq!(told(&*store).await, Vec::<String>::new());
     line.next().finish(input_required());
-    settle().await;
+    until_idle().await;
     let rows = all(&*store).await;
     assert_eq!((rows.len(), &rows[0].callback), (1, &moved.callback));
     // Another message may say so, too.
@@ -326,7 +326,7 @@ async fn whoever_follows_no_more_hears_nothing_more() {
         .continue_task(followed(to("a", "two")), &found)
         .await
         .unwrap();
-    settle().await;
+    until_idle().await;
     let rows = all(&*store).await;
     assert_eq!(
         (rows.len(), &rows[0].callback),
@@ -352,7 +352,7 @@ async fn foreign_and_unknown_tasks_cannot_be_followed_and_look_the_same() {
     assert_eq!(followers(&hub, task).await, Vec::<String>::new());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_task_has_not_more_followers_than_may_be() {
     let hub = hub_with(|limits| limits.followers = 1).await;
     let (_a, line) = agent(&hub, "a");
@@ -366,9 +366,9 @@ async fn a_task_has_not_more_followers_than_may_be() {
     let refused = refused.unwrap_err();
     assert_eq!(refused.reason, Reason::Invalid);
     assert!(refused.text.contains("at most 1"), "{refused}");
-    settle().await;
+    until_idle().await;
     line.next().finish(input_required());
-    settle().await;
+    until_idle().await;
     assert_eq!(
         reason(hub.tasks().continue_task(two, &task).await),
         Reason::Invalid
@@ -377,17 +377,17 @@ async fn a_task_has_not_more_followers_than_may_be() {
     assert_nothing_is_open(&hub);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn whoever_comes_while_the_end_is_written_does_not_undo_it() {
     let (store, hub) = on_slow_store(|_| ()).await;
     let (_a, line) = agent(&hub, "a");
     let task = hub.tasks().start(to("a", "hi")).await.unwrap().id;
-    settle().await;
+    until_idle().await;
     store.hold();
     line.next().finish(End::done());
-    settle().await;
+    until_idle().await;
     let let_go = async {
-        settle().await;
+        until_idle().await;
         assert_eq!(store.held_up(), 1, "the end, and nothing else");
         store.let_go();
     };
@@ -401,17 +401,17 @@ async fn whoever_comes_while_the_end_is_written_does_not_undo_it() {
     assert_eq!(all(&*store).await, []);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn whoever_comes_between_two_turns_is_known_to_the_next() {
     let (store, hub) = on_slow_store(|_| ()).await;
     let (_a, line) = agent(&hub, "a");
     let task = hub.tasks().start(to("a", "one")).await.unwrap();
-    settle().await;
+    until_idle().await;
     line.next().finish(input_required());
-    settle().await;
+    until_idle().await;
     store.hold();
     let let_go = async {
-        settle().await;
+        until_idle().await;
         store.let_go();
     };
     let caller = ann();
@@ -427,15 +427,15 @@ async fn whoever_comes_between_two_turns_is_known_to_the_next() {
         next.unwrap().record().followers,
         [follower("f"), follower("g")]
     );
-    settle().await;
+    until_idle().await;
     line.next().finish(End::done());
-    settle().await;
+    until_idle().await;
     let record = store.find_task(task.id).await.unwrap().unwrap();
     assert_eq!(record.followers.len(), 2);
     assert_eq!(record.state, TaskState::Completed);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn where_no_log_is_kept_what_is_told_says_it_by_itself() {
     for keep in [Keep::None, Keep::Meta] {
         let (store, hub) = on_memory().await;
@@ -457,10 +457,10 @@ async fn where_no_log_is_kept_what_is_told_says_it_by_itself() {
                 followed(to("a", "hi"))
             };
             let task = hub.tasks().start(request).await.unwrap();
-            settle().await;
+            until_idle().await;
             let serving = line.next();
             serving.push(Event::text("the "));
-            settle().await;
+            until_idle().await;
             if is_late {
                 let tasks = hub.tasks();
                 tasks.follow(&ann(), task.id, follower("f")).await.unwrap();
@@ -468,7 +468,7 @@ async fn where_no_log_is_kept_what_is_told_says_it_by_itself() {
             serving.push(Event::text("answer"));
             serving.push(artifact("a", true));
             serving.finish(End::done());
-            settle().await;
+            until_idle().await;
             let mut replies = Vec::new();
             for row in all(&*store).await {
                 replies.push(hub.callbacks().reply(row.id).await.unwrap());
@@ -490,14 +490,14 @@ async fn where_no_log_is_kept_what_is_told_says_it_by_itself() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_was_not_told_before_a_restart_is_told_after_it_and_in_order() {
     let (store, hub) = on_memory().await;
     let (_a, line) = agent(&hub, "a");
     let task = hub.tasks().start(followed(to("a", "hi"))).await.unwrap().id;
-    settle().await;
+    until_idle().await;
     line.next().push(artifact("a", true));
-    settle().await;
+    until_idle().await;
     let left = Arc::new(store.copy());
     left.remove_agent(id("a")).await.unwrap();
     let hub = hub_on(left.clone(), |_| ()).await;

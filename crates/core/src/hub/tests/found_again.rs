@@ -13,11 +13,11 @@ fn handle() -> Json {
 async fn noted(hub: &Hub) -> (Arc<Task>, Attached, AgentHandle) {
     let (attached, line) = agent(hub, "a");
     let task = hub.tasks().start(to("a", "hi")).await.unwrap();
-    settle().await;
+    until_idle().await;
     let serving = line.next();
     serving.note(handle());
     serving.push(Event::text("one "));
-    settle().await;
+    until_idle().await;
     (task, attached, serving)
 }
 
@@ -33,17 +33,17 @@ async fn record(hub: &Hub, task: TaskId) -> TaskRecord {
     hub.tasks().find(&ann(), task).await.unwrap().record()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_a_door_noted_is_kept_as_long_as_the_turn_lasts() {
     let store = Arc::new(MemoryStore::default());
     let hub = hub_on(store.clone(), |_| ()).await;
     let (task, _a, serving) = noted(&hub).await;
     serving.note(Json::of(&"another").unwrap());
-    settle().await;
+    until_idle().await;
     let stored = store.find_task(task.id).await.unwrap().unwrap();
     assert_eq!(stored.handle, Some(handle()), "the first one counts");
     serving.finish(End::done());
-    settle().await;
+    until_idle().await;
     let stored = store.find_task(task.id).await.unwrap().unwrap();
     assert_eq!((stored.handle, stored.state), (None, TaskState::Completed));
 }
@@ -56,14 +56,14 @@ fn wait(serving: AgentHandle) {
     })));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_a_door_noted_is_given_to_the_next_turn_of_a_task_that_waits() {
     let store = Arc::new(MemoryStore::default());
     let hub = hub_on(store.clone(), |_| ()).await;
     let (task, _a, serving) = noted(&hub).await;
     assert_eq!(serving.call().handle_before(), None);
     wait(serving);
-    settle().await;
+    until_idle().await;
     // The next hub knows it too.
     let hub = hub_on(Arc::new(store.copy()), |_| ()).await;
     let (_a, line) = agent(&hub, "a");
@@ -72,26 +72,26 @@ async fn what_a_door_noted_is_given_to_the_next_turn_of_a_task_that_waits() {
         .continue_task(to("a", "more"), &waiting)
         .await
         .unwrap();
-    settle().await;
+    until_idle().await;
     let serving = line.next();
     assert_eq!(serving.call().handle_before(), Some(&handle()));
     assert_eq!(serving.call().handle(), None, "this turn has noted nothing");
     let other = Json::of(&"another").unwrap();
     serving.note(other.clone());
     wait(serving);
-    settle().await;
+    until_idle().await;
     assert_eq!(record(&hub, task.id).await.handle, Some(other));
     hub.tasks().cancel(&ann(), task.id).await.unwrap();
     assert_eq!(record(&hub, task.id).await.handle, None);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_next_turn_that_was_not_sent_before_a_restart_is_given_what_was_noted() {
     let store = Arc::new(MemoryStore::default());
     let hub = hub_on(store.clone(), |_| ()).await;
     let (task, attached, serving) = noted(&hub).await;
     wait(serving);
-    settle().await;
+    until_idle().await;
     drop(attached);
     let later = Request {
         wait_online: Some(Duration::from_secs(3600)),
@@ -100,26 +100,26 @@ async fn a_next_turn_that_was_not_sent_before_a_restart_is_given_what_was_noted(
     hub.tasks().continue_task(later, &task).await.unwrap();
     let hub = hub_on(Arc::new(store.copy()), |_| ()).await;
     let (_a, line) = agent(&hub, "a");
-    settle().await;
+    until_idle().await;
     assert_eq!(line.next().call().handle_before(), Some(&handle()));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn nobody_hears_a_word_before_what_the_door_noted_is_kept() {
     let store = Arc::new(slow_store::SlowStore::default());
     let hub = hub_on(store.clone(), |_| ()).await;
     let (_a, line) = agent(&hub, "a");
     let task = hub.tasks().start(to("a", "hi")).await.unwrap();
-    settle().await;
+    until_idle().await;
     let serving = line.next();
     store.hold();
     serving.note(handle());
     serving.push(Event::text("one "));
-    settle().await;
+    until_idle().await;
     let end = |task: &Task| task.record().log_end;
     let before = end(&task);
     store.let_go();
-    settle().await;
+    until_idle().await;
     assert!(end(&task) > before, "{before}");
 }
 
@@ -147,7 +147,7 @@ async fn a_door_goes_on_with_what_was_open_before_its_agent_is_there() {
     assert_eq!(line.texts(), ["later"]);
     serving.push(Event::text("two"));
     serving.finish(End::done());
-    settle().await;
+    until_idle().await;
     let record = record(&hub, task.id).await;
     assert_eq!(record.state, TaskState::Completed);
     let said = hub.tasks().find(&ann(), task.id).await.unwrap();

@@ -80,26 +80,26 @@ async fn one_that_comes_back_without_resuming_fails_what_was_open_and_takes_what
     assert!(!waiting.call().is_ended());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_kept_call_that_was_being_written_down_waits_for_the_grace_too() {
     let store = Arc::new(slow_store::SlowStore::default());
     let hub = hub_on(store.clone(), |_| ()).await;
     let (attached, _line) = agent(&hub, "a");
     store.hold();
     let started = slow_store::begin(&hub, to("a", "hi"));
-    settle().await;
+    until_idle().await;
     leave(attached);
     store.let_go();
     let task = started.done().await.unwrap();
-    settle().await;
+    until_idle().await;
     assert!(!state(&task).is_final(), "it waits: {:?}", task.record());
     assert!(!task.record().sent, "and is on record as not sent");
     let new_line = Line::new();
     let new = resume(&hub, "a", &new_line);
     assert!(new.adopted.is_empty());
-    settle().await;
+    until_idle().await;
     assert!(new_line.next().finish(End::done()));
-    settle().await;
+    until_idle().await;
     assert_eq!(state(&task), TaskState::Completed);
 }
 
@@ -116,7 +116,7 @@ async fn a_cancel_during_the_grace_ends_the_call_and_nothing_is_adopted() {
     assert_nothing_is_open(&hub);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_patient_kept_call_survives_a_line_that_dies_under_it() {
     let hub = hub().await;
     let (attached, line) = agent(&hub, "a");
@@ -126,12 +126,12 @@ async fn a_patient_kept_call_survives_a_line_that_dies_under_it() {
         ..to("a", "hi")
     };
     let task = hub.tasks().start(patient).await.unwrap();
-    settle().await;
+    until_idle().await;
     assert!(!state(&task).is_final() && !task.record().sent);
     drop(attached);
     let (_new, new_line) = agent(&hub, "a");
-    settle().await;
+    until_idle().await;
     assert!(new_line.next().finish(End::done()));
-    settle().await;
+    until_idle().await;
     assert_eq!(state(&task), TaskState::Completed);
 }

@@ -28,7 +28,7 @@ async fn an_inbox_that_nobody_empties_takes_no_more_and_goes_on_when_it_is_empti
     assert_eq!(read(&asking).1, Some(End::done()));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_kept_call_that_finds_no_room_is_busy_however_long_it_would_wait_for_its_agent() {
     let hub = hub_with(|limits| limits.pending_per_agent = 1).await;
     let (inbox, _calls) = Inbox::new("local", hub.limits(), true);
@@ -42,7 +42,7 @@ async fn a_kept_call_that_finds_no_room_is_busy_however_long_it_would_wait_for_i
             ..to("a", "one too many")
         };
         let task = hub.tasks().start(request).await.unwrap();
-        settle().await;
+        until_idle().await;
         assert_eq!(state(&task), TaskState::Failed);
         assert_eq!(task.record().failure.unwrap().reason, Reason::Busy);
         assert_nothing_is_open(&hub);

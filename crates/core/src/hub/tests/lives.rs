@@ -59,19 +59,19 @@ async fn a_lost_live_reader_cancels_at_the_agent_at_once() {
     assert_nothing_is_open(&hub);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_lost_reader_of_a_kept_call_changes_nothing() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
     let task = hub.tasks().start(to("a", "hi")).await.unwrap();
-    settle().await;
+    until_idle().await;
     let mut reader = task.subscribe(None);
     reader.next().await.unwrap();
     drop(reader);
     let serving = line.next();
     assert_eq!(serving.push(Event::text("on")), Pushed::Room);
     assert!(serving.finish(End::done()));
-    settle().await;
+    until_idle().await;
     assert!(line.cancelled().is_empty());
     assert_eq!(state(&task), TaskState::Completed);
 }

@@ -79,39 +79,39 @@ async fn a_stale_connection_cannot_number_anything() {
     assert!(serving.finish_numbered(done(), 1).unwrap());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_kept_frame_is_acknowledged_when_it_is_committed() {
     let (store, hub) = on_slow_store(|_| ()).await;
     let (_a, line) = agent(&hub, "a");
     let task = hub.tasks().start(to("a", "hi")).await.unwrap();
-    settle().await;
+    until_idle().await;
     let serving = line.next();
     store.hold();
     serving.push_numbered(Event::text("one "), 1);
     serving.push_numbered(Event::text("two "), 2);
-    settle().await;
+    until_idle().await;
     serving.push_numbered(Event::Chunk(Chunk::status("busy")), 3);
-    settle().await;
+    until_idle().await;
     assert_eq!(serving.call().received(), 3);
     assert!(line.acked().is_empty(), "nothing is committed");
     store.commit_one();
-    settle().await;
+    until_idle().await;
     assert_eq!(line.acked(), [2]);
     store.commit_one();
-    settle().await;
+    until_idle().await;
     assert_eq!(line.acked(), [2, 3]);
     assert!(serving.finish_numbered(done(), 4).unwrap());
-    settle().await;
+    until_idle().await;
     assert_eq!(line.acked(), [2, 3], "nor is the end before it is");
     store.let_go();
-    settle().await;
+    until_idle().await;
     assert_eq!(line.acked(), [2, 3, 4]);
     let rows = store.read_log(task.id, 0, usize::MAX).await.unwrap();
     let numbers: Vec<_> = rows.iter().map(|row| row.seq).collect();
     assert_eq!(numbers, [None, Some(2), Some(3), Some(4)]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_not_written_down_is_acknowledged_when_it_is_taken() {
     for keep in [Keep::Meta, Keep::None] {
         let hub = hub().await;
@@ -126,37 +126,37 @@ async fn what_is_not_written_down_is_acknowledged_when_it_is_taken() {
                 .unwrap(),
         );
         hub.tasks().start(to("a", "hi")).await.unwrap();
-        settle().await;
+        until_idle().await;
         let serving = line.next();
         serving.push_numbered(Event::text("one"), 1);
-        settle().await;
+        until_idle().await;
         assert_eq!(line.acked(), [1], "{keep:?}");
         assert!(serving.finish_numbered(done(), 2).unwrap());
-        settle().await;
+        until_idle().await;
         assert_eq!(line.acked(), [1, 2], "{keep:?}");
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_frame_that_could_not_be_written_is_never_acknowledged() {
     let (store, hub) = on_slow_store(|_| ()).await;
     let (_a, line) = agent(&hub, "a");
     hub.tasks().start(to("a", "hi")).await.unwrap();
-    settle().await;
+    until_idle().await;
     let serving = line.next();
     store.fail();
     serving.push_numbered(Event::text("lost"), 1);
-    settle().await;
+    until_idle().await;
     assert!(line.acked().is_empty());
     assert!(serving.call().is_ended());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn each_turn_of_a_task_counts_from_one_again() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
     let task = hub.tasks().start(to("a", "one")).await.unwrap();
-    settle().await;
+    until_idle().await;
     let serving = line.next();
     serving.push_numbered(Event::text("first"), 7);
     let waits = End::Done(Box::new(Done {
@@ -164,18 +164,18 @@ async fn each_turn_of_a_task_counts_from_one_again() {
         ..Done::default()
     }));
     assert!(serving.finish_numbered(waits, 8).unwrap());
-    settle().await;
+    until_idle().await;
     let task = hub
         .tasks()
         .continue_task(to("a", "two"), &task)
         .await
         .unwrap();
-    settle().await;
+    until_idle().await;
     let serving = line.next();
     assert_eq!(serving.call().received(), 0);
     serving.push_numbered(Event::text("second"), 1);
     assert!(serving.finish_numbered(done(), 2).unwrap());
-    settle().await;
+    until_idle().await;
     assert_eq!(read_on(task.subscribe(None)).await.len(), 6);
 }
 
@@ -231,7 +231,7 @@ impl Resuming {
         let (store, hub) = on_slow_store(|_| ()).await;
         let (attached, line) = agent(&hub, "a");
         let task = hub.tasks().start(to("a", "hi")).await.unwrap().id;
-        settle().await;
+        until_idle().await;
         store.hold();
         Self {
             serving: Some(line.next()),
@@ -290,18 +290,18 @@ impl Resuming {
             Step::Commit(count) => {
                 for _ in 0..count {
                     self.store.commit_one();
-                    settle().await;
+                    until_idle().await;
                 }
             }
             Step::Cut(more) => {
-                settle().await;
+                until_idle().await;
                 self.hear();
                 cut(self.attached.take().unwrap());
                 self.serving = None;
                 self.come_back(more);
             }
             Step::Kill(more) => {
-                settle().await;
+                until_idle().await;
                 self.hear();
                 self.store = Arc::new(self.store.copy());
                 self.hub = hub_on(self.store.clone(), |_| ()).await;
@@ -309,7 +309,7 @@ impl Resuming {
                 self.come_back(more);
             }
         }
-        settle().await;
+        until_idle().await;
     }
 }
 
@@ -347,7 +347,7 @@ proptest! {
             let serving = agent.serving.take().unwrap();
             assert!(serving.finish_numbered(done(), frames.len() as u64 + 1).unwrap());
             agent.store.let_go();
-            settle().await;
+            until_idle().await;
             agent.hear();
             assert_eq!(agent.acked, frames.len() as u64 + 1);
             let rows = agent.store.read_log(agent.task, 0, usize::MAX).await.unwrap();

@@ -18,7 +18,7 @@ fn once(key: &str, digest: u8, request: Request) -> Request {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_repeated_request_gives_the_task_that_was_made_of_it() {
     let store = Arc::new(MemoryStore::default());
     let hub = hub_on(store.clone(), |_| ()).await;
@@ -27,21 +27,21 @@ async fn a_repeated_request_gives_the_task_that_was_made_of_it() {
     let task = hub.tasks().start(request()).await.unwrap();
     let again = hub.tasks().start(request()).await.unwrap();
     assert!(Arc::ptr_eq(&task, &again), "while it is worked on");
-    settle().await;
+    until_idle().await;
     assert_eq!(line.texts(), ["hi"]);
     line.next().finish(End::done());
-    settle().await;
+    until_idle().await;
     let again = hub.tasks().start(request()).await.unwrap();
     assert_eq!((again.id, state(&again)), (task.id, TaskState::Completed));
     let hub = hub_on(store, |_| ()).await;
     let (_a, line) = agent(&hub, "a");
     let again = hub.tasks().start(request()).await.unwrap();
     assert_eq!(again.id, task.id, "after a restart, too");
-    settle().await;
+    until_idle().await;
     assert!(line.texts().is_empty());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_same_key_for_something_else_is_a_conflict() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
@@ -53,11 +53,11 @@ async fn the_same_key_for_something_else_is_a_conflict() {
     let failure = failure.unwrap_err();
     assert_eq!(failure.reason, Reason::Conflict);
     assert!(failure.text.contains("\"k\""), "{failure}");
-    settle().await;
+    until_idle().await;
     assert_eq!(line.texts(), ["hi"]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_key_is_one_principals_for_one_agent() {
     let hub = hub().await;
     let (_a, a) = agent(&hub, "a");
@@ -78,32 +78,32 @@ async fn a_key_is_one_principals_for_one_agent() {
         .unwrap();
     hub.tasks().start(to("a", "plain")).await.unwrap();
     hub.tasks().start(to("a", "plain")).await.unwrap();
-    settle().await;
+    until_idle().await;
     let mut texts = a.texts();
     texts.sort();
     assert_eq!(texts, ["ann", "other", "plain", "plain", "robot"]);
     assert_eq!(b.texts(), ["b"]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn of_two_at_once_the_second_gets_the_task_of_the_first() {
     let (store, hub) = on_slow_store(|_| ()).await;
     let (_a, line) = agent(&hub, "a");
     store.hold();
     let first = begin(&hub, once("k", 1, to("a", "hi")));
     let mut second = begin(&hub, once("k", 1, to("a", "hi")));
-    settle().await;
+    until_idle().await;
     assert!(!second.is_done() && store.held_up() == 1);
     let third = begin(&hub, once("k", 2, to("a", "ho")));
     store.let_go();
     let (first, second) = (first.done().await.unwrap(), second.done().await.unwrap());
     assert!(Arc::ptr_eq(&first, &second));
     assert_eq!(reason(third.done().await), Reason::Conflict);
-    settle().await;
+    until_idle().await;
     assert_eq!(line.texts(), ["hi"]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_start_that_fails_frees_its_key() {
     let (store, hub) = on_slow_store(|_| ()).await;
     drop(agent(&hub, "a"));
@@ -113,17 +113,17 @@ async fn a_start_that_fails_frees_its_key() {
     store.hold();
     let first = begin(&hub, request());
     let second = begin(&hub, once("k", 2, to("a", "ho")));
-    settle().await;
+    until_idle().await;
     store.fail_one();
-    settle().await;
+    until_idle().await;
     store.let_go();
     assert_eq!(reason(first.done().await), Reason::Internal);
     second.done().await.unwrap();
-    settle().await;
+    until_idle().await;
     assert_eq!(line.texts(), ["ho"]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_repeated_message_to_a_waiting_task_gives_it_as_it_stands() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
@@ -132,9 +132,9 @@ async fn a_repeated_message_to_a_waiting_task_gives_it_as_it_stands() {
         .start(once("k", 1, to("a", "one")))
         .await
         .unwrap();
-    settle().await;
+    until_idle().await;
     line.next().finish(input_required());
-    settle().await;
+    until_idle().await;
     let next = || once("l", 2, to("a", "two"));
     let early = hub
         .tasks()
@@ -144,10 +144,10 @@ async fn a_repeated_message_to_a_waiting_task_gives_it_as_it_stands() {
     let going = hub.tasks().continue_task(next(), &task).await.unwrap();
     let again = hub.tasks().continue_task(next(), &task).await.unwrap();
     assert!(Arc::ptr_eq(&going, &again));
-    settle().await;
+    until_idle().await;
     assert_eq!(line.texts(), ["two"]);
     line.next().finish(input_required());
-    settle().await;
+    until_idle().await;
     let again = hub.tasks().continue_task(next(), &task).await.unwrap();
     assert_eq!(state(&again), TaskState::InputRequired);
     assert!(line.texts().is_empty());
@@ -166,7 +166,7 @@ async fn a_repeated_message_to_a_waiting_task_gives_it_as_it_stands() {
     assert!(line.texts().is_empty());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn where_nothing_is_kept_a_request_is_known_while_it_is_worked_on() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
@@ -183,8 +183,8 @@ async fn where_nothing_is_kept_a_request_is_known_while_it_is_worked_on() {
     let task = hub.tasks().start(request()).await.unwrap();
     let again = hub.tasks().start(request()).await.unwrap();
     assert!(Arc::ptr_eq(&task, &again));
-    settle().await;
+    until_idle().await;
     line.next().finish(End::done());
-    settle().await;
+    until_idle().await;
     assert_ne!(hub.tasks().start(request()).await.unwrap().id, task.id);
 }

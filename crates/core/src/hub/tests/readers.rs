@@ -46,33 +46,33 @@ fn last(items: &[TaskItem]) -> Cursor {
 /// A task that said so many lines of 1,000 bytes and is done.
 async fn long_task(hub: &Hub, line: &Line, lines: usize) -> Arc<Task> {
     let task = hub.tasks().start(to("a", "hi")).await.unwrap();
-    settle().await;
+    until_idle().await;
     let serving = line.next();
     for n in 0..lines {
         serving.push(Event::Chunk(Chunk::status(format!("{n:>1000}"))));
-        settle().await;
+        until_idle().await;
     }
     serving.finish(End::done());
-    settle().await;
+    until_idle().await;
     task
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn many_readers_see_the_same_whenever_they_come() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
     let task = hub.tasks().start(to("a", "hi")).await.unwrap();
-    settle().await;
+    until_idle().await;
     let serving = line.next();
     let mut early = task.subscribe(None);
     let mut first = vec![early.next().await.unwrap().unwrap()];
     serving.push(Event::text("one "));
-    settle().await;
+    until_idle().await;
     first.push(early.next().await.unwrap().unwrap());
     let late = task.subscribe(None);
     serving.push(Event::text("two"));
     serving.finish(End::done());
-    settle().await;
+    until_idle().await;
     let after = task.subscribe(None);
     first.extend(read_on(early).await);
     let others = [read_on(late).await, read_on(after).await];
@@ -89,19 +89,19 @@ async fn many_readers_see_the_same_whenever_they_come() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_reader_goes_on_inside_merged_text() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
     let task = hub.tasks().start(to("a", "hi")).await.unwrap();
-    settle().await;
+    until_idle().await;
     let serving = line.next();
     serving.push(Event::text("héllo "));
-    settle().await;
+    until_idle().await;
     serving.push(Event::text("world"));
-    settle().await;
+    until_idle().await;
     serving.finish(End::done());
-    settle().await;
+    until_idle().await;
     // The message is 0, the text 1 to 12, the end 13.
     for (pos, rest) in [
         (1, "héllo world."),
@@ -130,7 +130,7 @@ async fn a_reader_goes_on_inside_merged_text() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_lags_behind_the_memory_reads_from_the_log() {
     let hub = hub_with(|limits| limits.task_ring = Size::kib(8)).await;
     let (_a, line) = agent(&hub, "a");
@@ -148,7 +148,7 @@ async fn who_lags_behind_the_memory_reads_from_the_log() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_lags_behind_what_is_kept_gets_a_gap_and_goes_on() {
     for keep in [Keep::None, Keep::Meta] {
         let hub = hub_with(|limits| limits.task_ring = Size::kib(8)).await;
@@ -172,7 +172,7 @@ async fn who_lags_behind_what_is_kept_gets_a_gap_and_goes_on() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_trimmed_log_is_one_gap() {
     let store = Arc::new(MemoryStore::default());
     let hub = hub_on(store.clone(), |_| ()).await;
@@ -184,7 +184,7 @@ async fn a_trimmed_log_is_one_gap() {
     assert!(hub.tasks().find(&ann(), task.id).await.is_err());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_cursor_beyond_the_end_gets_a_gap_and_then_everything() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
@@ -193,18 +193,18 @@ async fn a_cursor_beyond_the_end_gets_a_gap_and_then_everything() {
     assert_eq!((items.len(), &items[0]), (4, &gap(0)));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_reader_may_be_dropped_while_it_waits() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
     let task = hub.tasks().start(to("a", "hi")).await.unwrap();
-    settle().await;
+    until_idle().await;
     let mut reader = task.subscribe(None);
     reader.next().await.unwrap();
     tokio::select! {
         biased;
         item = reader.next() => panic!("{item:?}"),
-        () = settle() => {}
+        () = until_idle() => {}
     }
     let serving = line.next();
     serving.push(Event::text("word"));

@@ -25,7 +25,7 @@ fn follower() -> Follower {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn it_has_a_message_and_an_end_and_no_call() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
@@ -64,7 +64,7 @@ async fn it_has_a_message_and_an_end_and_no_call() {
         }
         assert_eq!(noted.record(), found.record());
     }
-    settle().await;
+    until_idle().await;
     assert!(line.texts().is_empty());
     assert_nothing_is_open(&hub);
 }
@@ -142,7 +142,7 @@ async fn followers_are_told_and_as_much_is_kept_as_of_any_other() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn it_is_noted_once_and_takes_no_further_message() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
@@ -175,9 +175,9 @@ async fn it_is_noted_once_and_takes_no_further_message() {
         ..to("a", "ho")
     };
     let running = hub.tasks().start(other.clone()).await.unwrap();
-    settle().await;
+    until_idle().await;
     line.next().finish(input_required());
-    settle().await;
+    until_idle().await;
     let same = hub.tasks().record_refused(other, busy()).await.unwrap();
     assert_eq!(same.id, running.id);
 }

@@ -156,21 +156,21 @@ async fn slow_replacements_never_hold_the_id() {
     assert_eq!(attached.len(), 10);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_kept_call_that_was_not_sent_yet_goes_to_the_newer_connection() {
     let store = Arc::new(slow_store::SlowStore::default());
     let hub = hub_on(store.clone(), |_| ()).await;
     let (_old, old_line) = agent(&hub, "a");
     store.hold();
     let starting = slow_store::begin(&hub, to("a", "hi"));
-    settle().await;
+    until_idle().await;
     let (_new, new_line) = agent(&hub, "a");
     store.let_go();
     let task = starting.done().await.unwrap();
-    settle().await;
+    until_idle().await;
     assert!(old_line.texts().is_empty());
     assert!(new_line.next().finish(End::done()));
-    settle().await;
+    until_idle().await;
     assert_eq!(state(&task), TaskState::Completed);
 }
 
@@ -195,7 +195,7 @@ async fn a_forgotten_agent_is_told_to_go_and_all_its_calls_fail() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn nobody_waits_for_a_forgotten_agent() {
     let hub = hub().await;
     drop(agent(&hub, "a"));
@@ -209,13 +209,13 @@ async fn nobody_waits_for_a_forgotten_agent() {
         .unwrap()
         .await
         .unwrap();
-    settle().await;
+    until_idle().await;
     assert_eq!(state(&task), TaskState::Failed);
     let (_bobs, line) = (
         attach_as(&hub, &bob(), "a", &Line::new(), false).unwrap(),
         Line::new(),
     );
-    settle().await;
+    until_idle().await;
     assert!(
         line.texts().is_empty(),
         "and its next owner does not get the mail"

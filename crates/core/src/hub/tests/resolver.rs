@@ -261,7 +261,7 @@ async fn the_context_of_a_call_is_inherited_by_the_calls_made_for_it() {
     assert_eq!(*aliases.ways.lock(), ["crew", "crew/b", "b"]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_context_of_a_kept_call_is_given_back_after_a_restart() {
     let store = Arc::new(MemoryStore::default());
     let (hub, _) = resolved_on(store.clone()).await;
@@ -273,18 +273,18 @@ async fn the_context_of_a_kept_call_is_given_back_after_a_restart() {
     let task = hub.tasks().start(waiting).await.unwrap();
     let kept = task.record().context;
     assert_eq!(kept["aliases"].get(), r#""a""#);
-    settle().await;
+    until_idle().await;
     let (_hub, aliases) = resolved_on(Arc::new(store.copy())).await;
     assert_eq!(*aliases.ways.lock(), [r#""a"/a"#]);
     assert_eq!(*aliases.told.lock(), ["opened at a"]);
     // A hub without the resolver takes the task up too, and loses nothing but what that would have done.
     let hub = hub_on(Arc::new(store.copy()), |_| ()).await;
     let (_a, line) = agent(&hub, "a");
-    settle().await;
+    until_idle().await;
     assert_eq!(line.texts(), ["hi"]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_resolver_decides_on_requests_with_a_hint_when_they_are_made_and_delivered() {
     let (hub, aliases) = resolved().await;
     let (attached, _) = agent(&hub, "a");
@@ -303,14 +303,14 @@ async fn the_resolver_decides_on_requests_with_a_hint_when_they_are_made_and_del
     let refused = hub.tasks().start(hinted(bobs())).await.unwrap();
     aliases.is_open.store(false, Ordering::Release);
     let (attached, line) = agent(&hub, "a");
-    settle().await;
+    until_idle().await;
     assert!(line.texts().is_empty());
     assert_eq!(state(&refused), TaskState::Failed);
     drop(attached);
     aliases.is_open.store(true, Ordering::Release);
     hub.tasks().start(hinted(bobs())).await.unwrap();
     let (_a, line) = agent(&hub, "a");
-    settle().await;
+    until_idle().await;
     assert_eq!(line.texts(), ["hi"]);
 }
 

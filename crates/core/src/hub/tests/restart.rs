@@ -14,12 +14,12 @@ fn patient(request: Request) -> Request {
 
 /// A store as the process left it that was killed here: what the hub does afterwards does not count.
 async fn killed(hub: Hub, store: &Arc<MemoryStore>) -> Arc<MemoryStore> {
-    settle().await;
+    until_idle().await;
     drop(hub);
     store.clone()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_was_not_sent_goes_out_once_when_its_agent_registers() {
     let store = Arc::new(MemoryStore::default());
     let hub = hub_on(store.clone(), |_| ()).await;
@@ -31,9 +31,9 @@ async fn what_was_not_sent_goes_out_once_when_its_agent_registers() {
         .unwrap()
         .id;
     let hub = hub_on(killed(hub, &store).await, |_| ()).await;
-    settle().await;
+    until_idle().await;
     let (_a, line) = agent(&hub, "a");
-    settle().await;
+    until_idle().await;
     let serving = line.next();
     assert_eq!(
         (
@@ -46,7 +46,7 @@ async fn what_was_not_sent_goes_out_once_when_its_agent_registers() {
     assert_eq!(serving.call().principal.key(), "ann");
     serving.push(Event::text("done"));
     serving.finish(End::done());
-    settle().await;
+    until_idle().await;
     assert!(line.texts().is_empty());
     let task = hub.tasks().find(&ann(), task).await.unwrap();
     assert_eq!(state(&task), TaskState::Completed);
@@ -54,19 +54,19 @@ async fn what_was_not_sent_goes_out_once_when_its_agent_registers() {
     assert_eq!(rows.len(), 3, "message, text, end: {rows:?}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_was_sent_fails_offline() {
     let store = Arc::new(MemoryStore::default());
     let hub = hub_on(store.clone(), |_| ()).await;
     let (attached, line) = agent(&hub, "a");
     let task = hub.tasks().start(to("a", "hi")).await.unwrap().id;
-    settle().await;
+    until_idle().await;
     let serving = line.next();
     serving.push(Event::text("half"));
     // The first process goes on in this test, but the second one has read the store already.
     let second = hub_on(killed(hub.clone(), &store).await, |_| ()).await;
     let (_b, at_second) = agent(&second, "a");
-    settle().await;
+    until_idle().await;
     assert!(at_second.texts().is_empty());
     let found = second.tasks().find(&ann(), task).await.unwrap();
     assert_eq!(found.record().failure.unwrap().reason, Reason::Offline);
@@ -85,7 +85,7 @@ async fn what_was_sent_fails_offline() {
     drop((serving, attached));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_task_that_waits_for_a_message_still_does() {
     let store = Arc::new(MemoryStore::default());
     let hub = hub_on(store.clone(), |_| ()).await;
@@ -96,12 +96,12 @@ async fn a_task_that_waits_for_a_message_still_does() {
         .await
         .unwrap()
         .id;
-    settle().await;
+    until_idle().await;
     line.next().finish(End::Done(Box::new(Done {
         state: DoneState::InputRequired,
         ..Done::default()
     })));
-    settle().await;
+    until_idle().await;
     drop(attached);
     let hub = hub_on(killed(hub, &store).await, |_| ()).await;
     let (_a, line) = agent(&hub, "a");
@@ -112,7 +112,7 @@ async fn a_task_that_waits_for_a_message_still_does() {
         .continue_task(to("a", "two"), &found)
         .await
         .unwrap();
-    settle().await;
+    until_idle().await;
     let serving = line.next();
     assert_eq!(
         (
@@ -122,7 +122,7 @@ async fn a_task_that_waits_for_a_message_still_does() {
         ("two".into(), "s")
     );
     serving.finish(End::done());
-    settle().await;
+    until_idle().await;
     assert_eq!(state(&going_on), TaskState::Completed);
     assert_eq!(read_on(going_on.subscribe(None)).await.len(), 4);
 }
@@ -151,13 +151,13 @@ async fn a_task_waits_no_longer_than_its_caller_said() {
     assert_eq!(found.record().failure.unwrap().reason, Reason::Offline);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_task_whose_agent_is_unknown_now_fails_and_the_hub_starts() {
     let store = Arc::new(MemoryStore::default());
     let hub = hub_on(store.clone(), |_| ()).await;
     drop(agent(&hub, "a"));
     let task = hub.tasks().start(patient(to("a", "hi"))).await.unwrap().id;
-    settle().await;
+    until_idle().await;
     store.remove_agent(id("a")).await.unwrap();
     let hub = hub_on(killed(hub, &store).await, |_| ()).await;
     let found = hub.tasks().find(&ann(), task).await.unwrap();
@@ -165,7 +165,7 @@ async fn a_task_whose_agent_is_unknown_now_fails_and_the_hub_starts() {
     assert_nothing_is_open(&hub);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_cursor_from_before_the_restart_gets_a_gap_and_then_everything() {
     let store = Arc::new(MemoryStore::default());
     let hub = hub_on(store.clone(), |_| ()).await;

@@ -91,17 +91,17 @@ async fn the_token_of_another_agent_and_of_another_owner_open_nothing() {
     assert_eq!(reason(stolen), Reason::Unauthorized);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_token_is_good_after_a_restart_of_the_hub() {
     let store = Arc::new(MemoryStore::default());
     let hub = hub_on(store.clone(), |_| ()).await;
     let line = Line::new();
     let (attached, token) = come(&hub, &line, None);
     let task = hub.tasks().start(to("a", "hi")).await.unwrap();
-    settle().await;
+    until_idle().await;
     let serving = line.next();
     serving.push_numbered(Event::text("one "), 1);
-    settle().await;
+    until_idle().await;
     assert_eq!(serving.call().acked(), 1);
     let store = Arc::new(store.copy());
     drop((attached, serving));
@@ -113,7 +113,7 @@ async fn the_token_is_good_after_a_restart_of_the_hub() {
     let serving = attached.adopted.pop().unwrap();
     assert_eq!((serving.call().received(), serving.call().acked()), (1, 1));
     assert!(serving.finish_numbered(End::done(), 2).unwrap());
-    settle().await;
+    until_idle().await;
     let task = hub.tasks().find(&ann(), task.id).await.unwrap();
     assert_eq!(state(&task), TaskState::Completed);
 }
@@ -158,20 +158,20 @@ async fn an_agent_that_cannot_come_back_is_given_up_at_once() {
     assert_nothing_is_open(&hub);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_written_down_while_nobody_is_there_is_known_to_who_comes_next() {
     let (store, hub) = slow_store::on_slow_store(|_| ()).await;
     let line = Line::new();
     let (attached, token) = come(&hub, &line, None);
     hub.tasks().start(to("a", "hi")).await.unwrap();
-    settle().await;
+    until_idle().await;
     let serving = line.next();
     store.hold();
     serving.push_numbered(Event::text("one "), 1);
-    settle().await;
+    until_idle().await;
     drop((attached, serving));
     store.let_go();
-    settle().await;
+    until_idle().await;
     assert!(line.acked().is_empty());
     let (mut attached, _) = come(&hub, &Line::new(), Some(&token));
     let serving = attached.adopted.pop().unwrap();

@@ -20,12 +20,12 @@ async fn cut_off(frames: &[(u64, &str)]) -> (Arc<MemoryStore>, TaskId) {
     let (_a, line) = agent(&hub, "a");
     let request = with_id("r1", in_session("s", to("a", "hi")));
     let task = hub.tasks().start(request).await.unwrap().id;
-    settle().await;
+    until_idle().await;
     let serving = line.next();
     for (seq, text) in frames {
         serving.push_numbered(Event::text(*text), *seq);
     }
-    settle().await;
+    until_idle().await;
     (Arc::new(store.copy()), task)
 }
 
@@ -63,7 +63,7 @@ async fn a_resuming_agent_goes_on_where_the_log_ends() {
     serving.push_numbered(Event::text("two "), 2);
     serving.push_numbered(Event::text("three"), 3);
     assert!(serving.finish_numbered(End::done(), 4).unwrap());
-    settle().await;
+    until_idle().await;
     assert_eq!(line.acked().last(), Some(&4));
     let task = hub.tasks().find(&ann(), task).await.unwrap();
     assert_eq!(
@@ -99,7 +99,7 @@ async fn an_agent_that_does_not_resume_fails_what_it_had() {
     let found = hub.tasks().find(&ann(), task).await.unwrap();
     assert_eq!(state(&found), TaskState::Working, "until then it is open");
     let (attached, line) = agent(&hub, "a");
-    settle().await;
+    until_idle().await;
     assert!(attached.adopted.is_empty() && line.texts().is_empty());
     assert_restarted(&record(&hub, task).await);
     assert_nothing_is_open(&hub);
@@ -126,30 +126,30 @@ async fn one_that_resumes_and_is_lost_again_fails_as_usual() {
     let serving = attached.adopted.pop().unwrap();
     assert!(!serving.call().has_reply(), "it may never have arrived");
     drop(serving);
-    settle().await;
+    until_idle().await;
     let failure = record(&hub, task).await.failure.unwrap();
     assert_eq!(failure, Failure::agent_left_silent());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_the_agent_said_without_numbers_shows_that_it_got_the_message() {
     let store = Arc::new(MemoryStore::default());
     let hub = hub_on(store.clone(), |_| ()).await;
     let (_a, line) = agent(&hub, "a");
     hub.tasks().start(to("a", "hi")).await.unwrap();
-    settle().await;
+    until_idle().await;
     let serving = line.next();
     assert!(!serving.call().has_reply());
     serving.push(Event::text("word"));
     assert!(serving.call().has_reply());
-    settle().await;
+    until_idle().await;
     let hub = hub_on(Arc::new(store.copy()), |_| ()).await;
     let attached = resume(&hub, "a", &Line::new());
     let call = attached.adopted[0].call();
     assert_eq!((call.received(), call.has_reply()), (0, true));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_agent_that_was_forgotten_fails_what_it_had_at_once() {
     let (store, task) = cut_off(&[]).await;
     store.remove_agent(id("a")).await.unwrap();
@@ -159,7 +159,7 @@ async fn an_agent_that_was_forgotten_fails_what_it_had_at_once() {
     assert_nothing_is_open(&hub);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_was_not_written_down_cannot_be_resumed() {
     let store = Arc::new(MemoryStore::default());
     let hub = hub_on(store.clone(), |_| ()).await;
@@ -174,7 +174,7 @@ async fn what_was_not_written_down_cannot_be_resumed() {
             .unwrap(),
     );
     let task = hub.tasks().start(to("a", "hi")).await.unwrap().id;
-    settle().await;
+    until_idle().await;
     let _serving = line.next();
     let hub = hub_on(Arc::new(store.copy()), |_| ()).await;
     assert_restarted(&record(&hub, task).await);
@@ -215,7 +215,7 @@ async fn a_cancel_reaches_a_task_that_waits_for_its_agent() {
     let (store, task) = cut_off(&[]).await;
     let hub = hub_on(store, |_| ()).await;
     hub.tasks().cancel(&ann(), task).await.unwrap();
-    settle().await;
+    until_idle().await;
     assert_eq!(record(&hub, task).await.state, TaskState::Cancelled);
     assert!(resume(&hub, "a", &Line::new()).adopted.is_empty());
     assert_nothing_is_open(&hub);
@@ -227,7 +227,7 @@ async fn questions_and_answers_outlive_a_restart() {
     let hub = hub_on(store.clone(), |_| ()).await;
     let (_a, line) = agent(&hub, "a");
     let task = hub.tasks().start(to("a", "hi")).await.unwrap();
-    settle().await;
+    until_idle().await;
     let serving = line.next();
     serving.ask_numbered(question("p"), 1);
     serving.ask_numbered(question("q"), 2);
@@ -236,7 +236,7 @@ async fn questions_and_answers_outlive_a_restart() {
         ..question("r")
     };
     serving.ask_numbered(approval.clone(), 3);
-    settle().await;
+    until_idle().await;
     let yes = Answer {
         approved: Some(true),
         content: Some("yes".into()),
@@ -245,7 +245,7 @@ async fn questions_and_answers_outlive_a_restart() {
     hub.calls()
         .answer(&ann(), task.record().call, "p", yes.clone())
         .unwrap();
-    settle().await;
+    until_idle().await;
     let hub = hub_on(Arc::new(store.copy()), |_| ()).await;
     let mut attached = resume(&hub, "a", &Line::new());
     let serving = attached.adopted.pop().unwrap();
@@ -257,7 +257,7 @@ async fn questions_and_answers_outlive_a_restart() {
     for (ask, seq) in [(question("q"), 2), (approval.clone(), 3)] {
         assert_eq!(serving.ask_numbered(ask, seq), Pushed::Room);
     }
-    settle().await;
+    until_idle().await;
     assert_eq!(
         record(&hub, task.id).await.log_end,
         end,
@@ -289,10 +289,10 @@ async fn a_hub_that_stops_leaves_kept_calls_to_agents_that_resume() {
     attached.set_resumable(true);
     let asking = hub.calls().open(to("a", "live")).unwrap();
     let kept = hub.tasks().start(to("a", "kept")).await.unwrap();
-    settle().await;
+    until_idle().await;
     let (_live, serving) = (line.next(), line.next());
     serving.push_numbered(Event::text("one "), 1);
-    settle().await;
+    until_idle().await;
     hub.stop(Duration::from_secs(10)).await;
     assert_eq!(failure(&asking), Reason::Stopping);
     assert_eq!(line.cancelled(), [asking.call().id], "the kept one goes on");
@@ -300,17 +300,17 @@ async fn a_hub_that_stops_leaves_kept_calls_to_agents_that_resume() {
     assert_eq!(line.acked(), [1]);
     // What it says now is not kept, and so it is not told that it was.
     serving.push_numbered(Event::text("two"), 2);
-    settle().await;
+    until_idle().await;
     assert_eq!(line.acked(), [1]);
     drop((attached, serving));
-    settle().await;
+    until_idle().await;
     let hub = hub_on(Arc::new(store.copy()), |_| ()).await;
     let mut attached = resume(&hub, "a", &Line::new());
     let serving = attached.adopted.pop().unwrap();
     assert_eq!(serving.call().received(), 1);
     serving.push_numbered(Event::text("two"), 2);
     assert!(serving.finish_numbered(End::done(), 3).unwrap());
-    settle().await;
+    until_idle().await;
     let task = hub.tasks().find(&ann(), kept.id).await.unwrap();
     assert_eq!(state(&task), TaskState::Completed);
     assert_eq!(task.record().log_end, 1 + 7 + 1);
@@ -322,7 +322,7 @@ async fn a_hub_that_stops_does_not_wait_for_what_goes_on_elsewhere() {
     let (mut attached, line) = agent(&hub, "a");
     attached.set_resumable(true);
     let task = begin(&hub, to("a", "kept")).done().await.unwrap();
-    settle().await;
+    until_idle().await;
     let _serving = line.next();
     let start = Instant::now();
     hub.stop(Duration::from_secs(10)).await;

@@ -70,7 +70,7 @@ async fn outbox(store: &dyn Store) -> Vec<String> {
     urls
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_waits_with_a_token_that_was_revoked_never_reaches_the_agent() {
     let hub = hub().await;
     drop(agent(&hub, "a"));
@@ -82,7 +82,7 @@ async fn what_waits_with_a_token_that_was_revoked_never_reaches_the_agent() {
     let of_agent = hub.tasks().start(waiting(&agents, "a")).await.unwrap();
     assert!(hub.tokens().revoke(first).await.unwrap());
     let (_a, line) = agent(&hub, "a");
-    settle().await;
+    until_idle().await;
     assert_eq!(line.texts(), ["ann"], "that of the other token");
     for task in [&lost, &of_agent] {
         let failure = failed(&hub, task).await;
@@ -90,12 +90,12 @@ async fn what_waits_with_a_token_that_was_revoked_never_reaches_the_agent() {
         assert!(failure.text.contains("token"), "{failure}");
     }
     line.next().finish(End::done());
-    settle().await;
+    until_idle().await;
     assert_eq!(state(&kept), TaskState::Completed);
     assert_nothing_is_open(&hub);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_restart_gives_no_rights_back() {
     let store = Arc::new(MemoryStore::default());
     let hub = hub_on(store.clone(), |_| ()).await;
@@ -122,7 +122,7 @@ async fn a_restart_gives_no_rights_back() {
     // As a process that was killed right then leaves it.
     let hub = hub_on(Arc::new(store.copy()), |_| ()).await;
     let (_a, line) = agent(&hub, "a");
-    settle().await;
+    until_idle().await;
     let mut heard = line.texts();
     heard.sort();
     let rest = ["bob", "local", "platform/agent/x", "platform/platform"];
@@ -132,7 +132,7 @@ async fn a_restart_gives_no_rights_back() {
     assert_eq!(unshared, Failure::no_such_agent("a"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_token_that_expired_while_its_call_waited_is_no_right() {
     let hub = hub().await;
     drop(agent(&hub, "a"));
@@ -146,12 +146,12 @@ async fn a_token_that_expired_while_its_call_waited_is_no_right() {
     };
     let task = hub.tasks().start(waiting(&expired, "a")).await.unwrap();
     let (_a, line) = agent(&hub, "a");
-    settle().await;
+    until_idle().await;
     assert!(line.texts().is_empty());
     assert_eq!(failed(&hub, &task).await.reason, Reason::Unauthorized);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_agent_that_is_shared_no_more_is_unknown_to_what_waits_for_it() {
     let hub = hub().await;
     drop(agent(&hub, "a"));
@@ -163,7 +163,7 @@ async fn an_agent_that_is_shared_no_more_is_unknown_to_what_waits_for_it() {
         .unwrap();
     share(&hub, "a", Share::With(vec![owner("dan")]));
     let (_a, line) = agent(&hub, "a");
-    settle().await;
+    until_idle().await;
     assert_eq!(line.texts(), ["dan"]);
     assert_eq!(failed(&hub, &lost).await, Failure::no_such_agent("a"));
 }
@@ -220,18 +220,18 @@ async fn nobody_is_told_on_behalf_of_a_token_that_was_revoked() {
         ..to("a", "hi")
     };
     let over = hub.tasks().start(asked(&with_first)).await.unwrap();
-    settle().await;
+    until_idle().await;
     line.next().finish(End::done());
     let open = hub.tasks().start(asked(&with_first)).await.unwrap();
     let tasks = hub.tasks();
     let second = follower("of the second token");
     tasks.follow(&with_second, open.id, second).await.unwrap();
-    settle().await;
+    until_idle().await;
     assert_eq!(outbox(&*store).await.len(), 4);
     hub.tokens().revoke(first).await.unwrap();
     assert_eq!(outbox(&*store).await, [""; 0]);
     line.next().finish(End::done());
-    settle().await;
+    until_idle().await;
     assert_eq!(outbox(&*store).await, ["of the second token"]);
     pass(&hub, 1).await;
     for task in [&over, &open] {
@@ -242,7 +242,7 @@ async fn nobody_is_told_on_behalf_of_a_token_that_was_revoked() {
     assert_eq!(state(&open), TaskState::Completed, "the work goes on");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_callback_that_is_due_is_not_sent_for_a_token_that_is_gone() {
     let store = Arc::new(MemoryStore::default());
     let hub = hub_on(store.clone(), |_| ()).await;
@@ -254,9 +254,9 @@ async fn a_callback_that_is_due_is_not_sent_for_a_token_that_is_gone() {
         ..to("a", "hi")
     };
     hub.tasks().start(told).await.unwrap();
-    settle().await;
+    until_idle().await;
     line.next().finish(End::done());
-    settle().await;
+    until_idle().await;
     assert_eq!(hub.callbacks().due(9).await.unwrap().len(), 1);
     // Of the lane only the first is due; revoked behind the store's back, as after an expiry.
     with_token.grant.revoked.cancel();

@@ -146,7 +146,7 @@ async fn a_queue_whose_head_ends_during_the_grace_waits_in_order() {
     assert_nothing_is_open(&hub);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_kept_call_that_lost_its_turn_with_the_agent_gets_it_back_first() {
     let store = Arc::new(slow_store::SlowStore::default());
     let hub = hub_on(store.clone(), |_| ()).await;
@@ -154,33 +154,33 @@ async fn a_kept_call_that_lost_its_turn_with_the_agent_gets_it_back_first() {
     let a = attach(&hub, "a", &line);
     store.hold();
     let first = begin(&hub, patient("s", "1"));
-    settle().await;
+    until_idle().await;
     let second = begin(&hub, patient("s", "2"));
-    settle().await;
+    until_idle().await;
     drop(a);
     store.let_go();
     let tasks = [first.done().await.unwrap(), second.done().await.unwrap()];
-    settle().await;
+    until_idle().await;
     let newer = Line::one_at_a_time();
     let _b = attach(&hub, "a", &newer);
     for text in ["1", "2"] {
-        settle().await;
+        until_idle().await;
         assert_eq!(newer.texts(), [text]);
         newer.next().finish(End::done());
     }
-    settle().await;
+    until_idle().await;
     assert!(tasks.iter().all(|task| state(task) == TaskState::Completed));
     assert_nothing_is_open(&hub);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_kept_call_keeps_its_turn_when_the_agent_is_back_before_it_was_written_down() {
     let store = Arc::new(slow_store::SlowStore::default());
     let hub = hub_on(store.clone(), |_| ()).await;
     let a = attach(&hub, "a", &Line::one_at_a_time());
     store.hold();
     let first = begin(&hub, patient("s", "1"));
-    settle().await;
+    until_idle().await;
     drop(a);
     let newer = Line::one_at_a_time();
     let _b = attach(&hub, "a", &newer);
@@ -188,7 +188,7 @@ async fn a_kept_call_keeps_its_turn_when_the_agent_is_back_before_it_was_written
     assert!(newer.texts().is_empty(), "the kept call has its turn");
     store.let_go();
     first.done().await.unwrap();
-    settle().await;
+    until_idle().await;
     assert_eq!(newer.texts(), ["1"]);
     newer.next().finish(End::done());
     assert_eq!(newer.texts(), ["2"]);

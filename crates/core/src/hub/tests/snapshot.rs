@@ -11,27 +11,27 @@ fn items(read: Vec<TaskItem>) -> Vec<LogItem> {
     items.collect()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_turn_is_read_from_its_message_on() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
     let task = hub.tasks().start(to("a", "one")).await.unwrap();
     assert_eq!(task.turn(), Some(Cursor { epoch: 0, pos: 0 }));
-    settle().await;
+    until_idle().await;
     let serving = line.next();
     serving.push(Event::text("words"));
     serving.finish(input_required());
-    settle().await;
+    until_idle().await;
     let task = hub
         .tasks()
         .continue_task(to("a", "two"), &task)
         .await
         .unwrap();
-    settle().await;
+    until_idle().await;
     let serving = line.next();
     serving.push(Event::text("at once"));
     serving.finish(End::done());
-    settle().await;
+    until_idle().await;
     let turn = items(read_on(task.subscribe(task.turn())).await);
     let wanted = [
         LogItem::Message(Message::text("two")),
@@ -43,18 +43,18 @@ async fn a_turn_is_read_from_its_message_on() {
     assert_eq!(found.turn(), None);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_state_and_the_cursor_are_of_one_moment() {
     let (store, hub) = on_slow_store(|_| ()).await;
     let (_a, line) = agent(&hub, "a");
     let task = hub.tasks().start(to("a", "hi")).await.unwrap();
-    settle().await;
+    until_idle().await;
     let serving = line.next();
     let follows = async |cursor| items(read_on(task.subscribe(Some(cursor))).await);
     let (before, at_start) = task.snapshot();
     assert_eq!((before.state, at_start.pos), (TaskState::Working, 1));
     serving.ask(question("q"));
-    settle().await;
+    until_idle().await;
     let (asked, at_ask) = task.snapshot();
     assert_eq!(asked.state, TaskState::InputRequired);
     assert_eq!(at_ask.pos, 2);
@@ -68,14 +68,14 @@ async fn the_state_and_the_cursor_are_of_one_moment() {
     assert_eq!(task.snapshot().0.state, TaskState::Working);
     store.hold();
     serving.finish(End::done());
-    settle().await;
+    until_idle().await;
     let (open, unended) = task.snapshot();
     assert_eq!(
         (open.state, open.log_end),
         (TaskState::Working, unended.pos)
     );
     store.let_go();
-    settle().await;
+    until_idle().await;
     let (over, at_end) = task.snapshot();
     assert_eq!(
         (over.state, over.log_end),

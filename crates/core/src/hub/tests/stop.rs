@@ -17,7 +17,7 @@ async fn new_calls_and_agents_are_refused_while_open_calls_get_the_grace() {
     let (_a, line) = agent(&hub, "a");
     let asking = hub.calls().open(to("a", "hi")).unwrap();
     let kept = hub.tasks().start(to("a", "hi")).await.unwrap();
-    settle().await;
+    until_idle().await;
     let (serving, kept_serving) = (line.next(), line.next());
     let during = async {
         tokio::time::sleep(GRACE / 2).await;
@@ -112,7 +112,7 @@ async fn after_the_grace_open_calls_end_with_stopping_and_agents_are_told() {
         let (_a, line) = agent(&hub, "a");
         let asking = hub.calls().open(to("a", "live")).unwrap();
         let kept = hub.tasks().start(to("a", "kept")).await.unwrap();
-        settle().await;
+        until_idle().await;
         let _servings = [line.next(), line.next()];
         hub.stop(GRACE).await;
         assert_eq!(failure(&asking), Reason::Stopping);
@@ -156,7 +156,7 @@ async fn a_task_that_was_not_sent_goes_out_after_the_next_start() {
         .start(in_session("s", to("b", "queued")))
         .await
         .unwrap();
-    settle().await;
+    until_idle().await;
     let _serving = line.next();
     hub.stop(GRACE).await;
     assert!(
@@ -166,13 +166,13 @@ async fn a_task_that_was_not_sent_goes_out_after_the_next_start() {
     assert_eq!(state(&sent), TaskState::Failed);
     let hub = hub_on(store, |_| ()).await;
     let ((_a, at_a), (_b, at_b)) = (agent(&hub, "a"), agent(&hub, "b"));
-    settle().await;
+    until_idle().await;
     assert_eq!(
         (at_a.texts(), at_b.texts()),
         (vec!["waiting".to_owned()], vec!["queued".to_owned()])
     );
     assert!(at_a.next().finish(End::done()) && at_b.next().finish(End::done()));
-    settle().await;
+    until_idle().await;
     for id in [waiting.id, queued.id] {
         let task = hub.tasks().find(&ann(), id).await.unwrap();
         assert_eq!(state(&task), TaskState::Completed);
@@ -186,7 +186,7 @@ async fn a_task_that_is_just_being_written_down_is_kept_for_the_next_start() {
     let (_a, line) = agent(&hub, "a");
     store.hold();
     let starting = slow_store::begin(&hub, to("a", "hi"));
-    settle().await;
+    until_idle().await;
     let let_go = async {
         tokio::time::sleep(2 * GRACE).await;
         store.let_go();
@@ -196,7 +196,7 @@ async fn a_task_that_is_just_being_written_down_is_kept_for_the_next_start() {
     assert!(line.texts().is_empty());
     let hub = hub_on(store, |_| ()).await;
     let (_a, line) = agent(&hub, "a");
-    settle().await;
+    until_idle().await;
     assert_eq!(line.texts(), ["hi"]);
 }
 
@@ -228,7 +228,7 @@ async fn a_store_that_hangs_does_not_keep_the_hub_from_stopping() {
     let hub = hub_on(store.clone(), |_| ()).await;
     let (_a, line) = agent(&hub, "a");
     hub.tasks().start(to("a", "hi")).await.unwrap();
-    settle().await;
+    until_idle().await;
     let serving = line.next();
     store.hold();
     serving.push(Event::text("never written"));

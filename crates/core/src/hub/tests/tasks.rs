@@ -22,13 +22,13 @@ pub(super) fn input_required() -> End {
     }))
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_task_is_accepted_and_sent_only_after_the_store_has_it() {
     let (store, hub) = on_slow_store(|_| ()).await;
     let (_a, line) = agent(&hub, "a");
     store.hold();
     let mut starting = begin(&hub, to("a", "hi"));
-    settle().await;
+    until_idle().await;
     assert!(!starting.is_done() && line.texts().is_empty());
     let Some(Write::Save(record, rows, _)) = store.commit_one() else {
         panic!("no task was saved")
@@ -37,12 +37,12 @@ async fn a_task_is_accepted_and_sent_only_after_the_store_has_it() {
         record.sent && rows.len() == 1,
         "the message and that it is sent in one commit"
     );
-    settle().await;
+    until_idle().await;
     assert_eq!(line.texts(), ["hi"]);
     assert!(starting.is_done());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn that_it_is_sent_is_committed_before_a_waiting_task_goes_out() {
     let (store, hub) = on_slow_store(|_| ()).await;
     drop(agent(&hub, "a"));
@@ -50,27 +50,27 @@ async fn that_it_is_sent_is_committed_before_a_waiting_task_goes_out() {
     assert_eq!(state(&task), TaskState::Submitted);
     store.hold();
     let (_a, line) = agent(&hub, "a");
-    settle().await;
+    until_idle().await;
     assert!(line.texts().is_empty());
     let Some(Write::Save(record, ..)) = store.commit_one() else {
         panic!("it was not marked")
     };
     assert!(record.sent && record.state == TaskState::Working);
-    settle().await;
+    until_idle().await;
     assert_eq!(line.texts(), ["hi"]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_end_of_a_task_is_visible_only_when_it_is_durable() {
     let (store, hub) = on_slow_store(|_| ()).await;
     let (_a, line) = agent(&hub, "a");
     let task = hub.tasks().start(to("a", "hi")).await.unwrap();
-    settle().await;
+    until_idle().await;
     let mut reader = task.subscribe(None);
     reader.next().await.unwrap();
     store.hold();
     line.next().finish(End::done());
-    settle().await;
+    until_idle().await;
     assert_eq!(store.held_up(), 1);
     assert_eq!(state(&task), TaskState::Working);
     let found = hub.tasks().find(&ann(), task.id).await.unwrap();
@@ -86,7 +86,7 @@ async fn the_end_of_a_task_is_visible_only_when_it_is_durable() {
     tokio::select! {
         biased;
         item = reader.next() => panic!("read too early: {item:?}"),
-        () = settle() => {}
+        () = until_idle() => {}
     }
     store.let_go();
     assert!(matches!(
@@ -97,19 +97,19 @@ async fn the_end_of_a_task_is_visible_only_when_it_is_durable() {
     assert_eq!(reader.next().await.unwrap(), None);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_caller_that_leaves_while_its_task_starts_changes_nothing() {
     let (store, hub) = on_slow_store(|_| ()).await;
     let (_a, line) = agent(&hub, "a");
     store.hold();
     let starting = begin(&hub, to("a", "hi"));
-    settle().await;
+    until_idle().await;
     drop(starting);
     store.let_go();
-    settle().await;
+    until_idle().await;
     assert_eq!(line.texts(), ["hi"]);
     line.next().finish(End::done());
-    settle().await;
+    until_idle().await;
     let filter = TaskFilter {
         limit: 10,
         ..TaskFilter::default()
@@ -120,7 +120,7 @@ async fn a_caller_that_leaves_while_its_task_starts_changes_nothing() {
     assert_nothing_is_open(&hub);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_cancelled_task_ends_wherever_it_stands() {
     let hub = hub().await;
     drop(agent(&hub, "a"));
@@ -130,26 +130,26 @@ async fn a_cancelled_task_ends_wherever_it_stands() {
         .await
         .unwrap();
     hub.calls().cancel(&ann(), waiting.record().call).unwrap();
-    settle().await;
+    until_idle().await;
     assert_eq!(state(&waiting), TaskState::Cancelled);
     let (_a, line) = agent(&hub, "a");
-    settle().await;
+    until_idle().await;
     assert!(line.texts().is_empty());
     let sent = hub.tasks().start(to("a", "sent")).await.unwrap();
-    settle().await;
+    until_idle().await;
     hub.calls().cancel(&ann(), sent.record().call).unwrap();
-    settle().await;
+    until_idle().await;
     assert_eq!(line.cancelled(), [sent.record().call]);
     assert_eq!(state(&sent), TaskState::Cancelled);
     assert_nothing_is_open(&hub);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_task_that_waits_for_input_goes_on_with_the_next_message() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
     let first = hub.tasks().start(to("a", "one")).await.unwrap();
-    settle().await;
+    until_idle().await;
     assert_eq!(
         reason(hub.tasks().continue_task(to("a", "early"), &first).await),
         Reason::Conflict
@@ -157,20 +157,20 @@ async fn a_task_that_waits_for_input_goes_on_with_the_next_message() {
     let serving = line.next();
     let session = serving.call().agent_session.clone();
     serving.finish(input_required());
-    settle().await;
+    until_idle().await;
     assert_eq!(state(&first), TaskState::InputRequired);
     let second = hub
         .tasks()
         .continue_task(to("a", "two"), &first)
         .await
         .unwrap();
-    settle().await;
+    until_idle().await;
     assert_eq!(second.id, first.id);
     let serving = line.next();
     assert_eq!(serving.call().message.joined_text(), "two");
     assert_eq!(serving.call().agent_session, session);
     serving.finish(End::done());
-    settle().await;
+    until_idle().await;
     assert_eq!(state(&second), TaskState::Completed);
     assert_eq!(
         read_on(second.subscribe(None)).await.len(),
@@ -189,7 +189,7 @@ async fn a_task_that_waits_for_input_goes_on_with_the_next_message() {
     assert!(line.texts().is_empty());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_task_stays_its_principals_and_in_its_session_whoever_goes_on_with_it() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
@@ -202,17 +202,17 @@ async fn a_task_stays_its_principals_and_in_its_session_whoever_goes_on_with_it(
         })
         .await
         .unwrap();
-    settle().await;
+    until_idle().await;
     let serving = line.next();
     let session = serving.call().agent_session.clone();
     serving.finish(input_required());
-    settle().await;
+    until_idle().await;
     let task = hub
         .tasks()
         .continue_task(to("a", "two"), &task)
         .await
         .unwrap();
-    settle().await;
+    until_idle().await;
     let serving = line.next();
     assert_eq!(serving.call().agent_session, session);
     assert_eq!(
@@ -223,18 +223,18 @@ async fn a_task_stays_its_principals_and_in_its_session_whoever_goes_on_with_it(
     assert!(hub.tasks().find(&robot, task.id).await.is_ok());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn of_two_messages_at_once_a_waiting_task_takes_one() {
     let (store, hub) = on_slow_store(|_| ()).await;
     let (_a, line) = agent(&hub, "a");
     let task = hub.tasks().start(to("a", "one")).await.unwrap();
-    settle().await;
+    until_idle().await;
     line.next().finish(input_required());
-    settle().await;
+    until_idle().await;
     let again = hub.tasks().find(&ann(), task.id).await.unwrap();
     store.hold();
     let let_go = async {
-        settle().await;
+        until_idle().await;
         store.let_go();
     };
     let (one, two, ()) = tokio::join!(
@@ -244,11 +244,11 @@ async fn of_two_messages_at_once_a_waiting_task_takes_one() {
     );
     assert!(one.is_ok());
     assert_eq!(reason(two), Reason::Conflict);
-    settle().await;
+    until_idle().await;
     assert_eq!(line.texts(), ["two"]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn tasks_belong_to_their_principal() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
@@ -293,15 +293,15 @@ async fn tasks_belong_to_their_principal() {
         );
         assert_eq!(count(&Principal::local()).await, 2);
         // Once more when they have ended and come from the store.
-        settle().await;
+        until_idle().await;
         while let Some(serving) = line.try_next() {
             serving.finish(End::done());
         }
-        settle().await;
+        until_idle().await;
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_not_to_be_stored_is_not() {
     let store = Arc::new(MemoryStore::default());
     let hub = hub_on(store.clone(), |_| ()).await;
@@ -321,11 +321,11 @@ async fn what_is_not_to_be_stored_is_not() {
                 .unwrap(),
         );
         let task = hub.tasks().start(to("a", "hi")).await.unwrap();
-        settle().await;
+        until_idle().await;
         let serving = line.next();
         serving.push(Event::text("words"));
         serving.finish(End::done());
-        settle().await;
+        until_idle().await;
         assert_eq!(state(&task), TaskState::Completed);
         assert_eq!(
             store.find_task(task.id).await.unwrap().is_some(),
@@ -353,7 +353,7 @@ async fn the_sweeper_forgets_tasks_that_are_over_for_long_enough_or_too_large_to
         let (_a, line) = agent(&hub, "a");
         let over = hub.tasks().start(to("a", "one")).await.unwrap();
         let open = hub.tasks().start(to("a", "two")).await.unwrap();
-        settle().await;
+        until_idle().await;
         let [one, _two] = [line.next(), line.next()];
         let minutes = async {
             // It has looked before, when nothing was over.
@@ -372,18 +372,18 @@ async fn the_sweeper_forgets_tasks_that_are_over_for_long_enough_or_too_large_to
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_kept_call_that_says_more_than_is_kept_fails_with_what_it_said_until_then() {
     let hub = hub_with(|limits| limits.task_log = Size::kib(10)).await;
     let (_a, line) = agent(&hub, "a");
     let task = hub.tasks().start(to("a", "hi")).await.unwrap();
-    settle().await;
+    until_idle().await;
     let serving = line.next();
     serving.push(Event::text("x".repeat(10_000)));
-    settle().await;
+    until_idle().await;
     assert_eq!(state(&task), TaskState::Working, "that much may be");
     assert_eq!(serving.push(Event::text("y".repeat(1000))), Pushed::Room);
-    settle().await;
+    until_idle().await;
     assert_eq!(serving.push(Event::text("z")), Pushed::Ended);
     assert_eq!(line.cancelled(), [serving.call().id]);
     let record = task.record();

@@ -18,7 +18,7 @@ async fn a_task_that_nobody_reads_is_cancelled_in_time_and_its_agent_told() {
     let (_a, line) = agent(&hub, "a");
     let task = hub.tasks().start(unread(to("a", "hi"))).await.unwrap();
     let other = hub.tasks().start(to("a", "hi")).await.unwrap();
-    settle().await;
+    until_idle().await;
     let (serving, _other) = (line.next(), line.next());
     serving.push(Event::text("word"));
     pass(&hub, 29).await;
@@ -35,7 +35,7 @@ async fn it_goes_on_while_anybody_reads_and_for_a_while_after() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
     let task = hub.tasks().start(unread(to("a", "hi"))).await.unwrap();
-    settle().await;
+    until_idle().await;
     let _serving = line.next();
     pass(&hub, 20).await;
     let (one, two) = (task.subscribe(None), task.subscribe(None));
@@ -60,11 +60,11 @@ async fn the_clock_starts_when_the_task_is_accepted() {
     let (_a, line) = agent(&hub, "a");
     store.hold();
     let starting = slow_store::begin(&hub, unread(to("a", "hi")));
-    settle().await;
+    until_idle().await;
     pass(&hub, 100).await;
     store.let_go();
     let task = starting.done().await.unwrap();
-    settle().await;
+    until_idle().await;
     let _serving = line.next();
     pass(&hub, 29).await;
     assert!(!state(&task).is_final());
@@ -77,7 +77,7 @@ async fn one_that_ended_stays_as_it_ended() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
     let task = hub.tasks().start(unread(to("a", "hi"))).await.unwrap();
-    settle().await;
+    until_idle().await;
     assert!(line.next().finish(End::done()));
     pass(&hub, 100).await;
     assert_eq!(state(&task), TaskState::Completed);
@@ -89,7 +89,7 @@ async fn a_restart_starts_the_clock_again() {
     let hub = hub_on(store.clone(), |_| ()).await;
     let (_a, line) = agent(&hub, "a");
     let task = hub.tasks().start(unread(to("a", "hi"))).await.unwrap();
-    settle().await;
+    until_idle().await;
     let _serving = line.next();
     assert_eq!(task.record().unread, Some(Span(UNREAD)));
     let hub = hub_on(Arc::new(store.copy()), |_| ()).await;
@@ -108,7 +108,7 @@ async fn one_whose_id_somebody_was_told_needs_no_reader_any_more() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
     let task = hub.tasks().start(unread(to("a", "hi"))).await.unwrap();
-    settle().await;
+    until_idle().await;
     let serving = line.next();
     task.outlive_readers();
     pass(&hub, 100).await;
@@ -116,7 +116,7 @@ async fn one_whose_id_somebody_was_told_needs_no_reader_any_more() {
     let stored = hub.tasks().find_stored(&ann(), task.id).await.unwrap();
     assert_eq!(stored.record().unread, None, "not after a restart either");
     serving.finish(End::done());
-    settle().await;
+    until_idle().await;
     task.outlive_readers();
     let stored = hub.tasks().find_stored(&ann(), task.id).await.unwrap();
     assert_eq!(stored.record().state, TaskState::Completed);

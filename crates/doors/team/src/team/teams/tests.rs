@@ -161,7 +161,7 @@ async fn say_to(hub: &Rig, target: &str) -> Arc<Task> {
         .teams
         .send_message(&ann, "all", Some(target), message, None)
         .await;
-    settle().await;
+    until_idle().await;
     said.unwrap().expect("it is no answer")
 }
 

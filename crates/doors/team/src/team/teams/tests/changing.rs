@@ -22,7 +22,7 @@ fn approval() -> Ask {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_is_removed_while_it_works_is_stopped_and_viewers_are_told() {
     let hub = hub().await;
     let agents = ["a", "b"].map(|name| agent(&hub, name));
@@ -51,11 +51,11 @@ async fn who_is_removed_while_it_works_is_stopped_and_viewers_are_told() {
         hub.teams.get(&ann(), "all").unwrap().status,
         TeamStatus::Idle
     );
-    settle().await;
+    until_idle().await;
     assert_nothing_is_open(&hub);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_name_that_is_another_agents_by_now_stops_the_first_one() {
     let hub = hub().await;
     let agents = ["a", "b", "c"].map(|name| agent(&hub, name));
@@ -70,7 +70,7 @@ async fn a_name_that_is_another_agents_by_now_stops_the_first_one() {
     assert_eq!(seen(&mut viewing).split_off(3), last);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_comes_and_goes_below_is_told_in_the_teams_around_it() {
     let hub = hub().await;
     let agents = ["a", "b", "c"].map(|name| agent(&hub, name));
@@ -87,7 +87,7 @@ async fn who_comes_and_goes_below_is_told_in_the_teams_around_it() {
     assert_eq!(seen.last().unwrap(), "store/aide is ShutdownComplete");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_change_of_a_team_that_nobody_sees_begins_no_run() {
     let hub = hub().await;
     let _agents = ["a", "b"].map(|name| agent(&hub, name));

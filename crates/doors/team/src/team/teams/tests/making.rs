@@ -333,7 +333,7 @@ fn waiting(principal: &Principal, target: &str) -> Request {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_team_that_is_shared_no_more_is_unknown_to_what_waits_for_it() {
     let hub = hub().await;
     drop(agent(&hub, "a"));
@@ -348,7 +348,7 @@ async fn a_team_that_is_shared_no_more_is_unknown_to_what_waits_for_it() {
     hub.tasks().start(waiting(&ann(), "t")).await.unwrap();
     share(Share::Nobody);
     let (_a, line) = agent(&hub, "a");
-    settle().await;
+    until_idle().await;
     assert_eq!(line.texts(), ["ann"]);
     let lost = hub.tasks().find(&Principal::local(), lost.id).await;
     let record = lost.unwrap().record();

@@ -48,7 +48,7 @@ async fn killed(and: impl FnOnce(&AgentHandle)) -> (Rig, String, AgentHandle) {
     let serving = line.next();
     serving.push_numbered(Event::text("half"), 1);
     and(&serving);
-    settle().await;
+    until_idle().await;
     // The first process goes on in this test, but the second one has read the store already.
     let second = hub_on(store, |_| ()).await;
     (second, token, serving)
@@ -60,7 +60,7 @@ fn resume(hub: &Rig, token: &str) -> (Attached, AgentHandle) {
     (attached, serving)
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_goes_on_for_a_team_is_shown_in_it_again() {
     let (hub, token, _cut) = killed(|_| ()).await;
     let team = hub.teams.get(&ann(), "all").unwrap();
@@ -84,7 +84,7 @@ async fn what_goes_on_for_a_team_is_shown_in_it_again() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_goes_on_for_a_team_can_be_stopped_again() {
     let (hub, token, _cut) = killed(|_| ()).await;
     let (_dba, serving) = resume(&hub, &token);
@@ -93,7 +93,7 @@ async fn what_goes_on_for_a_team_can_be_stopped_again() {
     assert_eq!(hub.teams.stop(&ann(), "all", None).unwrap(), 0);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_a_member_had_asked_waits_for_a_viewer_again() {
     let ask = |serving: &AgentHandle| {
         serving.ask_numbered(question("q", AskKind::Approval), 2);
@@ -119,7 +119,7 @@ async fn what_a_member_had_asked_waits_for_a_viewer_again() {
     assert!(viewing.pending().is_empty());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_a_member_had_begun_for_others_belongs_to_the_team_again() {
     // The lead's own kept call of the member, which no viewer made.
     let store = Arc::new(MemoryStore::default());
@@ -131,7 +131,7 @@ async fn what_a_member_had_begun_for_others_belongs_to_the_team_again() {
     let _asking = hub.calls().open(to("all", "go")).unwrap();
     let _leading = lead.1.next();
     hub.tasks().start(from("a", "c", "index")).await.unwrap();
-    settle().await;
+    until_idle().await;
     let cut = line.next();
     let second = hub_on(store, |_| ()).await;
     let mut viewing = view(&second, "all");
@@ -143,7 +143,7 @@ async fn what_a_member_had_begun_for_others_belongs_to_the_team_again() {
     drop(cut);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_next_turn_of_a_task_is_shown_where_the_first_one_was() {
     use jackfield_model::{Done, DoneState};
     let hub = hub().await;
@@ -154,14 +154,14 @@ async fn the_next_turn_of_a_task_is_shown_where_the_first_one_was() {
         state: DoneState::InputRequired,
         ..Done::default()
     })));
-    settle().await;
+    until_idle().await;
     let mut viewing = view(&hub, "all");
     seen(&mut viewing);
     hub.tasks()
         .continue_task(to("c", "more"), &task)
         .await
         .unwrap();
-    settle().await;
+    until_idle().await;
     let running = ["[] Running", "dba is ProcessingUserInput"];
     assert_eq!(seen(&mut viewing), running);
     say(dba.1.next(), "done");

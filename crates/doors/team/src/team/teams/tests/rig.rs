@@ -1,6 +1,6 @@
 //! A hub with teams, and agents whose part the test plays.
 
-use std::ops::Deref;
+use std::{ops::Deref, time::Duration};
 
 use jackfield_core::{
     agent::{Closing, Link, Profile},
@@ -168,11 +168,12 @@ pub(super) fn reason<T: std::fmt::Debug>(result: Result<T, Failure>) -> Reason {
     result.unwrap_err().reason
 }
 
-/// Lets the recorders work until nothing more happens.
-pub(super) async fn settle() {
-    for _ in 0..32 {
-        tokio::task::yield_now().await;
-    }
+/// Waits until no other task can run. The clock must be paused: it moves on, here by a millisecond, only when all
+/// tasks wait for something.
+pub(super) async fn until_idle() {
+    // Panics if the clock is not paused.
+    tokio::time::advance(Duration::ZERO).await;
+    tokio::time::sleep(Duration::from_millis(1)).await;
 }
 
 /// Nothing is left of any call.

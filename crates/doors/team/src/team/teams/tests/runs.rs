@@ -178,7 +178,7 @@ async fn what_comes_after_the_end_or_twice_is_not_shown() {
     assert_nothing_is_open(&hub);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_kept_call_of_a_team_is_a_task_of_the_team_and_is_resumed_by_its_coordinator() {
     let store = Arc::new(MemoryStore::default());
     let (task_id, token) = {
@@ -190,11 +190,11 @@ async fn a_kept_call_of_a_team_is_a_task_of_the_team_and_is_resumed_by_its_coord
             .unwrap();
         team(&hub, "t", &["lead=a"]);
         let task = hub.tasks().start(to("t", "hi")).await.unwrap();
-        settle().await;
+        until_idle().await;
         assert_eq!(task.record().agent, id("t"));
         let serving = line.next();
         serving.push_numbered(Event::text("one "), 1);
-        settle().await;
+        until_idle().await;
         hub.stop(Duration::ZERO).await;
         drop(attached);
         drop(serving);
@@ -215,7 +215,7 @@ async fn a_kept_call_of_a_team_is_a_task_of_the_team_and_is_resumed_by_its_coord
     let serving = attached.adopted.remove(0);
     serving.push_numbered(Event::text("two"), 2);
     serving.finish(End::done());
-    settle().await;
+    until_idle().await;
     let task = hub.tasks().find(&ann(), task_id).await.unwrap();
     assert_eq!(task.record().state, TaskState::Completed);
     assert!(seen(&mut view(&hub, "t")).contains(&"lead says two".to_owned()));

@@ -48,7 +48,7 @@ async fn tell(
         .teams
         .send_message(by, "all", target, Message::text(text), None)
         .await?;
-    settle().await;
+    until_idle().await;
     Ok(said.is_some())
 }
 
@@ -62,7 +62,7 @@ async fn nested() -> (Rig, Vec<(Attached, Arc<Line>)>) {
     (hub, agents.into())
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_message_goes_to_the_coordinator_or_to_whom_it_names() {
     let (hub, agents) = nested().await;
     tell(&hub, &ann(), None, "1").await.unwrap();
@@ -83,7 +83,7 @@ async fn a_message_goes_to_the_coordinator_or_to_whom_it_names() {
     assert!(routes.contains(&"backend/chief is ProcessingUserInput".to_owned()));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn messages_of_one_run_are_one_conversation() {
     let (hub, agents) = nested().await;
     for text in ["1", "2"] {
@@ -93,7 +93,7 @@ async fn messages_of_one_run_are_one_conversation() {
     assert_eq!(one.call().agent_session, two.call().agent_session);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_message_that_cannot_be_delivered_is_told_to_its_sender_alone() {
     let (hub, agents) = nested().await;
     drop(agents);
@@ -108,7 +108,7 @@ async fn a_message_that_cannot_be_delivered_is_told_to_its_sender_alone() {
     assert_eq!(status, crate::team::event::TeamStatus::Idle);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn strangers_say_nothing() {
     let (hub, _agents) = nested().await;
     let failure = tell(&hub, &bob(), None, "x").await.unwrap_err();
@@ -118,7 +118,7 @@ async fn strangers_say_nothing() {
     assert_eq!(failure.reason, Reason::Unauthorized);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_said_to_somebody_who_waits_for_words_is_the_answer() {
     let (hub, agents) = nested().await;
     tell(&hub, &ann(), None, "1").await.unwrap();
@@ -155,11 +155,11 @@ async fn tell_as(
         .teams
         .send_message(by, "all", None, message, None)
         .await?;
-    settle().await;
+    until_idle().await;
     Ok(said.map(|task| task.id))
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_message_that_comes_again_under_its_id_is_the_same_message() {
     let (hub, agents) = nested().await;
     hub.agents()
@@ -194,13 +194,13 @@ async fn an_id_of_a_run_that_is_over_may_be_used_again() {
     let (hub, agents) = nested().await;
     let first = tell_as(&hub, &ann(), "m-1", "go").await.unwrap();
     say(agents[0].1.next(), "done");
-    settle().await;
+    until_idle().await;
     let rest = hub.limits().team_rest.0;
     hub.teams.registry.end_idle_runs(Instant::now() + rest);
     assert_ne!(tell_as(&hub, &ann(), "m-1", "go").await.unwrap(), first);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_viewer_with_two_buttons_can_decide_a_question_for_words() {
     for approved in [true, false] {
         let (hub, agents) = nested().await;
@@ -222,7 +222,7 @@ async fn a_viewer_with_two_buttons_can_decide_a_question_for_words() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_question_for_words_can_be_decided_by_whoever_asked() {
     let (hub, agents) = nested().await;
     tell(&hub, &ann(), None, "1").await.unwrap();
@@ -245,7 +245,7 @@ async fn a_question_for_words_can_be_decided_by_whoever_asked() {
     assert_eq!(answer.content.as_deref(), Some("the left one"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn approvals_are_decided_at_any_depth_by_name_or_route_key() {
     for target in [None, Some("dba"), Some("backend/store/dba")] {
         let (hub, agents) = nested().await;
@@ -279,7 +279,7 @@ async fn approvals_are_decided_at_any_depth_by_name_or_route_key() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_decision_of_another_run_is_stale() {
     let (hub, agents) = nested().await;
     tell(&hub, &ann(), None, "go").await.unwrap();
@@ -294,7 +294,7 @@ async fn a_decision_of_another_run_is_stale() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn strangers_decide_nothing_and_callers_only_what_the_agents_owner_lets_them() {
     let (hub, agents) = nested().await;
     hub.agents()
@@ -326,7 +326,7 @@ async fn strangers_decide_nothing_and_callers_only_what_the_agents_owner_lets_th
     assert_eq!(answers(&hers), [Some(false)]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_team_does_not_decide_for_an_agent_of_another_owner() {
     let hub = hub().await;
     let line = Line::new();
@@ -349,7 +349,7 @@ async fn a_team_does_not_decide_for_an_agent_of_another_owner() {
     assert_eq!(answers(&serving), [Some(false)]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_team_that_an_admin_changed_or_made_decides_no_more_than_before() {
     let hub = hub().await;
     let line = Line::new();
@@ -375,7 +375,7 @@ async fn a_team_that_an_admin_changed_or_made_decides_no_more_than_before() {
             .send_message(&by, team, None, Message::text("go"), None)
             .await;
         said.unwrap();
-        settle().await;
+        until_idle().await;
         let serving = line.next();
         serving.ask(approval("q", "call_1"));
         let yes = decision("call_1", None, true);
@@ -389,7 +389,7 @@ async fn a_team_that_an_admin_changed_or_made_decides_no_more_than_before() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn stop_really_stops_all_of_it_or_one_branch() {
     let (hub, agents) = nested().await;
     tell(&hub, &ann(), None, "1").await.unwrap();
@@ -405,11 +405,11 @@ async fn stop_really_stops_all_of_it_or_one_branch() {
     assert_eq!(hub.teams.stop(&ann(), "all", None).unwrap(), 1);
     assert_eq!(agents[0].1.cancelled(), [top.call().id]);
     assert_eq!(hub.teams.stop(&ann(), "all", None).unwrap(), 0);
-    settle().await;
+    until_idle().await;
     assert_nothing_is_open(&hub);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_caller_stops_only_what_came_of_their_own_calls() {
     let (hub, agents) = nested().await;
     hub.agents()
