@@ -3,12 +3,14 @@
 //! Each step is one function of the table [`STEPS`]. The first failed step ends the run; the report follows
 //! in any case, and the very last line is always the count of tests, `N passed, N failed`.
 
+use std::fs;
 use std::io::IsTerminal;
+use std::num::NonZero;
 use std::process::Command;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 
 use crate::count::{self, TestCount};
 use crate::disk_space;
@@ -57,6 +59,13 @@ enum StepResult {
 
 /// The step that waits for the judges. Their preparation begins with the run, since downloads need no processor.
 const SET_UP: &str = "set-up";
+
+/// The step that waits for the judge of the HTTP API. The judge starts after the step `tests` and runs beside the
+/// steps in between, since it is one Python thread that leaves the other cores idle.
+const API: &str = "api";
+
+/// Tests at the same time, per core: many wait for processes and sockets.
+const TESTS_PER_CORE: usize = 2;
 
 const STEPS: [TestStep; 12] = [
     TestStep {
@@ -114,12 +123,6 @@ const STEPS: [TestStep; 12] = [
         run: tests,
     },
     TestStep {
-        name: "api",
-        about: "the HTTP API answers as it describes itself, judged by schemathesis",
-        hint: "the judge is in crates/testkit/judges/http_api; its report has a curl line for each finding",
-        run: api,
-    },
-    TestStep {
         name: "doctests",
         about: "the examples in the documentation run",
         hint: "",
@@ -130,6 +133,12 @@ const STEPS: [TestStep; 12] = [
         about: "every library builds alone, without features borrowed from its neighbours, and the program without libp2p and with no feature at all",
         hint: "the crate names a dependency without a feature that it uses",
         run: alone,
+    },
+    TestStep {
+        name: API,
+        about: "the HTTP API answers as it describes itself, judged by schemathesis",
+        hint: "the judge is in crates/testkit/judges/http_api; its report has a curl line for each finding",
+        run: api,
     },
 ];
 
@@ -154,8 +163,16 @@ struct TestRun<'a> {
     deny: JudgeStatus,
     /// Whether the step `tests` ran, which uses all judges.
     tests_ran: bool,
-    /// Whether the step `api` ran, which uses the Python judge.
-    api_ran: bool,
+    /// Whether the step `api` is selected, which uses the Python judge.
+    api_selected: bool,
+    /// The judge of the HTTP API, while it runs beside other steps.
+    api_judge: Option<JoinHandle<Result<ApiReport>>>,
+}
+
+/// What the judge of the HTTP API printed, and whether it is content.
+struct ApiReport {
+    output: String,
+    is_content: bool,
 }
 
 /// Status of an outside judge.
@@ -182,7 +199,8 @@ pub(crate) fn run(workspace: &Workspace, selection: &Selection) -> bool {
         unready: Vec::new(),
         deny: JudgeStatus::NotAsked,
         tests_ran: false,
-        api_ran: false,
+        api_selected: selection.includes(API),
+        api_judge: None,
     };
     let start = Instant::now();
     let mut report = Vec::new();
@@ -208,8 +226,9 @@ pub(crate) fn run(workspace: &Workspace, selection: &Selection) -> bool {
         }
     }
 
-    // A preparation that is cut off would leave its installers running.
+    // A preparation or a judge that is cut off would leave its processes running.
     run.end_preparation();
+    run.end_api_judge();
     println!("\nSteps, {} in all:", readable(start.elapsed()));
     for (name, verdict, took) in report {
         println!("  {name:<9} {:>12}  {verdict}", readable(took));
@@ -259,6 +278,46 @@ impl TestRun<'_> {
         self.preparation.take()?.join().ok()
     }
 
+    /// Starts the judge of the HTTP API on a thread of its own. Does nothing if the judge is not ready.
+    fn begin_api_judge(&mut self) -> Result<()> {
+        // The same command as in the step `build`: for the program alone, cargo would choose other features of its
+        // dependencies and build most of them again.
+        build(self)?;
+        let target = &self.workspace.target;
+        let Some((_, python)) = PYTHON.variable(target) else {
+            return Ok(());
+        };
+        let program = format!("jackfield{}", std::env::consts::EXE_SUFFIX);
+        // A copy, since other steps may replace the program while the judge starts it.
+        let copy = target.join("judges").join(&program);
+        fs::copy(target.join("debug").join(&program), &copy)
+            .with_context(|| format!("{} could not be written", copy.display()))?;
+        let mut judge = Command::new(python);
+        judge.arg(self.workspace.root.join(API_JUDGE)).arg(copy);
+        self.api_judge = Some(thread::spawn(move || {
+            let line = command_line(&judge);
+            let output = judge
+                .output()
+                .with_context(|| format!("`{line}` could not be started"))?;
+            let texts = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+            Ok(ApiReport {
+                output: texts.concat(),
+                is_content: output.status.success(),
+            })
+        }));
+        Ok(())
+    }
+
+    /// Waits for the judge of the HTTP API. Returns `None` if the judge was not started.
+    fn end_api_judge(&mut self) -> Option<Result<ApiReport>> {
+        let judge = self.api_judge.take()?;
+        Some(
+            judge
+                .join()
+                .unwrap_or_else(|_| Err(anyhow!("the judge of the HTTP API broke off"))),
+        )
+    }
+
     /// Runs a command whose output goes straight to the terminal.
     fn run_visibly(mut command: Command) -> Result<StepResult> {
         let line = command_line(&command);
@@ -304,7 +363,7 @@ impl TestRun<'_> {
 
     fn judge_status(&self, judge: &OutsideJudge) -> JudgeStatus {
         let reason = self.unready.iter().find(|(name, _)| *name == judge.name);
-        let is_asked = self.tests_ran || (self.api_ran && judge.name == PYTHON.name);
+        let is_asked = self.tests_ran || (self.api_selected && judge.name == PYTHON.name);
         if let Some((_, reason)) = reason {
             JudgeStatus::CouldNotRun(reason.clone())
         } else if !is_asked {
@@ -316,6 +375,9 @@ impl TestRun<'_> {
         }
     }
 }
+
+/// Library of the tests.
+const TESTKIT: &str = "jackfield-testkit";
 
 /// Judge of the HTTP API, a Python program.
 const API_JUDGE: &str = "crates/testkit/judges/http_api/judge.py";
@@ -401,9 +463,11 @@ fn build(run: &mut TestRun<'_>) -> Result<StepResult> {
 
 fn tests(run: &mut TestRun<'_>) -> Result<StepResult> {
     disk_space::check(&std::env::temp_dir(), disk_space::NEEDED_BY_TESTS)?;
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    let threads = (TESTS_PER_CORE * cores).to_string();
     let command = if run.workspace.has_cargo_command("nextest") {
         run.workspace
-            .cargo_locked(&["nextest", "run", "--workspace"])
+            .cargo_locked(&["nextest", "run", "--workspace", "--test-threads", &threads])
     } else {
         // All tests except doctests, which have a separate step.
         run.workspace.cargo_locked(&[
@@ -414,29 +478,33 @@ fn tests(run: &mut TestRun<'_>) -> Result<StepResult> {
             "--tests",
             "--examples",
             "--no-fail-fast",
+            "--",
+            "--test-threads",
+            &threads,
         ])
     };
     run.tests_ran = true;
-    run.run_counted(command)
+    let result = run.run_counted(command)?;
+    if run.api_selected {
+        run.begin_api_judge()?;
+    }
+    Ok(result)
 }
 
 fn api(run: &mut TestRun<'_>) -> Result<StepResult> {
-    TestRun::run_visibly(
-        run.workspace
-            .cargo_locked(&["build", "--quiet", "-p", "jackfield"]),
-    )?;
-    run.api_ran = true;
-    let target = &run.workspace.target;
-    let Some((_, python)) = PYTHON.variable(target) else {
+    if run.api_judge.is_none() {
+        run.begin_api_judge()?;
+    }
+    let Some(report) = run.end_api_judge() else {
         println!("    schemathesis is not ready; the step `set-up` tells why");
         return Ok(StepResult::CouldNotRun);
     };
-    let program = format!("jackfield{}", std::env::consts::EXE_SUFFIX);
-    let mut judge = Command::new(python);
-    judge
-        .arg(run.workspace.root.join(API_JUDGE))
-        .arg(target.join("debug").join(program));
-    TestRun::run_visibly(judge)
+    let report = report?;
+    print!("{}", report.output);
+    if !report.is_content {
+        bail!("the judge of the HTTP API has complaints");
+    }
+    Ok(StepResult::Passed)
 }
 
 fn doctests(run: &mut TestRun<'_>) -> Result<StepResult> {
@@ -447,7 +515,9 @@ fn doctests(run: &mut TestRun<'_>) -> Result<StepResult> {
 }
 
 fn alone(run: &mut TestRun<'_>) -> Result<StepResult> {
-    let libraries = run.workspace.packages.iter().filter(|p| p.has_library);
+    // The testkit is built with its users only: the tests.
+    let libraries = run.workspace.packages.iter();
+    let libraries = libraries.filter(|package| package.has_library && package.name != TESTKIT);
     for package in libraries {
         TestRun::run_visibly(run.workspace.cargo_locked(&[
             "check",
