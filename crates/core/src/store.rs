@@ -202,6 +202,8 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     /// Appends to the log of a task in the next batch, moves the task's `log_end`, and puts the callbacks
     /// into the outbox, in one transaction.
     fn append(&self, task: TaskId, rows: Vec<LogRow>, told: Vec<NewCallback>) -> Receipt;
+    /// Commits the waiting appends at once. The store may otherwise delay them for a moment, to commit several together.
+    fn commit_appends(&self) {}
     /// Reads a task.
     fn find_task(&self, id: TaskId) -> Receipt<Option<TaskRecord>>;
     /// Lists tasks, newest first by [`TaskFilter::order`].

@@ -109,13 +109,13 @@ pub struct Task {
 }
 
 /// The end of a turn before any reader sees it: what the store gets, in one commit.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct TurnEnd {
     /// Record of the task after the end.
     record: TaskRecord,
-    /// Row of the end.
-    row: LogRow,
-    /// Callbacks that report the end.
+    /// Rows of the last events, then the row of the end.
+    rows: Vec<LogRow>,
+    /// Callbacks that report the last events and the end.
     told: Vec<NewCallback>,
 }
 
@@ -208,6 +208,32 @@ impl Task {
         drop(moved.wait_for(|(_, running)| !running).await);
     }
 
+    /// Numbers items, and returns their rows with the callbacks for items that match `is_told`. Under the record's lock,
+    /// so that the store gets rows in the order of their numbers.
+    fn number_and_tell(
+        &self,
+        record: &TaskRecord,
+        items: Vec<(LogItem, Option<u64>)>,
+        at: Timestamp,
+        is_told: impl Fn(&LogItem) -> bool,
+    ) -> (Vec<LogRow>, Vec<NewCallback>) {
+        if let Some(turn_reply) = &mut *self.turn_reply.lock() {
+            items.iter().for_each(|(item, _)| turn_reply.add(item));
+        }
+        let rows = self.number(items, at);
+        let told = rows.iter().filter(|row| is_told(&row.item));
+        let told = told
+            .flat_map(|row| self.tell(record, row.pos, at, std::slice::from_ref(&row.item)))
+            .collect();
+        (rows, told)
+    }
+
+    /// Shows readers what is numbered so far, without a change to the state.
+    fn show_numbered(&self) {
+        let end = self.ring.lock().end();
+        self.moved.send_modify(|moved| moved.0 = moved.0.max(end));
+    }
+
     /// Numbers items and passes them to the store and the readers, with callbacks for items that match
     /// `is_told`. Under the record's lock, so that the state changes with them.
     fn append(
@@ -217,29 +243,17 @@ impl Task {
         at: Timestamp,
         is_told: impl Fn(&LogItem) -> bool,
     ) -> Option<Receipt> {
-        if let Some(turn_reply) = &mut *self.turn_reply.lock() {
-            items.iter().for_each(|(item, _)| turn_reply.add(item));
-        }
+        let (mut rows, told) = self.number_and_tell(record, items, at, is_told);
         let is_logged = *self.keep.lock() == Keep::Full;
-        let (receipt, end) = {
-            let mut ring = self.ring.lock();
-            let mut rows = ring.number(items, at);
-            let told = rows.iter().filter(|row| is_told(&row.item));
-            let told: Vec<_> = told
-                .flat_map(|row| self.tell(record, row.pos, at, std::slice::from_ref(&row.item)))
-                .collect();
-            if !is_logged {
-                rows.clear();
-            }
-            let is_told = !told.is_empty();
-            // Under the ring's lock, so that the store gets rows in the order of their numbers.
-            let receipt = (is_logged || is_told).then(|| self.store.append(self.id, rows, told));
-            if is_told {
-                self.callbacks.wake();
-            }
-            (receipt, ring.end())
-        };
-        self.moved.send_modify(|moved| moved.0 = moved.0.max(end));
+        if !is_logged {
+            rows.clear();
+        }
+        let is_told = !told.is_empty();
+        let receipt = (is_logged || is_told).then(|| self.store.append(self.id, rows, told));
+        if is_told {
+            self.callbacks.wake();
+        }
+        self.show_numbered();
         receipt
     }
 
@@ -248,8 +262,6 @@ impl Task {
     fn write(&self, call: &Call, events: Vec<(Event, Option<u64>)>) -> Option<Receipt> {
         let asks = |(event, _): &(Event, _)| matches!(event, Event::Ask(_));
         let is_asked = events.iter().any(asks);
-        let items = events.into_iter();
-        let items = items.map(|(event, seq)| (LogItem::Event(event), seq));
         let mut record = self.record.lock();
         let at = Timestamp::now();
         let state = if is_asked {
@@ -257,13 +269,8 @@ impl Task {
         } else {
             record.state
         };
-        let receipt = self.append(&record, items.collect(), at, |item| match item {
-            LogItem::Event(Event::Ask(_)) => state == TaskState::InputRequired,
-            LogItem::Event(Event::Artifact(artifact)) => artifact.last,
-            LogItem::Event(Event::Chunk(_))
-            | LogItem::Message(_)
-            | LogItem::Answer(..)
-            | LogItem::End(_) => false,
+        let receipt = self.append(&record, logged(events), at, |item| {
+            is_told_at_once(item, state)
         });
         if is_asked {
             // The log has the question; the record's state may follow with the next commit.
@@ -341,43 +348,52 @@ impl Task {
         unread.is_some_and(|unread| self.readers.gone_for(now) >= Some(unread.0))
     }
 
-    /// Ends the turn: nothing else is written after it. Readers do not see the end before [`Task::show_end`].
-    fn end_turn(&self, end: End, seq: Option<u64>) -> TurnEnd {
+    /// Ends the turn with the agent's last events: nothing else is written after it. Readers see the events with
+    /// [`Task::write_end`], and the end with [`Task::show_end`].
+    fn end_turn(&self, events: Vec<(Event, Option<u64>)>, end: End, seq: Option<u64>) -> TurnEnd {
         let record = self.record.lock();
         self.is_over.store(true, Ordering::Relaxed);
+        let at = Timestamp::now();
+        // An ended call waits for no answer, so its questions are not told.
+        let is_told = |item: &LogItem| is_told_at_once(item, TaskState::Working);
+        let (mut rows, mut told) = self.number_and_tell(&record, logged(events), at, is_told);
         let pos = self.ring.lock().end();
         // A task that waits for its next message was reported when its turn ended: each turn is reported
         // once.
         let is_waiting = record.waits_for_message();
         let mut record = record.clone();
-        let at = Timestamp::now();
         end_record(&mut record, &end, at);
         // An end takes one position.
         record.log_end = pos + 1;
-        let told = self.told_of_end(&record, pos, &end, !is_waiting);
+        told.extend(self.told_of_end(&record, pos, &end, !is_waiting));
         let item = LogItem::End(end);
-        let row = LogRow { pos, seq, at, item };
-        TurnEnd { record, row, told }
+        rows.push(LogRow { pos, seq, at, item });
+        TurnEnd { record, rows, told }
     }
 
-    /// Writes the end with the agent's frame number, the final state and the callbacks in one commit. May be
-    /// retried.
+    /// Writes the last events, the end with the agent's frame number, the final state and the callbacks in one commit. May
+    /// be retried.
     fn write_end(&self, ending: &TurnEnd) -> Receipt {
-        let TurnEnd { record, row, told } = ending;
-        self.save(record.clone(), vec![row.clone()], told.clone(), true)
+        let TurnEnd { record, rows, told } = ending;
+        let receipt = self.save(record.clone(), rows.clone(), told.clone(), true);
+        self.show_numbered();
+        receipt
     }
 
     /// Writes the end of a task without a recorder.
     async fn conclude(&self, end: End) -> Result<(), StoreError> {
-        self.write_end(&self.end_turn(end, None)).await
+        self.write_end(&self.end_turn(Vec::new(), end, None)).await
     }
 
     /// Shows readers the end of the turn.
-    fn show_end(&self, record: TaskRecord, row: LogRow) {
+    fn show_end(&self, TurnEnd { record, rows, .. }: TurnEnd) {
         // Both at once: a reader that knows the state knows the end of the log.
         let mut shown = self.record.lock();
         *shown = record;
-        self.number(vec![(row.item, row.seq)], row.at);
+        // The rows before it have their numbers already.
+        if let Some(end) = rows.into_iter().next_back() {
+            self.number(vec![(end.item, end.seq)], end.at);
+        }
         *self.call.lock() = Weak::new();
         self.show(false);
     }
@@ -435,6 +451,26 @@ pub(crate) fn store_failure(error: &StoreError) -> Failure {
 /// Returns the failure of a task that could not be written.
 fn not_written() -> Failure {
     Failure::new(Reason::Internal, "the hub's store failed")
+}
+
+/// Converts events of the agent to items of the log, with the numbers of their frames.
+fn logged(events: Vec<(Event, Option<u64>)>) -> Vec<(LogItem, Option<u64>)> {
+    let items = events.into_iter();
+    items
+        .map(|(event, seq)| (LogItem::Event(event), seq))
+        .collect()
+}
+
+/// Returns whether followers are told of an item before the turn ends, in this state of the task.
+fn is_told_at_once(item: &LogItem, state: TaskState) -> bool {
+    match item {
+        LogItem::Event(Event::Ask(_)) => state == TaskState::InputRequired,
+        LogItem::Event(Event::Artifact(artifact)) => artifact.last,
+        LogItem::Event(Event::Chunk(_))
+        | LogItem::Message(_)
+        | LogItem::Answer(..)
+        | LogItem::End(_) => false,
+    }
 }
 
 /// Returns the state of a task with an open call.

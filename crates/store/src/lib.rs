@@ -268,6 +268,10 @@ impl Store for SqliteStore {
         self.write(WriteOp::Append { task, rows, told })
     }
 
+    fn commit_appends(&self) {
+        self.queue.make_urgent();
+    }
+
     fn find_task(&self, id: TaskId) -> Receipt<Option<TaskRecord>> {
         let (reply, receipt) = Receipt::pair();
         self.reader.request(ReadRequest::Task(id, reply));

@@ -12,9 +12,13 @@ use jackfield_model::TaskId;
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::oneshot;
 
-use crate::{batch::QueuedWrite, trim::Trim};
+use crate::{
+    batch::{QueuedWrite, WriteOp},
+    trim::Trim,
+};
 
-/// How long the first write of a batch waits for more writes (docs/promises.md, The log).
+/// How long the first append of a batch waits for more appends (docs/promises.md, The log). Nobody waits for an append;
+/// whoever does calls [`WriteQueue::make_urgent`]. All other jobs start as soon as the writer is idle.
 const BATCH_WAIT: Duration = Duration::from_millis(20);
 /// Weight at which a batch starts without waiting.
 const BATCH_BYTES: usize = 256 << 10;
@@ -44,7 +48,7 @@ impl WriterJob {
     /// Returns whether the job starts at once, together with all jobs before it.
     fn is_urgent(&self) -> bool {
         match self {
-            Self::Write(write) => write.op.is_durable(),
+            Self::Write(write) => !matches!(write.op, WriteOp::Append { .. }),
             Self::Reopen(_) | Self::Resend(..) | Self::Trim(_) => true,
         }
     }
@@ -257,5 +261,50 @@ impl WriteQueue {
         drop(state);
         self.progress.notify_all();
         drop(left);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jackfield_core::store::Receipt;
+
+    use super::*;
+
+    fn write(op: WriteOp) -> WriterJob {
+        let (reply, _receipt) = Receipt::<()>::pair();
+        WriterJob::Write(QueuedWrite { op, reply })
+    }
+
+    fn append() -> WriterJob {
+        write(WriteOp::Append {
+            task: TaskId::new(),
+            rows: Vec::new(),
+            told: Vec::new(),
+        })
+    }
+
+    fn is_due(queue: &WriteQueue) -> bool {
+        queue.state.lock().due().is_ok()
+    }
+
+    #[test]
+    fn only_appends_wait_for_others_to_join_them() {
+        let queue = WriteQueue::default();
+        queue.push(append());
+        assert!(!is_due(&queue));
+        queue.push(write(WriteOp::Probe));
+        assert!(is_due(&queue), "whatever is waited for starts at once");
+        let WriterWork::Batch(batch) = queue.take(false) else {
+            panic!("there is a batch");
+        };
+        assert_eq!(batch.len(), 2, "and takes the appends along");
+    }
+
+    #[test]
+    fn appends_start_at_once_when_somebody_waits_for_them() {
+        let queue = WriteQueue::default();
+        queue.push(append());
+        queue.make_urgent();
+        assert!(is_due(&queue));
     }
 }

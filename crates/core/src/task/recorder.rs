@@ -43,8 +43,14 @@ struct PendingWrite {
 
 /// Outcome of the recording.
 enum RecordingEnd {
-    /// The call has ended, with the agent's number of the end frame.
-    Ended(End, Option<u64>),
+    /// The call has ended.
+    Ended {
+        /// Last events, which are written together with the end.
+        events: Vec<(Event, Option<u64>)>,
+        end: End,
+        /// The agent's number of the end frame.
+        seq: Option<u64>,
+    },
     /// The store failed, and so did the call.
     NotWritten,
     /// The agent could not be reached and never saw the call, which waits for the agent again.
@@ -128,24 +134,26 @@ impl Recorder {
             }
         };
         match over {
-            RecordingEnd::Ended(end, seq) => {
-                let ending = self.task.end_turn(end, seq);
+            RecordingEnd::Ended { events, end, seq } => {
+                let last_seq = seq.or_else(|| last_seq(&events));
+                let ending = self.task.end_turn(events, end, seq);
                 let is_written = self.write_end(&ending, &stopping).await;
                 // Before the readers see the end: the next turn may follow at once.
                 live.remove(self.task.id);
-                let TurnEnd { record, row, .. } = if is_written {
-                    self.ack(seq);
+                let ending = if is_written {
+                    self.ack(last_seq);
                     ending
                 } else {
-                    self.task.end_turn(End::Failed(not_written()), None)
+                    let failed = End::Failed(not_written());
+                    self.task.end_turn(Vec::new(), failed, None)
                 };
-                self.task.show_end(record, row);
+                self.task.show_end(ending);
             }
             RecordingEnd::NotWritten => {
-                let ending = self.task.end_turn(End::Failed(not_written()), None);
+                let failed = End::Failed(not_written());
+                let ending = self.task.end_turn(Vec::new(), failed, None);
                 // Readers need not wait for the store: the call has failed whatever the store does next.
-                self.task
-                    .show_end(ending.record.clone(), ending.row.clone());
+                self.task.show_end(ending.clone());
                 // As long as the store has the task as unfinished, it is looked up here.
                 self.write_end(&ending, &stopping).await;
                 live.remove(self.task.id);
@@ -216,10 +224,10 @@ impl Recorder {
                     if !events.is_empty() && let Err(error) = self.noted().await {
                         return self.give_up(&error);
                     }
-                    self.write(events);
                     if let Some((end, seq)) = end {
-                        break RecordingEnd::Ended(end, seq);
+                        break RecordingEnd::Ended { events, end, seq };
                     }
+                    self.write(events);
                 }
                 // The call may have been returned.
                 () = moved => {}
@@ -236,6 +244,9 @@ impl Recorder {
         };
         if let Err(error) = self.noted().await {
             return self.give_up(&error);
+        }
+        if !self.pending_writes.is_empty() {
+            self.task.store.commit_appends();
         }
         while !self.pending_writes.is_empty() {
             match oldest_write(&mut self.pending_writes).await {
@@ -276,7 +287,7 @@ impl Recorder {
             return;
         }
         let bytes: usize = events.iter().map(|(event, _)| event.weight()).sum();
-        let seq = events.iter().rev().find_map(|(_, seq)| *seq);
+        let seq = last_seq(&events);
         match self.task.write(self.asking.call(), events) {
             Some(receipt) => {
                 self.pending_writes.push_back(PendingWrite {
@@ -309,6 +320,11 @@ impl Recorder {
         self.asking.call().finish(End::Failed(not_written()), true);
         RecordingEnd::NotWritten
     }
+}
+
+/// Returns the agent's number of the last numbered frame.
+fn last_seq(events: &[(Event, Option<u64>)]) -> Option<u64> {
+    events.iter().rev().find_map(|(_, seq)| *seq)
 }
 
 /// Waits for the oldest write, and returns its bytes and the agent's number of its last frame.

@@ -1,6 +1,9 @@
 //! What a slow or broken store does to tasks: paces them, then fails them, and never leaves a hole.
 
-use super::{slow_store::on_slow_store, *};
+use super::{
+    slow_store::{Write, on_slow_store},
+    *,
+};
 use jackfield_model::{Chunk, TaskId};
 
 use crate::{
@@ -100,9 +103,36 @@ async fn a_task_with_a_hole_in_its_log_is_not_completed() {
     let serving = line.next();
     store.lose_rows();
     serving.push(Event::text("lost"));
+    until_idle().await;
     serving.finish(End::done());
     until_idle().await;
     assert_eq!(failed(&task), Reason::Internal);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_last_events_and_the_end_are_one_write() {
+    let (store, hub) = on_slow_store(|_| ()).await;
+    let (_a, line) = agent(&hub, "a");
+    hub.tasks().start(to("a", "hi")).await.unwrap();
+    until_idle().await;
+    let serving = line.next();
+    store.hold();
+    serving.push(Event::text("the last words"));
+    serving.finish(End::done());
+    until_idle().await;
+    assert_eq!(store.held_up(), 1);
+    let Some(Write::Save(record, rows, _)) = store.commit_one() else {
+        panic!("a task is saved");
+    };
+    assert_eq!(record.state, TaskState::Completed);
+    let items: Vec<_> = rows.into_iter().map(|row| row.item).collect();
+    assert_eq!(
+        items,
+        [
+            LogItem::Event(Event::text("the last words")),
+            LogItem::End(End::done())
+        ]
+    );
 }
 
 #[tokio::test(start_paused = true)]
