@@ -7,16 +7,22 @@ use super::{COLUMNS, Support, Topic};
 const HEAD: &str = "\
 # Every pair of protocols
 
-What passes when a caller of one protocol calls an agent of another, and as what. This page is made from the file `matrix.rs` of
-each protocol, and every cell of it is a test (`crates/testkit/tests/it/matrix`). `jackfield show --calls A B` prints the rows
-for two agents of a hub.
+These tables show what passes when a caller of one protocol calls an agent of another. They are generated from the file `matrix.rs` of
+each protocol, and a test checks every cell (`crates/testkit/tests/it/matrix`). `jackfield show --calls A B` prints the rows for two
+agents of a hub.
 
-A call joins a caller and an agent. What passes is the lesser of what the agent's protocol can say and what the caller's can
-receive. A question of the agent asks for text. The agent's owner gives approvals: callers are told that the agent waits for one, unless
-the agent lets callers approve (`approvals_to_caller`). The hub relays frames between two Agora agents. It does not join two peers: they
-meet without a hub.
+- `●` full
+- `◐` converted into something less
+- `○` unsupported: the text says what happens instead
 
-`●` full, `◐` converted into something less, `○` unsupported: something else happens.
+A pair supports what both sides support: what the agent's protocol can send, and what the caller's protocol can receive. Pairs that differ
+from this rule are listed under [exceptions](#exceptions).
+
+- A question of the agent asks for text. The agent's owner gives approvals. A caller is told that the agent waits for an approval, unless
+  the agent lets callers approve (`approvals_to_caller`).
+- Between two Agora agents the hub only relays frames.
+- The hub does not connect two peers: they hand off to each other directly.
+- A foreign agent is an agent of another owner that is not shared with the caller.
 ";
 
 /// Returns the page `docs/protocols/matrix.md`.

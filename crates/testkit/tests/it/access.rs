@@ -23,28 +23,29 @@ use self::{
 /// Above the table.
 const HEAD: &str = "# Who may do what
 
-Every operation of every door × every kind of caller, as the hub answers. A test asks for every cell and compares it with this page.
+This table shows the hub's answer to every operation of every protocol, for every kind of caller. A test checks every cell.
 
-The things asked for are ann's: the agent `anns-agent`, shared with nobody, a team of it, a task and a token; and a\nremote server that an admin added.
+All objects in the table belong to ann: the agent `anns-agent`, which is shared with nobody, a team that contains it, a task and a token.
+The remote server is an exception: an administrator added it.
 
-| caller | what it shows |
+| caller | what it sends |
 |---|---|
 | admin | a token with the scope `admin` |
 | owner | ann's token, with the scope `agent:anns-*` |
 | other | bob's token, with the scope `agent:bobs-*` |
-| invite | the token of an invite of ann's for `anns-laptop`, which is in no team |
+| invite | the token of ann's invite for `anns-laptop`, which is in no team |
 | platform | the platform's secret |
 | stranger | eve's token, without scopes |
-| none | nothing, to a hub that asks for tokens |
-| proxy | nothing, through a proxy, to a hub on loopback |
+| none | no token, to a hub that requires tokens |
+| proxy | no token, through a proxy, to a hub on loopback |
 
-| cell | what it means |
+| cell | meaning |
 |---|---|
-| yes | It is done, or refused for another reason than who asks: what is asked for is not hidden. |
-| own | It is done, and tells of nothing that is ann's. |
-| told | It is refused, and the caller is told that the thing is there: it may see it. |
-| unknown | The answer is the same as for a thing that does not exist. |
-| – | It is refused, whatever is asked for. |
+| yes | Allowed. The request may still fail for another reason than the caller; the object is not hidden. |
+| own | Allowed. The answer contains nothing of ann's. |
+| told | Refused. The answer shows that the object exists, because the caller may see it. |
+| unknown | The answer is the same as for an object that does not exist. |
+| – | Refused, whatever the object. |
 
 ";
 
