@@ -1,4 +1,4 @@
-//! What holds for every store: each promise is checked on the one in memory and on SQLite.
+//! Promises of every store. Each promise is checked for the in-memory store and for SQLite.
 
 #[path = "contract/doors.rs"]
 mod doors;
@@ -150,7 +150,7 @@ fn remotes_read_back_and_go_with_their_agent(store: &dyn Store) {
     assert_eq!(store.load_remotes().wait().unwrap(), [a.clone(), b.clone()]);
     b.spec = Json::parse(r#"{"url": "https://b.example/2"}"#).unwrap();
     store.save_remote(b.clone()).wait().unwrap();
-    // An agent that is written again, as whenever its profile changes, is still dialled.
+    // A profile change writes the agent again. The hub must still dial the agent.
     store.save_agent(agent("a")).wait().unwrap();
     assert_eq!(store.load_remotes().wait().unwrap(), [a.clone(), b.clone()]);
     store.remove_agent(a.id).wait().unwrap();

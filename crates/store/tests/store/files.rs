@@ -1,4 +1,5 @@
-//! The data directory: who may read it, who may use it, what is refused, copies, and looking into it.
+//! The data directory: file permissions, the lock, refused directories, backups, and reading without
+//! the lock.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 

@@ -1,5 +1,5 @@
-//! kill -9 of a real process that writes: what it had acknowledged is there, nothing is corrupt, the store opens again.
-//! The process is this test program itself, which finds in its environment that it is the one to be killed.
+//! Kills a writing process with `kill -9`. Acknowledged rows survive, no data is corrupt, and the store opens again.
+//! The child process is this test program, started with an environment variable.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -23,7 +23,7 @@ const DIR: &str = "JACKFIELD_STORE_KILL_DIR";
 const TASKS: usize = 8;
 const ROUNDS: usize = 12;
 
-/// What stands at these positions of every log.
+/// Content between two positions; the same for every log.
 fn content(from: u64, to: u64) -> String {
     (from..to)
         .map(|pos| char::from(b'a' + u8::try_from(pos * 7 % 26).unwrap()))
@@ -37,7 +37,7 @@ fn follower() -> Follower {
     }
 }
 
-/// Not a test by itself: writes until it is killed, and says what was acknowledged.
+/// Not a test by itself: writes until killed, and prints each acknowledged position.
 #[test]
 fn the_child_writes_until_it_is_killed() {
     let Some(dir) = env::var_os(DIR) else { return };
@@ -59,7 +59,7 @@ fn the_child_writes_until_it_is_killed() {
         let end = task.log_end + [100, 3000, 1, 9000][n / TASKS % 4];
         let rows = vec![text(task.log_end, &content(task.log_end, end))];
         task.log_end = end;
-        // Somebody is told of every row, by where it ends.
+        // Each row has a callback at the row's last position.
         let told = vec![NewCallback {
             row: OutboxRow::to(&follower(), task.id, end, time(0)),
             reply: Vec::new(),
@@ -78,7 +78,8 @@ fn the_child_writes_until_it_is_killed() {
     }
 }
 
-/// Runs the child, kills it after so many acknowledgements, and returns the last one of each task.
+/// Runs the child process, kills it after `after` acknowledgements, and returns the last
+/// acknowledged position of each task.
 fn run_and_kill(dir: &Path, after: usize, backup_at: usize) -> HashMap<TaskId, u64> {
     let mut child = Command::new(env::current_exe().unwrap())
         .args([
@@ -98,7 +99,7 @@ fn run_and_kill(dir: &Path, after: usize, backup_at: usize) -> HashMap<TaskId, u
         let Some((_, said)) = line.split_once("acknowledged ") else {
             continue;
         };
-        // The last line may have been cut by the kill.
+        // The kill may have cut the last line.
         let Some((id, end)) = said.split_once(' ') else {
             continue;
         };
@@ -135,7 +136,7 @@ fn log_is_whole(store: &dyn Store, task: &TaskRecord, acknowledged: u64) {
     }
 }
 
-/// What is in the log is told, in its order, and nothing else.
+/// Checks the callbacks of each task: in log order, up to the log's end, and only the first is due.
 fn all_is_told(store: &dyn Store, tasks: &[TaskRecord]) {
     let filter = CallbackFilter {
         limit: usize::MAX,

@@ -1,4 +1,5 @@
-//! How text becomes rows in SQLite: joined as long as it is of one piece and not too long, readable with any tool.
+//! How SQLite rows hold text: adjacent text of one kind is merged up to a limit, and readable with any SQLite
+//! tool.
 
 use jackfield_core::store::{LogRow, Store};
 use jackfield_model::ChunkKind;
@@ -84,7 +85,7 @@ fn a_row_of_text_is_written_with_up_to_16_kib_and_grows_to_1_kib() {
     save(&store, &slow, Vec::new());
     for row in texts(100) {
         drop(store.append(slow.id, vec![row], Vec::new()));
-        // A read ends the batch.
+        // Reading flushes the batch.
         find(&store, slow.id);
     }
     assert!(rows(&store, slow.id).iter().all(|(_, size)| *size == 1000));

@@ -1,5 +1,5 @@
-//! Random work against a simple model: whatever is appended, however it is batched, merged and cut by restarts, reads
-//! back from every cursor as the same text at the same positions.
+//! Random operations against a simple model. Text must read back from every cursor at the same positions, regardless
+//! of batches, merges and restarts.
 
 use jackfield_core::store::{LogItem, LogRow, Store};
 use jackfield_model::{ChunkKind, End, Event, TaskId};
@@ -10,16 +10,16 @@ use crate::records::{chunk, look_inside, message, row, save, task, text, whole_l
 
 const TASKS: usize = 3;
 
-/// One step of a test.
+/// A step of a test.
 #[derive(Debug, Clone)]
 enum Step {
-    /// Appends to a task, waiting for it or not.
+    /// Appends to a task, with or without waiting for the write.
     Append {
         task: usize,
         items: Vec<LogItem>,
         wait: bool,
     },
-    /// Saves a task with rows, so that all is written at once.
+    /// Saves a task with rows in a single transaction.
     Save { task: usize, items: Vec<LogItem> },
     /// Closes the store and opens it again.
     Restart,
@@ -60,7 +60,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A log without its rows: runs of one kind of text, and other things as a whole.
+/// A log independent of row boundaries: runs of text of one kind, and other items unchanged.
 #[derive(Debug, PartialEq)]
 enum Run {
     Text {
@@ -72,7 +72,7 @@ enum Run {
     Whole(u64, LogItem),
 }
 
-/// Joins what can be joined, however long it gets, and cuts off what is before `from`.
+/// Merges adjacent text without a length limit, and drops the part before `from`.
 fn runs(rows: &[LogRow], from: u64) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for LogRow { pos, item, .. } in rows
@@ -108,7 +108,7 @@ fn runs(rows: &[LogRow], from: u64) -> Vec<Run> {
     runs
 }
 
-/// What was appended to one task, row by row.
+/// The rows appended to a task.
 #[derive(Debug)]
 struct Model {
     id: TaskId,
@@ -132,7 +132,7 @@ impl Model {
         rows
     }
 
-    /// The number that the agent gave to what is before this position.
+    /// Returns the agent's sequence number for the item before this position.
     fn seq_before(&self, end: u64) -> Option<u64> {
         self.rows
             .iter()
@@ -199,7 +199,7 @@ proptest! {
                 Step::Append { task, items, wait } => {
                     let receipt = store.append(models[task].id, models[task].extend(items), Vec::new());
                     if wait {
-                        // A read hurries the batch up.
+                        // Reading flushes the batch.
                         store.find_task(models[task].id).wait().unwrap();
                         receipt.wait().unwrap();
                     }

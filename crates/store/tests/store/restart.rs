@@ -1,4 +1,4 @@
-//! What is left after the store was closed, and what it says while it is closed or cannot write.
+//! State after the store was closed, and errors while it is closed or can't write.
 
 use jackfield_core::{
     outbox::Settled,
@@ -180,7 +180,7 @@ fn a_flood_is_refused_and_what_was_taken_is_written() {
     let (dir, store) = sqlite();
     let record = task();
     save(&store, &record, Vec::new());
-    // Holds the writer up. The JSON is shared, so that the flood weighs more than it takes.
+    // Blocks the writer. The rows share their JSON, so the queue counts more bytes than it uses.
     let held = look_inside(dir.path());
     held.execute_batch("BEGIN IMMEDIATE").unwrap();
     let data = Json::of(&"x".repeat(8 << 20)).unwrap();

@@ -1,4 +1,5 @@
-//! Trimming on disk: long logs go in slices between which others write, and the file shrinks.
+//! Trimming on disk: long logs are trimmed in slices with other writes in between, and the file
+//! shrinks.
 
 use std::fs;
 

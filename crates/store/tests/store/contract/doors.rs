@@ -1,4 +1,4 @@
-//! What doors keep for their agents, and resolvers with tasks.
+//! Promises about the records of doors and the context that resolvers keep with tasks.
 
 use std::collections::BTreeMap;
 
@@ -40,10 +40,10 @@ pub(crate) fn records_read_back_each_for_its_door(store: &dyn Store) {
 
 pub(crate) fn records_keep_their_order_whenever_they_change(store: &dyn Store) {
     know(store, &["a", "b"]);
-    // Text would sort 10,000 before 9,999.
+    // Sorted as text, 10,000 would come before 9,999.
     let records = ["9998", "9999", "10000"].map(|key| door_record("a", key, 1));
     save(store, &records.each_ref());
-    // Keys are counted for each agent by itself.
+    // Keys belong to an agent: `b` uses a key that `a` has too.
     let of_b = door_record("b", "9999", 1);
     save(store, &[&of_b]);
     let [first, _, third] = records;
@@ -65,14 +65,14 @@ pub(crate) fn records_go_with_their_agent(store: &dyn Store) {
     let records = [("a", "team"), ("a", "task/1"), ("b", "team")];
     let records = records.map(|(agent, key)| door_record(agent, key, 1));
     save(store, &records.each_ref());
-    // An agent that is written again, as whenever its profile changes, keeps them.
+    // A profile change writes the agent again; the agent keeps its records.
     know(store, &["a", "a"]);
     assert_eq!(load(store), records);
     let [a, _, b] = records;
     let removed = store.remove_agent(AgentId::parse("a").unwrap());
     removed.wait().unwrap();
     assert_eq!(load(store), std::slice::from_ref(&b));
-    // One of the same id begins with nothing.
+    // A new agent with the same id starts without records.
     know(store, &["a"]);
     save(store, &[&a]);
     assert_eq!(load(store), [a, b]);

@@ -1,4 +1,5 @@
-//! Promises about what followers of a task are told: with the rows it tells of, and in order.
+//! Promises about callbacks of a task's followers: written with the rows they report, delivered in
+//! order.
 
 use jackfield_core::{
     outbox::{Callback, Follower, NewCallback, OutboxRow, Settled},
@@ -16,7 +17,7 @@ fn follower(id: &str, host: &str) -> Follower {
     }
 }
 
-/// What the follower is told of a position.
+/// Creates the callback for the follower at a position of the log.
 fn told(task: &TaskRecord, follower: &Follower, pos: u64, at: Timestamp) -> NewCallback {
     NewCallback {
         row: OutboxRow::to(follower, task.id, pos, at),
@@ -24,7 +25,7 @@ fn told(task: &TaskRecord, follower: &Follower, pos: u64, at: Timestamp) -> NewC
     }
 }
 
-/// Where those stand that are due, by their followers.
+/// Returns the follower and position of each callback that is due.
 fn due(store: &dyn Store, now: Timestamp) -> Vec<(String, u64)> {
     let due = store.due_callbacks(now, 100).wait().unwrap();
     let due = due.into_iter();
@@ -68,7 +69,7 @@ pub(crate) fn what_is_told_is_written_with_its_rows_or_not_at_all(store: &dyn St
     let refused = told(&record, &f, 3, time(3));
     let refused = store.append(record.id, vec![text(3, "again")], vec![refused]);
     assert!(refused.wait().is_err());
-    // One who is told although nothing is logged.
+    // A callback without new rows in the log.
     let alone = told(&record, &f, 9, time(4));
     let alone_is_in = store.append(record.id, Vec::new(), vec![alone.clone()]);
     alone_is_in.wait().unwrap();
@@ -93,7 +94,7 @@ pub(crate) fn of_each_lane_only_the_first_is_due(store: &dyn Store) {
     assert_eq!(due(store, time(9)), pairs(&[("a", 1), ("b", 1)]));
     settle(store, "b", Settled::Delivered);
     assert_eq!(due(store, time(9)), pairs(&[("a", 1), ("b", 2)]));
-    // One that has to wait holds up those behind it, and nobody else.
+    // A delayed callback blocks the later ones of its lane, and no other lane.
     let (at, error) = (time(100), "503".to_owned());
     settle(store, "a", Settled::Retry { at, error });
     settle(store, "b", Settled::Delivered);
@@ -106,7 +107,7 @@ pub(crate) fn of_each_lane_only_the_first_is_due(store: &dyn Store) {
     );
     assert_eq!((next(time(3)), next(at)), (Some(at), None));
     assert_eq!(due(store, at), pairs(&[("b", 3), ("a", 1)]));
-    // One that was given up holds up nobody, and comes first when it is sent again.
+    // A dead callback blocks no other, and is the first in its lane when retried.
     let error = "410".to_owned();
     settle(store, "a", Settled::Dead { error });
     assert_eq!(due(store, time(9)), pairs(&[("a", 2), ("b", 3)]));

@@ -1,4 +1,4 @@
-//! Promises about many tasks at once: opening them again, listing them, trimming them.
+//! Promises about many tasks at once: reopening, listing and trimming.
 
 use jackfield_core::{
     principal::Whose,
@@ -350,7 +350,7 @@ pub(super) fn trimming_takes_from_the_owner_whose_logs_hold_most(store: &dyn Sto
     let ids = |records: &[TaskRecord]| records.iter().map(|it| it.id).collect::<Vec<_>>();
     assert_eq!(store.trim(time(0), 45_000).wait().unwrap(), 2);
     assert_eq!(left(), [ids(&anns), ids(&bobs[2..])].concat());
-    // Both hold the same, and go by turns.
+    // Both owners hold the same number of bytes, so trimming alternates between them.
     assert_eq!(store.trim(time(0), 25_000).wait().unwrap(), 2);
     assert_eq!(left(), [ids(&anns[1..]), ids(&bobs[3..])].concat());
 }
