@@ -1,4 +1,4 @@
-//! What is packed, and what is not.
+//! Packed and omitted files.
 
 use std::{
     ffi::OsString,
@@ -25,7 +25,7 @@ pub(crate) async fn bytes(bundle: &Bundle, from: u64) -> Vec<u8> {
     bytes
 }
 
-/// The names in an archive and what they hold, as another reader finds them.
+/// Reads names and contents of an archive with an independent ZIP reader.
 async fn judged(bundle: &Bundle) -> Vec<(String, Vec<u8>)> {
     let bytes = bytes(bundle, 0).await;
     let mut archive = ZipArchive::new(Cursor::new(bytes)).unwrap();
@@ -145,7 +145,7 @@ async fn links_sockets_and_pipes_are_not_taken() {
     );
 }
 
-/// What is told of what is not packed, if some links are known.
+/// Describes the omitted entries, given the names of known links.
 async fn omitted(folder: &Path, ours: &[OsString]) -> String {
     let packed = jackfield_files::pack(folder, ArchiveLimits::default(), ours).await;
     packed.unwrap().omitted.to_string()
@@ -179,7 +179,7 @@ async fn what_tools_make_and_what_is_private_stays_here() {
         omitted(folder.path(), &[]).await,
         r#"never sent: ".bridge-clients/", ".env", ".env.local", ".git/", ".next/" and 4 more"#
     );
-    // A file may have the name of such a folder, and other files begin with a dot.
+    // Files may have the names of ignored folders, and may begin with a dot.
     for name in ["build", ".environment", ".gitignore", "app/targets/x"] {
         write(folder.path(), name, "x");
     }
@@ -286,7 +286,7 @@ async fn a_folder_that_is_not_there_is_told() {
     assert!(matches!(error.unwrap_err(), PackError::Folder(_)));
 }
 
-/// Does something again and again beside the test, until it is dropped.
+/// Repeats an action on another thread until dropped.
 struct Meanwhile<'a>(&'a AtomicBool);
 
 impl Drop for Meanwhile<'_> {

@@ -1,4 +1,4 @@
-//! Archives over a channel, against a peer that speaks as the published client does, or lies.
+//! Archives over a channel. The peer behaves like the published client, or misbehaves.
 
 use std::{fs, path::Path, sync::Mutex};
 
@@ -149,7 +149,7 @@ fn a_transfer_that_is_cut_at_any_byte_goes_on_to_the_same_archive() {
     let resumed = |cut: usize| {
         runtime.block_on(async {
             let parts = tempfile::tempdir().unwrap();
-            // The first try: what came before the cut stays.
+            // First attempt: the bytes before the cut stay.
             let first = part(parts.path(), bundle.offer()).await;
             let (mut left, mut right) = pipe();
             let speak = async {
@@ -159,7 +159,7 @@ fn a_transfer_that_is_cut_at_any_byte_goes_on_to_the_same_archive() {
             };
             let ((), cut_off) = tokio::join!(speak, receive(&mut right, first, quiet));
             assert!(matches!(cut_off, Err(TransferError::Channel(_))));
-            // The second: what is missing comes.
+            // Second attempt: only the missing bytes are sent.
             let second = part(parts.path(), bundle.offer()).await;
             let offset = second.received();
             assert_eq!(offset, cut as u64);
@@ -196,7 +196,8 @@ fn header(offer: &ArchiveOffer, offset: Option<u64>) -> String {
 
 const ARCHIVE: [u8; 100] = [7; 100];
 
-/// What comes of what a peer says, if this much is there already; and how many bytes are there then.
+/// Receives the peer's messages on top of `have` existing bytes. Returns the result and the number
+/// of bytes afterwards.
 async fn heard(
     there: usize,
     speak: impl AsyncFnOnce(&mut Pipe, &ArchiveOffer),
@@ -216,7 +217,7 @@ async fn heard(
     (archive, len)
 }
 
-/// The error that a peer gets to see, and how many bytes stay.
+/// Returns the error sent to the peer, and the number of bytes kept.
 async fn refused(
     there: usize,
     speak: impl AsyncFnOnce(&mut Pipe, &ArchiveOffer),
