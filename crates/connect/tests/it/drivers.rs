@@ -1,5 +1,5 @@
-//! Drivers against stand-ins for the agents that they drive, whose real programs and servers cannot run here, and a real
-//! hub. What callers get is looked at as raw JSON.
+//! Drivers against stand-ins for their agents, at a real hub. The real programs and servers can't run in tests. Callers
+//! read raw JSON.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

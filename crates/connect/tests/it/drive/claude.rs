@@ -1,4 +1,4 @@
-//! Claude Code, as a stand-in that prints the documented lines: the real one cannot run where the tests do.
+//! Claude Code, played by a stand-in that prints the documented lines; the real program can't run in tests.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ async fn every_kind_arrives_in_order_with_what_it_cost() {
     for event in &events[..events.len() - 1] {
         let text = |name: &str| event[name].as_str().unwrap_or_default();
         match chunks.last_mut() {
-            // Text may come in more or fewer pieces.
+            // The hub may split or join text.
             Some((last, .., so_far)) if *last == "text" => *so_far += text("text"),
             _ => chunks.push((
                 text("kind"),
@@ -141,7 +141,7 @@ async fn it_asks_its_caller() {
     );
 }
 
-/// What the stand-in says of itself.
+/// Asks the stand-in for its flags and environment.
 async fn shown(rig: &Rig) -> Value {
     let told = rig.told("show yourself").await;
     serde_json::from_str(&told[0].1).unwrap_or_else(|error| panic!("{told:?}: {error}"))

@@ -1,4 +1,4 @@
-//! Any command: what it prints, how it ends, and what becomes of what it started.
+//! Arbitrary commands: their output, their exit status, and their child processes.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ async fn the_prompt_is_its_input_and_its_output_the_answer() {
     let rig = Rig::start().await;
     let _bob = rig.shell("echo working >&2; tr a-z A-Z").await;
     let mut told = rig.told("hello").await;
-    // What it prints and what it complains about come by two ways.
+    // Standard output and standard error may arrive in any order.
     told.sort();
     assert_eq!(
         told,
@@ -50,7 +50,7 @@ async fn a_caller_cannot_say_an_option_to_the_command() {
     let found = pairs(&[("text", "-r is an option\n"), ("done", "")]);
     assert_eq!(rig.told("is an").await, found);
     bob.stop().await;
-    // Where the command has no more options, anything can be said.
+    // Any text is safe as an argument after the end of options.
     let _bob = rig
         .command(&["grep", "-h", "--", "{prompt}", "notes.txt"], Format::Text)
         .await;
@@ -125,7 +125,7 @@ async fn a_hundred_mebibytes_in_one_line_are_left_out_and_said_to_be() {
     assert_eq!(rest, pairs(&[("text", "after"), ("done", "")]));
 }
 
-/// Writes its own number and that of a child, then waits for ever.
+/// Writes its own process id and a child's, then waits forever.
 const STAYS: &str = "sleep 1000 & echo $$ $! >pids.new; mv pids.new pids; echo here; wait";
 
 #[tokio::test]
@@ -198,7 +198,7 @@ async fn children_that_outlive_the_command_end_with_it() {
     all_gone(&rig.words_of("pids").await).await;
 }
 
-/// Reads the message and says what it knows in lines of JSON.
+/// Reads the message; prints chunks, a question and its answer as lines of JSON.
 const TALKS: &str = r#"
 read -r message
 echo '{"kind":"thinking","text":"hm"}'
@@ -252,7 +252,8 @@ async fn lines_of_json_say_everything_and_ask() {
 async fn it_gets_the_name_that_it_gave_the_conversation_with_the_next_message() {
     let rig = Rig::start().await;
     let script = r#"read -r m; echo '{"kind":"session","id":"mine"}'; echo "$m""#;
-    // Its own message, which is no chunk object of a known kind, is not shown: so it is told as status.
+    // Prefixed with `#`, the message is no chunk object of a known kind, so callers see the line as
+    // status.
     let script = format!("{script} | sed 's/^/#/'");
     let native = |told: Vec<(String, String)>| -> Value {
         let line = told.iter().find(|(kind, _)| kind == "status").unwrap();

@@ -1,4 +1,4 @@
-//! Files of clients, as callers that speak raw JSON over the hub see them.
+//! Files of clients, requested in raw JSON over the hub's API.
 
 use std::{
     fs,
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::drive::rig::{Rig, pairs};
 
-/// Writes a file, and says so.
+/// Writes files and prints a line.
 const WRITES: &str = "echo content > made.txt; mkdir -p node_modules; echo x > node_modules/x; \
                       echo key > .env; echo made";
 
@@ -19,13 +19,13 @@ fn transfer(id: &str, end: &str) -> String {
     format!("/v1/agents/bob/transfers/{id}{end}")
 }
 
-/// The end of a call for files of this client.
+/// Returns the end of a call for files of this client.
 async fn done(rig: &Rig, client: &str) -> Value {
     let body = json!({"text": "go", "with_files": true, "client_id": client});
     rig.call_with(body).await.until("done").await
 }
 
-/// What the agent says about a transfer next.
+/// Returns the agent's next signal about a transfer.
 async fn said(rig: &Rig, id: &str) -> Value {
     let path = transfer(id, "/signals?wait=20s");
     let (status, mut said) = rig
@@ -67,7 +67,7 @@ async fn without_a_client_and_without_files_nothing_is_offered() {
     let _bob = rig.shell("cat > /dev/null").await;
     assert_eq!(done(&rig, "c-1").await.get("file_transfer_offer"), None);
     fs::write(rig.project().join("mine.txt"), "mine").unwrap();
-    // The project is linked into the folder of the client, and is not the client's.
+    // The client's folder links to the project; project files aren't offered as the client's.
     assert_eq!(done(&rig, "c-1").await.get("file_transfer_offer"), None);
     let told = rig
         .call_with(json!({"text": "go", "with_files": true}))
@@ -77,7 +77,7 @@ async fn without_a_client_and_without_files_nothing_is_offered() {
     assert_eq!(told.told().await, pairs(&[("status", why), ("done", "")]));
 }
 
-/// What is told as status in a call for files of the client `c-1`.
+/// Returns the status chunks of a call for files of the client `c-1`.
 async fn statuses(rig: &Rig) -> Vec<String> {
     let body = json!({"text": "go", "with_files": true, "client_id": "c-1"});
     let told = rig.call_with(body).await.told().await;
@@ -106,7 +106,7 @@ async fn what_an_agent_writes_through_links_to_the_project_is_told() {
     let rig = Rig::start().await;
     let script = "mkdir -p plots; cat > plots/a.txt; echo report > report.txt";
     let _bob = rig.shell(script).await;
-    // The first call is worked on in the project, whose files the next one finds behind links.
+    // The first call changes the project's files; the second call finds the changes behind links.
     rig.call_with(json!({"text": "go"}))
         .await
         .until("done")

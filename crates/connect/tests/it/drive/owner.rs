@@ -1,4 +1,4 @@
-//! Permissions: asked at the owner's desk and at the hub; the first answer is the one decision.
+//! Approvals: requested at the terminal and at the hub. The first answer decides.
 
 use jackfield_connect::OwnerDecision;
 use serde_json::json;
@@ -30,7 +30,7 @@ async fn an_answer_at_the_desk_is_told_to_the_hub() {
         "{told:?}"
     );
     assert_eq!(told.last().unwrap().0, "done");
-    // Whoever comes later finds nothing to answer.
+    // A later answer finds no open question.
     let late = json!({"ask_id": ask_id, "approved": false});
     let (status, _) = rig
         .hub
@@ -48,7 +48,7 @@ async fn an_answer_at_the_hub_withdraws_the_question_at_the_desk() {
     let (request, mut answer) = bob.question().await;
     let path = format!("/v1/calls/{}/answer", called.id);
     let body = json!({"ask_id": request.ask_id, "approved": false, "reason": "not today"});
-    // The question is on its way to the hub while it is shown at the desk.
+    // The hub receives the question while the terminal shows it.
     crate::drive::rig::soon_async(async || {
         let (status, _) = rig.hub.web().post(&path, body.clone()).await;
         status == 204

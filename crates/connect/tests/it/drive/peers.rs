@@ -1,4 +1,4 @@
-//! Files between agents: one that speaks raw frames of the bridge, and one that is connected.
+//! File transfers between two agents: a raw bridge client and a connected agent.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::drive::rig::Rig;
 
-/// What amy says to bob about a transfer, and bob to her.
+/// Signals about a transfer between `amy` and `bob`.
 struct Signals<'a> {
     amy: &'a mut Raw,
     transfer: &'a str,
@@ -52,7 +52,7 @@ impl Signalling for Signals<'_> {
     }
 }
 
-/// The words and the end of a call of bob for files.
+/// Returns the text and the end of `bob`'s call for files.
 async fn called(amy: &mut Raw, call_id: &str) -> (String, Value) {
     let call = json!({
         "type": "call_agent", "target_agent_id": "bob", "task_description": "go",
@@ -131,7 +131,7 @@ async fn an_agent_sends_files_ahead_to_a_connected_one_which_finds_them_in_its_n
         .await
         .unwrap();
     send(&mut channel, &bundle, 0, |_, _| {}).await.unwrap();
-    // Addresses that were not needed may come before it.
+    // Candidates that were not needed may come first.
     let received = loop {
         match signals.hear().await {
             (kind, _) if kind == "candidate" => {}

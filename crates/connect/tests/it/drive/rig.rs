@@ -1,4 +1,4 @@
-//! A hub, a project, and a connected agent.
+//! Test fixture: a hub, a project folder and a connected agent.
 
 use std::{
     path::{Path, PathBuf},
@@ -27,7 +27,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// A hub, and a machine with a project on it.
+/// A hub, and a machine with a project folder.
 pub(crate) struct Rig {
     pub(crate) hub: TestHub,
     machine: TempDir,
@@ -53,12 +53,12 @@ impl Rig {
         self.machine.path().join("project")
     }
 
-    /// Where archives are received.
+    /// Folder for partially received archives.
     pub(crate) fn parts(&self) -> PathBuf {
         self.machine.path().join("parts")
     }
 
-    /// A shell script, connected as `bob`.
+    /// Connects a shell script as `bob`.
     pub(crate) async fn shell(&self, script: &str) -> Running {
         self.exec(script, Format::Text).await
     }
@@ -67,14 +67,14 @@ impl Rig {
         self.command(&["sh", "-c", script], format).await
     }
 
-    /// A command, connected as `bob`.
+    /// Connects a command as `bob`.
     pub(crate) async fn command(&self, words: &[&str], format: Format) -> Running {
         let reaper = Reaper::new();
         let driver = Exec::new(spec(words), format, reaper.clone());
         self.connect(Arc::new(driver), reaper).await
     }
 
-    /// The stand-in for Claude Code, connected as `bob`.
+    /// Connects the stand-in for Claude Code as `bob`.
     pub(crate) async fn claude(&self) -> Running {
         let reaper = Reaper::new();
         let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stand_ins/claude");
@@ -100,7 +100,7 @@ impl Rig {
             is_trusted: self.is_trusted,
             mcp: self.mcp.clone(),
             token: None,
-            // A test that has ended does not listen.
+            // The receiver is gone once the test ended.
             listener: Arc::new(move |news| drop(tell.try_send(news))),
             reaper,
             driver,
@@ -120,7 +120,7 @@ impl Rig {
         running
     }
 
-    /// Calls `bob` by the hub's own API; the first event is read.
+    /// Calls `bob` by the hub's own API, and reads the first event.
     pub(crate) async fn call(&self, text: &str) -> Called {
         self.call_with(json!({"text": text, "session": "s-1"}))
             .await
@@ -132,12 +132,12 @@ impl Rig {
         Called { id, events }
     }
 
-    /// All that a call says, folded: text of a kind in one piece, then the end.
+    /// Returns the events of a whole call: adjacent text of one kind joined, then the end.
     pub(crate) async fn told(&self, text: &str) -> Vec<(String, String)> {
         self.call(text).await.told().await
     }
 
-    /// Waits for a file that a stand-in writes, and gives its words.
+    /// Waits for a file that a stand-in writes, and returns the file's words.
     pub(crate) async fn words_of(&self, name: &str) -> Vec<String> {
         let path = self.project().join(name);
         let text = soon(|| std::fs::read_to_string(&path).ok()).await;
@@ -153,7 +153,7 @@ fn spec(words: &[&str]) -> CommandSpec {
     }
 }
 
-/// A call that goes on. Dropping it cancels it.
+/// An open call. Dropping it cancels the call.
 pub(crate) struct Called {
     pub(crate) id: String,
     pub(crate) events: Events,
@@ -185,7 +185,7 @@ impl Called {
     }
 }
 
-/// An event in two words: a chunk's kind and text, or a type and what it says.
+/// Shortens an event to kind and text for a chunk, otherwise to type and detail.
 fn word(event: &Value) -> (String, String) {
     let text = |name: &str| event[name].as_str().unwrap_or_default().to_owned();
     match event["type"].as_str().unwrap() {
@@ -198,7 +198,7 @@ fn word(event: &Value) -> (String, String) {
     }
 }
 
-/// Pairs of words, to compare with.
+/// Pairs of strings, for comparisons.
 pub(crate) fn pairs(words: &[(&str, &str)]) -> Vec<(String, String)> {
     let own = |(one, two): &(&str, &str)| ((*one).to_owned(), (*two).to_owned());
     words.iter().map(own).collect()
@@ -218,21 +218,21 @@ impl Running {
         news.expect("news in time").expect("it runs")
     }
 
-    /// Says goodbye; when this returns nothing that was started is left.
+    /// Disconnects the agent. Afterwards no started process is left.
     pub(crate) async fn stop(mut self) {
         self.stop.cancel();
         let ended = timeout(SOON, self.tasks.join_next()).await;
         ended.expect("it ends").unwrap().unwrap().unwrap();
     }
 
-    /// The next question to the owner at the desk.
+    /// Returns the next approval request at the terminal.
     pub(crate) async fn question(&mut self) -> (ApprovalRequest, oneshot::Sender<OwnerDecision>) {
         let asked = timeout(SOON, self.asked.recv()).await;
         asked.expect("a question in time").expect("it runs")
     }
 }
 
-/// A desk whose questions the test answers.
+/// An approver whose requests the test answers.
 #[derive(Debug)]
 struct Sat {
     questions: mpsc::Sender<(ApprovalRequest, oneshot::Sender<OwnerDecision>)>,
@@ -251,7 +251,7 @@ impl OwnerTerminal for Sat {
     }
 }
 
-/// Looks until there is something to see: processes and files tell nobody when they come and go.
+/// Polls until `look` returns a value; processes and files send no notifications.
 pub(crate) async fn soon<T>(mut look: impl FnMut() -> Option<T>) -> T {
     let looking = async {
         loop {
@@ -264,7 +264,7 @@ pub(crate) async fn soon<T>(mut look: impl FnMut() -> Option<T>) -> T {
     timeout(SOON, looking).await.expect("it happens in time")
 }
 
-/// Whether a process is there and not merely waiting to be fetched by whoever started it.
+/// Whether a process runs; a zombie doesn't count.
 pub(crate) fn runs(pid: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(") ")
@@ -272,12 +272,12 @@ pub(crate) fn runs(pid: &str) -> bool {
         .is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
 }
 
-/// Waits until none of these processes is there.
+/// Waits until none of these processes runs.
 pub(crate) async fn all_gone(pids: &[String]) {
     soon(|| (!pids.iter().any(|pid| runs(pid))).then_some(())).await;
 }
 
-/// The same, where looking takes a moment.
+/// Like [`soon`], with an asynchronous condition.
 pub(crate) async fn soon_async(mut look: impl AsyncFnMut() -> bool) {
     let looking = async {
         while !look().await {

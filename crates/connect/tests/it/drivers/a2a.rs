@@ -1,4 +1,4 @@
-//! A2A servers: another hub stands in for a server that the hub cannot reach.
+//! A2A servers: a second hub stands in for a server that the first hub can't reach.
 
 use jackfield_connect::{
     Driver as _, Reaper,
@@ -11,7 +11,7 @@ use tokio::{sync::mpsc, task::JoinSet};
 
 use crate::drivers::{server::Server, world::World};
 
-/// A server with one agent; gone when dropped.
+/// A server with a single agent; stopped when dropped.
 struct Remote {
     url: String,
     _hub: TestHub,
@@ -26,7 +26,7 @@ async fn remote(agent: Agent) -> Remote {
     let mut running = JoinSet::new();
     running.spawn(async move {
         let attached = move || {
-            // Nobody waits for it again after a cut.
+            // The receiver is gone after a cut.
             tell.try_send(()).ok();
         };
         agent.run_with(attached).await.unwrap();
@@ -114,7 +114,7 @@ async fn a_question_of_a_server_is_put_to_the_caller_and_the_answer_comes_back()
 async fn a_cancel_reaches_the_server() {
     let (tell, mut told) = mpsc::channel(1);
     let agent = Agent::new("bob").on_message(move |_, reply| {
-        /// Says that the handler was dropped.
+        /// Reports the drop of the handler.
         struct Dropped(mpsc::Sender<()>);
         impl Drop for Dropped {
             fn drop(&mut self) {

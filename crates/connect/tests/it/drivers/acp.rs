@@ -1,4 +1,4 @@
-//! ACP agents: a script that prints the documented lines stands in for them.
+//! ACP agents, played by a script that prints the documented lines.
 
 use std::path::{Path, PathBuf};
 
@@ -27,7 +27,7 @@ fn driver(world: &World, abilities: &str, is_trusted: bool, reaper: &Reaper) -> 
     Acp::new(spec, is_trusted, reaper.clone())
 }
 
-/// All messages that the agent was told, by their method.
+/// Returns all messages to the agent with this method.
 fn told(world: &World, method: &str) -> Vec<Value> {
     let log = std::fs::read_to_string(log(world)).unwrap_or_default();
     let messages = log
@@ -88,7 +88,7 @@ async fn conversations_share_a_process_and_go_on_after_a_restart() {
     }
     assert_eq!(told(&world, "initialize").len(), 1);
     amy.stop().await;
-    // What an agent tells again of a conversation that it loads is not told to the caller.
+    // The agent replays a conversation while loading it. Callers don't get the replay.
     let reaper = Reaper::new();
     let amy = world
         .connect(driver(&world, "load", false, &reaper), &reaper)
@@ -100,7 +100,7 @@ async fn conversations_share_a_process_and_go_on_after_a_restart() {
         "sess_1"
     );
     amy.stop().await;
-    // One that can do no more than begin anew says so.
+    // An agent that can't load conversations reports a fresh session.
     let reaper = Reaper::new();
     let amy = world
         .connect(driver(&world, "", false, &reaper), &reaper)
@@ -131,7 +131,8 @@ async fn a_permission_is_the_owners_to_give_and_never_for_longer_than_once() {
         );
         amy.stop().await;
     }
-    // Or at the hub: nobody sits at the desk. The caller is told that somebody has to decide.
+    // Approval at the hub, with no approver at the terminal. The caller sees a status about the
+    // pending approval.
     let (world, reaper) = (World::new().await, Reaper::new());
     let amy = world
         .connect(driver(&world, "", false, &reaper), &reaper)
@@ -149,7 +150,7 @@ async fn a_permission_is_the_owners_to_give_and_never_for_longer_than_once() {
     assert_eq!(world.hub.web().post(&path, answer).await.0, 204);
     assert_eq!(call.text().await, outcome("once"));
     amy.stop().await;
-    // A trusted agent asks nobody.
+    // A trusted agent needs no approval.
     let (world, reaper) = (World::new().await.trusted(), Reaper::new());
     let amy = world
         .connect(driver(&world, "", true, &reaper), &reaper)
@@ -174,7 +175,7 @@ async fn a_refusal_is_a_rejection_and_an_error_is_a_failure() {
     let failed = &world.hear("s", "fail").await[0]["failed"];
     assert_eq!(failed["error"], "agent_error");
     assert_eq!(failed["message"], "Internal error: no model");
-    // What is not offered is refused, and the agent goes on.
+    // The agent's requests for unsupported methods are refused, and the agent continues.
     assert_eq!(
         world.hear("s", "file").await[0],
         json!({"text": "refused -32601"})
@@ -247,7 +248,7 @@ async fn an_agent_that_does_not_stop_is_ended_with_all_that_it_started() {
         .skip(1)
         .map(|pid| pid.parse().unwrap())
         .collect();
-    // Losing the caller cancels the call.
+    // Disconnecting the caller cancels the call.
     drop(call);
     for pid in pids {
         let pid = rustix::process::Pid::from_raw(pid).unwrap();

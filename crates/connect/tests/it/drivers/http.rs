@@ -1,4 +1,4 @@
-//! Agents behind HTTP: a server that writes raw answers stands in for them.
+//! Agents behind HTTP, played by a server with raw responses.
 
 use jackfield_connect::{
     Driver as _, Reaper,
@@ -16,7 +16,7 @@ fn driver(url: String) -> Http {
     Http::new(HttpSettings { url, key_env }).unwrap()
 }
 
-/// A server without a card that answers so.
+/// Starts a server without an agent card.
 async fn plain(work: impl Fn(&Asked) -> Vec<u8> + Send + Sync + 'static) -> Server {
     Server::start(move |asked| match asked.line.as_str() {
         "POST /chat" => work(asked),
@@ -25,7 +25,7 @@ async fn plain(work: impl Fn(&Asked) -> Vec<u8> + Send + Sync + 'static) -> Serv
     .await
 }
 
-/// What a caller hears of an agent that answers so.
+/// Returns the events of a call to an agent with these responses.
 async fn heard(work: impl Fn(&Asked) -> Vec<u8> + Send + Sync + 'static) -> Vec<Value> {
     let (world, server) = (World::new().await, plain(work).await);
     let amy = world

@@ -1,4 +1,4 @@
-//! Servers of chat completions: a server that writes the documented bytes stands in for them.
+//! Chat completions servers, played by a server with the documented bytes.
 
 use std::sync::{
     Arc,
@@ -16,7 +16,7 @@ use crate::drivers::{
     world::World,
 };
 
-/// A variable that every test finds in its environment: its value stands for a key.
+/// An environment variable set in every test; the value serves as API key.
 const KEY_ENV: &str = "CARGO_PKG_NAME";
 const KEY: &str = env!("CARGO_PKG_NAME");
 
@@ -31,7 +31,7 @@ fn settings(world: &World, url: String) -> OpenAiSettings {
     }
 }
 
-/// A server with models that answers so to everything else.
+/// Starts a server with a list of models; `work` answers all other requests.
 async fn server(work: impl Fn(&Asked) -> Vec<u8> + Send + Sync + 'static) -> Server {
     Server::start(move |asked| match asked.line.as_str() {
         "GET /v1/models" => answer("200 OK", "application/json", MODELS),
@@ -41,7 +41,7 @@ async fn server(work: impl Fn(&Asked) -> Vec<u8> + Send + Sync + 'static) -> Ser
     .await
 }
 
-/// Says what the last message says.
+/// Responds with the text of the last message.
 fn echo(asked: &Asked) -> Vec<u8> {
     let last = asked.body["messages"].as_array().unwrap().last().unwrap();
     let words = format!("you said {}", last["content"].as_str().unwrap());
@@ -51,7 +51,7 @@ fn echo(asked: &Asked) -> Vec<u8> {
     events(&[&piece.to_string(), end, "[DONE]"])
 }
 
-/// How a call fails that such a server answers.
+/// Returns the failure of a call to a server with these responses.
 async fn failure(work: impl Fn(&Asked) -> Vec<u8> + Send + Sync + 'static) -> (String, String) {
     let (world, server) = (World::new().await, server(work).await);
     let driver = OpenAi::new(settings(&world, server.url(""))).unwrap();
@@ -186,7 +186,7 @@ async fn a_look_at_the_models_tells_what_is_wrong_before_anybody_calls() {
     let failure = check(empty.url(""), None).await.unwrap_err();
     assert_eq!(failure.code, "model_not_found");
 
-    // The version is found by itself, and so is a server that has no list at all.
+    // The path's version is detected, and a server may lack a list of models.
     let plain = Server::start(|asked| match asked.line.as_str() {
         "GET /models" => answer("200 OK", "application/json", MODELS),
         _ => answer("404 Not Found", "text/plain", ""),

@@ -1,4 +1,4 @@
-//! A server on this machine that answers each request with the next of some raw answers, and keeps what it was asked.
+//! A local HTTP server that responds with raw bytes and records its requests.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use tokio::{
     task::JoinSet,
 };
 
-/// What somebody asked.
+/// A received request.
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
-    /// The first line: method and path.
+    /// The request line: method and path.
     pub(crate) line: String,
     /// The headers, in lower case.
     pub(crate) headers: String,
@@ -21,18 +21,19 @@ pub(crate) struct Asked {
     pub(crate) body: Value,
 }
 
-/// The server; gone when dropped.
+/// The server; stopped when dropped.
 pub(crate) struct Server {
     addr: std::net::SocketAddr,
     asked: Arc<Mutex<Vec<Asked>>>,
     _serving: JoinSet<()>,
 }
 
-/// An answer, made of what was asked.
+/// Makes the response to a request.
 type Answer = Arc<dyn Fn(&Asked) -> Vec<u8> + Send + Sync>;
 
 impl Server {
-    /// A server that answers so. An answer without an end is repeated until nobody listens, see [`endless`].
+    /// Starts a server with these responses. An endless response is repeated until the client disconnects,
+    /// see [`endless`].
     pub(crate) async fn start(answer: impl Fn(&Asked) -> Vec<u8> + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
@@ -57,7 +58,7 @@ impl Server {
         format!("http://{}{path}", self.addr)
     }
 
-    /// What it was asked, but for looks at what it offers.
+    /// Returns the received requests, without those for the card or the list of models.
     pub(crate) fn asked(&self) -> Vec<Asked> {
         let asked = self.asked.lock().clone();
         let is_work =
@@ -65,7 +66,7 @@ impl Server {
         asked.into_iter().filter(is_work).collect()
     }
 
-    /// A URL at which nobody listens.
+    /// Returns a URL without a listener.
     pub(crate) async fn nobody() -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         format!("http://{}", listener.local_addr().unwrap())
@@ -103,30 +104,30 @@ async fn serve(mut stream: TcpStream, answer: Answer, all: Arc<Mutex<Vec<Asked>>
     let answer = answer(&asked);
     let is_endless = answer.ends_with(ENDLESS);
     let answer = answer.strip_suffix(ENDLESS).unwrap_or(&answer);
-    // Whoever asked may have heard enough.
+    // The client may have disconnected.
     if stream.write_all(answer).await.is_err() {
         return;
     }
     while is_endless && stream.write_all(&[b'x'; 1 << 16]).await.is_ok() {}
 }
 
-/// Ends an answer that has no end.
+/// Marks a response as endless.
 const ENDLESS: &[u8] = b"(endless)";
 
-/// An answer; the connection ends with it.
+/// A response that ends with the connection.
 pub(crate) fn answer(status: &str, media: &str, body: &str) -> Vec<u8> {
     let head = format!("HTTP/1.1 {status}\r\ncontent-type: {media}\r\nconnection: close\r\n\r\n");
     (head + body).into_bytes()
 }
 
-/// An answer that goes on for ever.
+/// A response without an end.
 pub(crate) fn endless(media: &str, begin: &str) -> Vec<u8> {
     let mut all = answer("200 OK", media, begin);
     all.extend_from_slice(ENDLESS);
     all
 }
 
-/// An answer as a stream of events.
+/// A response as a stream of events.
 pub(crate) fn events(data: &[&str]) -> Vec<u8> {
     let events: String = data
         .iter()

@@ -1,4 +1,4 @@
-//! A hub, and an agent of this machine connected to it by a driver under test. Callers speak the hub's own API, in raw
+//! Test fixture: a hub, and a local agent connected by the driver under test. Callers use the hub's own API in raw
 //! JSON.
 
 use std::{path::Path, sync::Arc, time::Duration};
@@ -27,7 +27,7 @@ pub(crate) struct World {
     decides: Option<bool>,
 }
 
-/// Where somebody sits who says the same to everything, or nobody.
+/// An approver with a fixed answer, or none.
 #[derive(Debug)]
 struct Seat(Option<bool>);
 
@@ -46,14 +46,14 @@ impl OwnerTerminal for Seat {
     }
 }
 
-/// A connected agent; gone when dropped.
+/// A connected agent; stopped when dropped.
 pub(crate) struct Connected {
     stop: Arc<Notify>,
     running: JoinSet<Result<(), Error>>,
 }
 
 impl Connected {
-    /// Ends it, as ctrl-c does, and waits until nothing of it is left.
+    /// Stops the agent like ctrl-c, and waits for its cleanup.
     pub(crate) async fn stop(mut self) {
         self.stop.notify_one();
         let ended = self.running.join_next().await.unwrap().unwrap();
@@ -71,7 +71,7 @@ impl World {
         }
     }
 
-    /// Somebody sits at the desk who always says this.
+    /// Adds an approver with this answer.
     pub(crate) fn deciding(mut self, approved: bool) -> Self {
         self.decides = Some(approved);
         self
@@ -86,7 +86,7 @@ impl World {
         self.folder.path()
     }
 
-    /// Connects the agent that this driver drives.
+    /// Connects an agent with this driver.
     pub(crate) async fn connect(&self, driver: impl Driver, reaper: &Reaper) -> Connected {
         let address = HubAddress::new(&self.hub.url("")).unwrap();
         let state = self.folder().join("state");
@@ -127,7 +127,7 @@ impl World {
         Connected { stop, running }
     }
 
-    /// Says something to the agent in a conversation.
+    /// Sends a message to the agent in a session.
     pub(crate) async fn say(&self, session: &str, text: &str) -> Call {
         self.call(json!({"session": session, "text": text})).await
     }
@@ -139,26 +139,26 @@ impl World {
         Call { id, events }
     }
 
-    /// All that the agent says to something, and how it ends.
+    /// Sends a message, and returns all events with the end.
     pub(crate) async fn hear(&self, session: &str, text: &str) -> Vec<Value> {
         self.say(session, text).await.rest().await
     }
 }
 
-/// A call on its way.
+/// An open call.
 pub(crate) struct Call {
     pub(crate) id: String,
     events: Events,
 }
 
 impl Call {
-    /// The next event, as `[name, what it says]`.
+    /// Returns the next event as `[name, content]`.
     pub(crate) async fn next(&mut self) -> Option<(String, Value)> {
         let heard = self.events.maybe_next().await?;
         Some((heard.event.unwrap_or_default(), heard.data))
     }
 
-    /// The next piece of the answer.
+    /// Returns the next text of the answer.
     pub(crate) async fn text(&mut self) -> String {
         loop {
             let (name, data) = self.next().await.expect("the call goes on");
@@ -169,7 +169,8 @@ impl Call {
         }
     }
 
-    /// All that follows, each as one short value. Pieces of one text are one: the hub may join them.
+    /// Returns all remaining events as short values. Adjacent text is joined, since the hub may join
+    /// it too.
     pub(crate) async fn rest(mut self) -> Vec<Value> {
         let mut all: Vec<Value> = Vec::new();
         while let Some((name, data)) = self.next().await {
@@ -185,7 +186,7 @@ impl Call {
     }
 }
 
-/// What an event says, without what every event of its kind says.
+/// Shortens an event to its distinctive content.
 fn short(name: &str, data: &Value) -> Value {
     match name {
         "chunk" => {
@@ -201,7 +202,7 @@ fn short(name: &str, data: &Value) -> Value {
     }
 }
 
-/// Waits for something that has no event, at most a while.
+/// Polls for a condition without an event, up to a timeout.
 pub(crate) async fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     for _ in 0..1500 {
         if is_so() {

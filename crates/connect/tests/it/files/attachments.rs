@@ -1,4 +1,4 @@
-//! Files of messages.
+//! Message attachments.
 
 use std::{
     fs,
@@ -15,7 +15,7 @@ use tokio::{
     task::JoinSet,
 };
 
-/// An HTTP server that answers each request line with what `answer` says, and forgets nothing of what it heard.
+/// An HTTP server that responds by request line, and records the request lines.
 struct Server {
     origin: String,
     heard: Arc<parking_lot::Mutex<Vec<String>>>,
@@ -41,7 +41,7 @@ impl Server {
                 let request = String::from_utf8(request).unwrap();
                 let line = request.lines().next().unwrap_or_default().to_owned();
                 log.lock().push(request);
-                // Whoever asked may have had enough.
+                // The client may have disconnected.
                 socket.write_all(&answer(&line)).await.ok();
             }
         });
@@ -81,7 +81,7 @@ fn attachments(hub: &str, allow_private: bool) -> Attachments {
     Attachments::new(&hub, allow_private).unwrap()
 }
 
-/// Takes a message's files, for a hub that has none of them.
+/// Fetches the files of a message, for a hub that has none of them.
 async fn take(files: impl IntoIterator<Item = File>, dir: &Path) -> FetchedFiles {
     let attachments = attachments("https://hub.example", false);
     attachments.fetch(&with(files), dir).await
@@ -245,7 +245,7 @@ async fn what_cannot_be_had_is_told_and_the_rest_is_there() {
 #[tokio::test]
 async fn there_is_an_end_to_how_much_comes() {
     let server = Server::start(|_| {
-        // Says nothing of how much it is.
+        // The response declares no length.
         let mut endless = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n".to_vec();
         endless.resize(101 << 20, b'x');
         endless

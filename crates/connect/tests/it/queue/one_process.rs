@@ -1,4 +1,5 @@
-//! What holds within one process; several queues in one folder are as good as several processes here.
+//! Queue behaviour within one process. Several queues on the same folder behave like several
+//! processes here.
 
 use std::{fs, path::Path, time::Duration};
 
@@ -18,7 +19,7 @@ fn limits(active: usize, waiting: usize) -> QueueLimits {
     }
 }
 
-/// A place that is free now.
+/// Takes a free slot.
 async fn at_once(queue: &MachineQueue) -> QueueSlot {
     match queue.line_up().await.unwrap() {
         QueueEntry::Place(place) => place,
@@ -26,7 +27,7 @@ async fn at_once(queue: &MachineQueue) -> QueueSlot {
     }
 }
 
-/// A number, since no place is free.
+/// Takes a ticket while no slot is free.
 async fn lined_up(queue: &MachineQueue) -> QueueTicket {
     match queue.line_up().await.unwrap() {
         QueueEntry::Waiting(waiting) => waiting,
@@ -34,12 +35,12 @@ async fn lined_up(queue: &MachineQueue) -> QueueTicket {
     }
 }
 
-/// A place that becomes free.
+/// Waits until the ticket gets a slot.
 async fn placed(waiting: QueueTicket) -> QueueSlot {
     timeout(SOON, waiting.slot()).await.unwrap().unwrap()
 }
 
-/// All numbers that wait, by the files.
+/// Returns the waiting ticket numbers, by the files.
 fn numbers(dir: &Path) -> String {
     let members = fs::read_dir(dir.join("members")).unwrap();
     let lines = members.map(|entry| entry.unwrap().path());
@@ -71,7 +72,7 @@ async fn who_comes_later_does_not_pass_those_who_wait() {
     let first = lined_up(&there).await;
     let second = lined_up(&here).await;
     drop(place);
-    // The place is free, and whoever is next has not taken it.
+    // The slot is free, and the next ticket has not taken the slot.
     let third = lined_up(&there).await;
     assert_eq!(third.ahead(), 2);
     let (second, mut third) = (second.slot(), Box::pin(third.slot()));
@@ -168,7 +169,7 @@ async fn a_place_that_comes_for_somebody_who_gave_up_goes_to_the_next() {
         let (first, next) = (lined_up(&queue).await, lined_up(&queue).await);
         let mut first = Box::pin(first.slot());
         drop(place);
-        // It is just looking, beside this thread, when it gives up.
+        // The ticket is dropped while its check runs on another thread.
         tokio::select! {
             biased;
             taken = &mut first => drop(taken.unwrap()),

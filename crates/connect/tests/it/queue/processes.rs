@@ -1,4 +1,4 @@
-//! What holds among several processes, each of which may be killed at any moment.
+//! Queue behaviour among several processes that may be killed at any time.
 
 use std::{
     io::{BufRead as _, BufReader, Write as _, stdin},
@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use crate::queue::SOON;
 
-/// Tells a process of these tests where the queue is.
+/// Environment variable with the queue's folder for child processes.
 const DIR: &str = "JACKFIELD_TEST_QUEUE";
 
 fn limits() -> QueueLimits {
@@ -22,7 +22,8 @@ fn limits() -> QueueLimits {
     }
 }
 
-/// What the other processes do; no test by itself. They do what they read, line by line, and say what came of it.
+/// The program of the child processes, not a test by itself. It runs commands from standard input and prints the
+/// results.
 #[test]
 fn another_process() {
     let Ok(dir) = std::env::var(DIR) else {
@@ -50,11 +51,11 @@ fn another_process() {
     }
 }
 
-/// Another process.
+/// A child process.
 struct Other {
     child: Child,
     stdin: ChildStdin,
-    /// What it says, line by line.
+    /// Lines of the child's standard output.
     said: mpsc::Receiver<String>,
 }
 
@@ -74,7 +75,7 @@ impl Other {
         let stdin = child.stdin.take().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         let (say, said) = mpsc::channel();
-        // Beside the test, so that it need not wait for ever. It ends with the process.
+        // Reads on a separate thread so the test can time out. The thread ends with the process.
         std::thread::spawn(move || {
             for line in stdout.lines().map_while(Result::ok) {
                 say.send(line).ok();
@@ -87,7 +88,7 @@ impl Other {
         writeln!(self.stdin, "{order}").unwrap();
     }
 
-    /// It says this next, besides what the test harness says.
+    /// Waits until the child prints this word, ignoring output of the test harness.
     fn says(&mut self, word: &str) {
         loop {
             let line = self.said.recv_timeout(SOON).expect("it says something");
@@ -104,7 +105,7 @@ impl Other {
         self.says(word);
     }
 
-    /// Kills it as `kill -9` does.
+    /// Kills the child like `kill -9`.
     fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -146,7 +147,7 @@ fn processes_come_in_the_order_in_which_they_lined_up() {
     for other in &mut waiting {
         other.enter("waiting");
     }
-    // One place moves on from each to the next. If it went to another, that one would never be told to leave.
+    // The slot passes from each holder to the next. With a different order the test would hang.
     holder.tell("leave");
     for other in &mut waiting {
         other.says("in");
