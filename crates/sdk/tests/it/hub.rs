@@ -1,4 +1,4 @@
-//! Being an agent and calling one, against a real hub, with cuts in between.
+//! Agents and callers of the SDK against a real hub, with cut connections.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

@@ -1,4 +1,4 @@
-//! Callers that hang up, at a plain axum server.
+//! Callers that disconnect from a plain axum server.
 
 use std::net::SocketAddr;
 
@@ -14,7 +14,7 @@ use tokio::{
 
 use crate::a2a::server::message;
 
-/// What a handler went through.
+/// Progress of a handler.
 #[derive(Debug, PartialEq)]
 enum Seen {
     Begun,

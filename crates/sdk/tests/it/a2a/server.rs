@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 use tower::ServiceExt as _;
 
-/// A message as it stands in the seed, for an agent.
+/// The message of the specification, addressed to an agent.
 pub(crate) fn message(agent: &str) -> String {
     let body = r#"{
     "jsonrpc": "2.0",
@@ -45,7 +45,7 @@ async fn request(router: &Router, method: Method, path: &str, body: String) -> (
         .method(method)
         .uri(path)
         .header("Content-Type", "application/json")
-        // From elsewhere, and nothing to this server.
+        // A token for another server; this server ignores tokens.
         .header("Authorization", "Bearer whatever")
         .body(Body::from(body))
         .unwrap();
@@ -64,7 +64,7 @@ fn says(id: &str, words: &'static str) -> Agent {
     Agent::new(id).on_message(move |_, reply| async move { Ok(reply.text(words).await?) })
 }
 
-/// The words of an answer.
+/// The text of a response.
 fn words(answer: &Value) -> &Value {
     &answer["result"]["task"]["history"][1]["parts"][0]["text"]
 }
@@ -207,7 +207,7 @@ fn a_router_is_made_outside_of_a_runtime_and_takes_its_work_along_when_it_is_dro
             assert_eq!(status, StatusCode::OK);
         }
         drop(router);
-        // Time stands still until nobody has anything to do.
+        // The paused clock advances only when all tasks are idle.
         tokio::time::sleep(Duration::from_secs(1)).await;
         assert_eq!(Arc::strong_count(&alive), 1, "nothing of it is left");
     });

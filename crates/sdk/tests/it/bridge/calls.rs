@@ -1,11 +1,11 @@
-//! Calls that a handler makes over the agent's own connection.
+//! Calls by a handler over the agent's own connection.
 
 use jackfield_sdk::{Agent, Event};
 use serde_json::{Value, json};
 
 use crate::bridge::script::{Script, Wire};
 
-/// An agent that calls `b` and says what comes back.
+/// An agent that calls `b` and repeats the reply.
 fn calling() -> Agent {
     Agent::new("a").on_message(|message, reply| async move {
         let mut call = reply.call_agent("b", &message.text).session("talk").await?;
@@ -24,7 +24,7 @@ fn calling() -> Agent {
     })
 }
 
-/// The id of a call whose frame was just read.
+/// The id of the call in a frame.
 fn call_id(frame: &Value) -> Value {
     assert_eq!(frame["type"], "call_agent", "{frame}");
     frame["call_id"].clone()

@@ -1,4 +1,4 @@
-//! How an agent comes to the hub, and when it stays away.
+//! How an agent registers, reconnects and gives up.
 
 use jackfield_sdk::{Agent, Error, Extension, Skill};
 use serde_json::json;

@@ -1,11 +1,11 @@
-//! What a handler says, as frames.
+//! Replies of a handler, as frames.
 
 use jackfield_sdk::{Agent, AgentFailure, Artifact, CallerQuestion, File};
 use serde_json::{Value, json};
 
 use crate::bridge::script::Script;
 
-/// A frame about the request of a test.
+/// A frame for the request of a test.
 fn about(seq: u64, mut frame: Value) -> Value {
     frame["request_id"] = json!("r");
     frame["seq"] = json!(seq);
@@ -73,7 +73,7 @@ async fn a_handler_ends_its_turn_as_it_wants() {
     let agent = Agent::new("a").on_message(|message, reply| async move {
         let id = message.message_id.unwrap_or_default();
         reply.text(format!("{id} it is")).await?;
-        // The last word counts.
+        // Only the last state counts.
         reply.rejected();
         match id.as_str() {
             "asking" => reply.input_required(),

@@ -1,4 +1,4 @@
-//! Cuts: at every frame, with every number of frames that the hub has.
+//! Cuts after every frame, combined with every number of frames received by the hub.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::bridge::{
     work::{dropped, waiting},
 };
 
-/// An agent that says one of everything, and asks twice.
+/// An agent that sends an event of each kind, and asks twice.
 fn scripted() -> Agent {
     Agent::new("a").on_message(|message, reply| async move {
         reply.text("one ").await?;
@@ -29,10 +29,10 @@ fn scripted() -> Agent {
     })
 }
 
-/// How many frames that is, with the end.
+/// Number of frames of the scripted agent, with the end.
 const FRAMES: u64 = 9;
 
-/// What a hub has of the answer to `r`: each number once.
+/// Frames of the reply to `r` received by a hub; each sequence number once.
 #[derive(Default)]
 struct Got {
     frames: BTreeMap<u64, Value>,
@@ -40,7 +40,7 @@ struct Got {
 }
 
 impl Got {
-    /// Takes a frame, as the next one or one that came before. Answers questions, again if they come again.
+    /// Reads a frame: the next in order or a repeated one. Answers questions, including repeated questions.
     async fn take(&mut self, wire: &mut Wire) {
         let frame = wire.frame().await;
         let seq = frame["seq"].as_u64().unwrap();
@@ -71,7 +71,7 @@ fn have(count: u64) -> Value {
     json!({"token": "t-2", "grace_ms": 30000, "open": open})
 }
 
-/// The answer without any cut.
+/// The reply without any cut.
 async fn uncut() -> BTreeMap<u64, Value> {
     let script = Script::start(scripted()).await;
     let mut wire = script.first().await;
@@ -88,7 +88,7 @@ async fn a_cut_after_any_frame_loses_nothing_and_doubles_nothing() {
     let expected = uncut().await;
     assert_eq!(expected[&FRAMES]["type"], "done");
     for cut in 0..=FRAMES {
-        // The hub may have lost what came last, and what it has it may have acknowledged or not.
+        // The hub may have lost the last frames, and may or may not have acknowledged the others.
         for kept in 0..=cut {
             for acked in [0, kept] {
                 let script = Script::start(scripted()).await;
@@ -112,7 +112,7 @@ async fn a_cut_after_any_frame_loses_nothing_and_doubles_nothing() {
                     let sent = open[0]["sent"].as_u64().unwrap();
                     assert!(sent >= cut, "{register}");
                 }
-                // A hub repeats the answers that it gave.
+                // A hub repeats its answers after a resume.
                 for id in got.answered.clone() {
                     answer(&mut wire, &id).await;
                 }
@@ -170,9 +170,9 @@ async fn handlers_of_requests_that_are_gone_are_dropped() {
     let goes_on = json!([{"request_id": "r2", "have": 1}]);
     let cases = [
         (gone(goes_on.clone(), json!(["r1"])), vec!["r1"]),
-        // What the hub does not speak of is as gone.
+        // A request missing from both lists counts as gone.
         (gone(goes_on, json!([])), vec!["r1"]),
-        // A new beginning: the grace was over.
+        // A fresh session: the grace period was over.
         (gone(json!([]), json!(["r1", "r2"])), vec!["r1", "r2"]),
         (json!({"token": "t-2", "grace_ms": 1}), vec!["r1", "r2"]),
         (Value::Null, vec!["r1", "r2"]),
@@ -235,7 +235,7 @@ async fn a_handler_goes_on_while_nobody_is_connected() {
     wire.message("r", "go").await;
     assert_eq!(wire.frame().await["delta"], "before ");
     drop(wire);
-    // Connected, and not confirmed: nothing can go out.
+    // Connected but not confirmed: the agent can't send.
     let (mut wire, _) = script.greet().await;
     go.send_replace(true);
     heard.recv().await.unwrap();

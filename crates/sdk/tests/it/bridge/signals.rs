@@ -1,4 +1,4 @@
-//! Signals about transfers, frame by frame.
+//! Transfer signals, frame by frame.
 
 use jackfield_sdk::{Agent, CallerSignal, SignalError, Signaller};
 use jackfield_testkit::SOON;
@@ -69,7 +69,7 @@ async fn signals_work_without_extensions_and_are_not_kept_over_a_cut() {
     let (signal, signaller) = next(&mut signals).await;
     assert_eq!(signal.payload.as_deref(), Some(r#"{"odd":1}"#));
     drop(wire);
-    // The next connection is there, but not confirmed: there is none.
+    // The next connection exists but isn't confirmed, so it doesn't count.
     let (mut wire, _) = script.greet().await;
     assert_eq!(
         signaller.send("t", "b", "late", None),

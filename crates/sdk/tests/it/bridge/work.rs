@@ -1,4 +1,4 @@
-//! Handlers at work: what they are told, how many there are at once, and what stops them.
+//! Running handlers: their input, their concurrency limit, and their cancellation.
 
 use jackfield_sdk::{Agent, File, Part};
 use jackfield_testkit::SOON;
@@ -10,7 +10,7 @@ use tokio::{
 
 use crate::bridge::script::Script;
 
-/// Says when it is dropped.
+/// Reports its own drop.
 struct Told(mpsc::Sender<String>, String);
 
 impl Drop for Told {
@@ -19,7 +19,8 @@ impl Drop for Told {
     }
 }
 
-/// An agent whose handlers say a word and wait for ever, except when asked to be [`quiet`](crate::bridge::script::Wire::quiet); the channel says which was dropped.
+/// An agent whose handlers send a chunk and wait forever, except for [`quiet`](crate::bridge::script::Wire::quiet)
+/// requests. The channel receives the request id of each dropped handler.
 pub(crate) fn waiting() -> (Agent, mpsc::Receiver<String>) {
     let (told, dropped) = mpsc::channel(64);
     let agent = Agent::new("a").on_message(move |message, reply| {
@@ -36,7 +37,7 @@ pub(crate) fn waiting() -> (Agent, mpsc::Receiver<String>) {
     (agent, dropped)
 }
 
-/// The next request whose handler was dropped.
+/// Waits for the next dropped handler, and returns its request id.
 pub(crate) async fn dropped(channel: &mut mpsc::Receiver<String>) -> String {
     let next = timeout(SOON, channel.recv()).await;
     next.expect("a handler is dropped in time").unwrap()
@@ -164,7 +165,7 @@ async fn one_that_says_much_does_not_keep_others_from_speaking() {
     wire.message("talker", "talk").await;
     assert_eq!(wire.frame().await["delta"], "talk");
     wire.message("r", "a word").await;
-    // What the talker said before may come first, but it has no more room than that.
+    // Earlier frames of the talker may come first, but no more than fit in its buffer.
     loop {
         let frame = wire.frame().await;
         if frame["request_id"] == "r" {
@@ -191,7 +192,7 @@ async fn a_handler_waits_when_the_hub_does_not_acknowledge() {
     let script = Script::start(agent).await;
     let mut wire = script.first().await;
     wire.message("r", "go").await;
-    // The room is 1 MiB: 17 pieces and their frames.
+    // The buffer holds 1 MiB: 17 pieces with their frames.
     for seq in 1..=17 {
         assert_eq!(wire.frame().await["seq"], seq);
     }
@@ -221,7 +222,7 @@ async fn a_request_of_which_the_hub_could_not_use_a_frame_fails() {
     wire.expect(json!({"type": "error", "session_id": "s", "request_id": "r", "code": "internal_error", "message": "nested too deeply", "seq": 2}))
         .await;
     assert_eq!(dropped(&mut handlers).await, "r");
-    // An end that the hub could not use is an end all the same.
+    // A refused end still counts as an end.
     wire.send(json!({"type": "error", "code": "invalid_message", "message": "what?", "request_id": "r", "frame_type": "error"}))
         .await;
     wire.quiet().await;

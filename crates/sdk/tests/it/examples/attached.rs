@@ -1,4 +1,4 @@
-//! The examples that attach to a hub.
+//! Examples that attach to a hub.
 
 use jackfield_sdk::{ChunkKind, DoneState, Event, File, Hub, HubAddress, Part};
 use jackfield_testkit::{SOON, TestHub};
@@ -7,7 +7,7 @@ use tokio::{process::Child, time::timeout};
 
 use crate::examples::program::{example, first_line, terminate};
 
-/// An example beside a hub of its own, once it is attached.
+/// A running, attached example with its hub.
 struct Attached {
     program: Child,
     hub: Hub,
@@ -31,7 +31,7 @@ async fn attached(name: &str, agent: &str, arguments: &[&str]) -> Attached {
     }
 }
 
-/// What the agent of an example says to a text: its words, and what it says besides.
+/// Calls the agent of an example. Returns the text and the other chunks.
 async fn told(name: &str, agent: &str, text: &str) -> (String, Vec<String>) {
     let attached = attached(name, agent, &[]).await;
     let mut call = attached.hub.call(agent).text(text).start().await.unwrap();
@@ -128,7 +128,7 @@ async fn an_example_that_is_terminated_says_goodbye() {
     ] {
         let mut attached = attached(name, agent, &[]).await;
         terminate(&mut attached.program).await;
-        // An agent that was cut off would be waited for.
+        // The hub would wait for an agent with a cut connection.
         let asked = timeout(SOON, attached.hub.ask(agent, "hello")).await;
         let refused = asked.expect("an answer in time").unwrap_err();
         assert_eq!(refused.code(), Some("offline"), "{name}");

@@ -1,4 +1,4 @@
-//! Agents of the SDK as callers meet them.
+//! Agents of the SDK as their callers see them.
 
 use std::sync::{Arc, Mutex};
 
@@ -149,7 +149,7 @@ async fn nobody_waits_for_an_agent_that_said_goodbye() -> anyhow::Result<()> {
     drop(stop);
     let ended = timeout(SOON, running.join_next()).await?;
     ended.unwrap()?.unwrap();
-    // Long before the time that a cut agent has to come back.
+    // Well before the reconnect time of a cut agent ends.
     let failed = timeout(SOON, call.text()).await?.unwrap_err();
     assert_eq!(failed.code(), Some("offline"));
     let failed = timeout(SOON, hub.ask("bob", "x")).await?.unwrap_err();
@@ -206,7 +206,7 @@ async fn an_error_of_the_handler_is_what_the_caller_gets() {
     );
 }
 
-/// Says when it is dropped.
+/// Reports its own drop.
 struct Told(mpsc::Sender<()>);
 
 impl Drop for Told {
@@ -229,7 +229,7 @@ async fn a_cancelled_call_drops_its_handler() -> anyhow::Result<()> {
     });
     let _bob = Beside::start(agent, served.addr()).await;
     let hub = client(served.addr());
-    // By asking, by leaving, and by asking for one that is kept.
+    // Cancel a live call, drop a live call, cancel a durable call.
     for (asks, keeps) in [(true, false), (false, false), (true, true)] {
         let mut builder = hub.call("bob").text("x");
         if keeps {

@@ -1,4 +1,4 @@
-//! Questions of an agent, answered by its caller and its owner.
+//! Questions of an agent, answered by caller and owner.
 
 use jackfield_sdk::{Agent, Artifact, ChunkKind, DoneState, Event, File, Hub};
 use jackfield_testkit::{FaultProxy, TestHub};
@@ -41,7 +41,8 @@ async fn the_caller_answers_what_it_is_asked_also_over_a_cut() -> anyhow::Result
                     let content = if asked.is_empty() { "ann" } else { "blue" };
                     proxy.cut();
                     if asked.is_empty() {
-                        // The answer is given while the agent is away, and the next one once it is back.
+                        // The first answer arrives while the agent is disconnected, the second after its
+                        // return.
                         call.answer(&ask.id, content).await?;
                         bob.is_attached().await;
                     } else {

@@ -1,4 +1,4 @@
-//! Agents that run beside a test, and ways to the hub.
+//! Agents that run in the background of a test, and clients of the hub.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -14,7 +14,7 @@ pub(crate) fn client(addr: SocketAddr) -> Hub {
     Hub::new(address(addr)).expect("a client")
 }
 
-/// An agent that runs beside the test, and a word each time it is attached.
+/// An agent in the background of a test, and a notification for each attach.
 pub(crate) struct Beside {
     agents: JoinSet<Result<(), Error>>,
     attached: mpsc::Receiver<()>,

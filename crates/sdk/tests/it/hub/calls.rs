@@ -42,7 +42,7 @@ async fn a_kept_call_survives_cuts_without_loss_or_repetition() -> anyhow::Resul
         let word = format!("w\u{f6}rd {number}, ");
         serving.push(CoreEvent::text(&word));
         if number == 2 {
-            // What comes while nobody is connected.
+            // Events during the lost connection.
             proxy.cut();
             serving.push(CoreEvent::text("meanwhile, "));
         }

@@ -1,4 +1,4 @@
-//! A hub that goes away while a call is read, and one that comes back elsewhere or is another's.
+//! A hub that stops during a call, moves to another address, or turns out to be another user's.
 
 use std::{
     net::SocketAddr,
@@ -16,7 +16,7 @@ use tokio::{
     time::Instant,
 };
 
-/// Answers the next request with a stream of these events, and returns the request's first line.
+/// Answers the next request with a stream of these events, and returns the request line.
 async fn answer(listener: &TcpListener, events: &str) -> (TcpStream, String) {
     let (mut socket, _) = listener.accept().await.unwrap();
     let mut request = vec![0; 8192];
@@ -64,7 +64,7 @@ async fn a_hub_that_stays_away_is_given_up_after_a_minute() {
     assert_eq!(*told.lock().unwrap(), [lost]);
 }
 
-/// Finds the hub where it is told, and refuses one address.
+/// Discovers the hub at a settable address, and distrusts a fixed address.
 #[derive(Debug)]
 struct Guide {
     at: Mutex<String>,

@@ -77,7 +77,7 @@ async fn a_cancelled_call_cancels_those_that_were_made_for_it() -> anyhow::Resul
             std::future::pending().await
         }
     });
-    // Once over the agent's own connection, once over the hub's HTTP API.
+    // First over the agent's own connection, then over the hub's HTTP API.
     let hub = client(served.addr());
     let caller = hub.clone();
     let ann = Agent::new("ann").on_message(move |message, reply| {

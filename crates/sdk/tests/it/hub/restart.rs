@@ -1,4 +1,4 @@
-//! A hub that is stopped and started again under an agent at work.
+//! A hub that restarts while an agent is working.
 
 use std::sync::{
     Arc,
@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use crate::hub::beside::{Beside, client};
 
-/// The same hub on the same address, started again.
+/// Restarts the hub on the same address.
 async fn restart(mut served: TestHub) -> TestHub {
     served.config.listen = served.addr();
     served.restart().await

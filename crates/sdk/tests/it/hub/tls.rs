@@ -1,4 +1,4 @@
-//! A server with certificates of its own, and what clients make of it.
+//! Servers with private certificates, and the errors of clients.
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 
@@ -19,13 +19,13 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
-/// Certificates, the server's own first, and its key.
+/// A certificate chain, the server's own first, and its key.
 struct Certified {
     chain: Vec<CertificateDer<'static>>,
     key: Vec<u8>,
 }
 
-/// A certificate for these names; a CA's if it says so.
+/// Parameters of a certificate for these names, optionally as a CA.
 fn params(names: &[&str], is_ca: bool) -> CertificateParams {
     let names: Vec<_> = names.iter().map(|&name| name.to_owned()).collect();
     let mut params = CertificateParams::new(names).unwrap();
@@ -35,7 +35,7 @@ fn params(names: &[&str], is_ca: bool) -> CertificateParams {
     params
 }
 
-/// A certificate that signs itself.
+/// A self-signed certificate.
 fn by_itself(names: &[&str], is_ca: bool) -> Certified {
     let key = KeyPair::generate().unwrap();
     let certificate = params(names, is_ca).self_signed(&key).unwrap();
@@ -45,7 +45,7 @@ fn by_itself(names: &[&str], is_ca: bool) -> Certified {
     }
 }
 
-/// A certificate that a CA of its own signs.
+/// A certificate signed by a private CA.
 fn by_ca(params: &CertificateParams) -> Certified {
     let ca_key = KeyPair::generate().unwrap();
     let ca_params = self::params(&[], true);
@@ -59,7 +59,7 @@ fn by_ca(params: &CertificateParams) -> Certified {
     }
 }
 
-/// A server that says that it stops to whatever it is asked over TLS.
+/// A TLS server that answers every request with 410.
 async fn serve(certified: &Certified, tasks: &mut JoinSet<()>) -> SocketAddr {
     let key = PrivatePkcs8KeyDer::from(certified.key.clone());
     let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
@@ -75,7 +75,7 @@ async fn serve(certified: &Certified, tasks: &mut JoinSet<()>) -> SocketAddr {
         loop {
             let (tcp, _) = listener.accept().await.unwrap();
             if let Ok(mut tls) = acceptor.accept(tcp).await {
-                // Part of the request will do.
+                // A part of the request is enough.
                 let _read = tls.read(&mut [0; 4096]).await;
                 let answer = b"HTTP/1.1 410 Gone\r\ncontent-length: 0\r\n\r\n";
                 tls.write_all(answer).await.ok();
@@ -86,7 +86,7 @@ async fn serve(certified: &Certified, tasks: &mut JoinSet<()>) -> SocketAddr {
     addr
 }
 
-/// A PEM file with a certificate.
+/// Writes a certificate to a PEM file.
 fn file(folder: &TempDir, certificate: &CertificateDer<'_>) -> PathBuf {
     let path = folder.path().join("ca.pem");
     let text = Base64::encode(certificate);
@@ -95,12 +95,13 @@ fn file(folder: &TempDir, certificate: &CertificateDer<'_>) -> PathBuf {
     path
 }
 
-/// What the HTTP client and the WebSocket make of a server; they agree. Nothing if it is trusted.
+/// Connects the HTTP client and the WebSocket, which must agree. Returns the TLS error, or `None`
+/// for a trusted server.
 async fn trouble(url: &str, trust: TlsTrust) -> Option<HubTlsError> {
     let address = HubAddress::new(url).unwrap().with_trust(trust);
     let of = |error: Error| match error {
         Error::Tls { why, .. } => Some(why),
-        // The server answers every request, and every handshake of a WebSocket, with 410.
+        // The server answers all requests and WebSocket handshakes with 410.
         Error::Refused { status: 410, .. } | Error::NoWebSocket { .. } => None,
         other => panic!("{other:?}"),
     };
@@ -134,7 +135,7 @@ async fn a_ca_of_ones_own_is_trusted_by_its_file_or_its_fingerprint_by_http_and_
         Some(HubTlsError::NotPinned { shown })
     );
 
-    // A CA vouches for names; a certificate that is trusted by itself need not.
+    // A CA's certificate must match the name. A certificate that is trusted directly need not.
     let by_address = format!("https://127.0.0.1:{port}");
     let wrong = Some(HubTlsError::WrongName(vec!["localhost".to_owned()]));
     assert_eq!(trouble(&by_address, by_file).await, wrong);
@@ -206,7 +207,7 @@ async fn speaking_plainly_to_a_server_that_wants_tls_is_told_as_that() {
                 let (mut tcp, _) = listener.accept().await.unwrap();
                 let length = body.len();
                 let head = format!("HTTP/1.1 400 Bad Request\r\ncontent-length: {length}\r\n\r\n");
-                // Part of the request will do.
+                // A part of the request is enough.
                 let _read = tcp.read(&mut [0; 4096]).await;
                 tcp.write_all((head + body).as_bytes()).await.ok();
             }

@@ -1,4 +1,4 @@
-//! Files between a caller and an agent of the SDK: offered, signalled about, and moved through the hub, both ways.
+//! File transfers between a caller and an SDK agent: offer, signals, and both directions through the hub.
 
 use std::time::Duration;
 
@@ -21,7 +21,8 @@ fn offer(id: &str) -> Offer {
     }
 }
 
-/// An agent that offers an archive to whoever asks for files, and hands on what it hears.
+/// An agent that offers an archive for every file request, and forwards received signals to the
+/// test.
 fn packer() -> (Agent, mpsc::Receiver<(CallerSignal, Signaller)>) {
     let (heard, signals) = mpsc::channel(16);
     let agent = Agent::new("packer")
@@ -41,7 +42,7 @@ async fn next(
     timeout(SOON, signals.recv()).await.unwrap().unwrap()
 }
 
-/// The ticket of a signal `relay`, and from where on.
+/// The ticket and the offset of a `relay` signal.
 fn ticket(signal: &CallerSignal) -> (String, usize) {
     assert_eq!(signal.signal_type, "relay");
     let said: Value = serde_json::from_str(signal.payload.as_deref().unwrap()).unwrap();
@@ -50,7 +51,7 @@ fn ticket(signal: &CallerSignal) -> (String, usize) {
     (ticket, usize::try_from(offset).unwrap())
 }
 
-/// Calls the packer for files; what it offers.
+/// Calls the packer for files, and returns its offer.
 async fn offered(hub: &Hub, client_id: &str) -> Offer {
     let call = hub.call("packer").text("pack").with_files(client_id);
     let mut call = call.start().await.unwrap();
@@ -154,7 +155,8 @@ async fn an_agent_that_calls_another_for_files_is_the_party_of_what_is_offered()
     });
     let _asker = Beside::start(asker, served.addr()).await;
     let hub = client(served.addr());
-    // The call names no client, so that the calling agent is the client: the packer gets `agent.asker`, and offers that id.
+    // The call names no client, so the calling agent is the client: the packer gets `agent.asker` and offers for that
+    // id.
     assert_eq!(hub.ask("asker", "go").await.unwrap(), "Some(15)");
     let _ = offered(&hub, "t1").await;
     let transfer = hub.transfer("packer", "t1");

@@ -1,4 +1,4 @@
-//! An agent in the process of its hub.
+//! An agent inside the hub's process.
 
 use std::{
     sync::{
@@ -124,12 +124,12 @@ async fn an_agent_says_who_it_is() {
 async fn whoever_ends_a_call_drops_its_handler() {
     let (agent, mut dropped) = endless("bob");
     let (hub, bob) = with(agent).await;
-    // The caller leaves.
+    // The caller disconnects.
     let mut replies = call(&hub, "bob", "x");
     assert_eq!(next_chunk(&mut replies).await.text, "working");
     drop(replies);
     is_dropped(&mut dropped).await;
-    // Somebody cancels.
+    // The call is cancelled.
     let mut replies = call(&hub, "bob", "x");
     next_chunk(&mut replies).await;
     let id = replies.asking().call().id;
@@ -165,10 +165,10 @@ async fn a_handler_waits_while_its_caller_does_not_read() {
     });
     let (hub, _bob) = with(agent).await;
     let mut replies = call(&hub, "bob", "x");
-    // Time stands still until nobody has anything to do.
+    // The paused clock advances only when all tasks are idle.
     tokio::time::sleep(Duration::from_secs(1)).await;
     let waits_after = said.load(Ordering::Relaxed);
-    // What the pipe holds, and what the handler may have said besides, each one mebibyte.
+    // The pipe and the handler's own buffer hold one mebibyte each.
     assert!((16..=40).contains(&waits_after), "{waits_after}");
     let mut pieces = String::new();
     while let Reply::Event(Event::Chunk(chunk)) = next(&mut replies).await {
@@ -211,7 +211,7 @@ async fn what_a_handler_asks_is_answered() {
     hub.calls()
         .answer(&Principal::local(), id, &ask.id, answer)
         .unwrap();
-    // The owner is asked, and the caller hears why it waits.
+    // The owner is asked, and the caller sees the reason for the wait.
     assert_eq!(next_chunk(&mut replies).await.kind.name(), "status");
     let answer = Answer {
         approved: Some(true),

@@ -1,4 +1,4 @@
-//! What the agent of the conformance kits does, prefix by prefix. Time is paused: its work takes none.
+//! The agent for conformance kits, prefix by prefix. The clock is paused, so its work takes no time.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::in_process::{
 
 const AT_ONCE: Duration = Duration::ZERO;
 
-/// What came of a message.
+/// Result of a message.
 struct Outcome {
     made: Vec<Value>,
     state: DoneState,
@@ -23,7 +23,7 @@ struct Outcome {
     took: Duration,
 }
 
-/// Sends the agent messages with these ids.
+/// Sends messages with these ids to the agent.
 async fn told(kit: Kit, ids: impl IntoIterator<Item = String>) -> Vec<Outcome> {
     let (hub, _agent) = with(agent("tck", kit)).await;
     let mut outcomes = Vec::new();
@@ -58,7 +58,7 @@ fn says(text: &str) -> Value {
     json!({"type": "chunk", "kind": "text", "text": text})
 }
 
-/// An artifact in one piece.
+/// The event of an artifact in a single piece.
 fn makes(part: &Value) -> Value {
     json!({"type": "artifact", "id": "made", "parts": [part], "append": false, "last": true})
 }
@@ -180,7 +180,7 @@ async fn the_id_of_a_message_decides_what_the_agent_does() {
         ("tck-dm-test-001", vec![says("hello")], completed, AT_ONCE),
         ("", vec![says("hello")], completed, AT_ONCE),
     ];
-    // The kit appends a session, and the transport.
+    // The kit appends a session and the transport.
     let ids = table
         .iter()
         .map(|(prefix, ..)| format!("{prefix}-0a1b2c3d-jsonrpc"));

@@ -1,4 +1,4 @@
-//! What a handler asks its hub for: calls of others on behalf of its own call, and who is there.
+//! Calls of a handler to other agents on behalf of its own call, and the list of agents.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::in_process::hub::{
     call, echo, endless, hub, is_dropped, next_chunk, outcome, with, words,
 };
 
-/// Calls another agent with what it is told and says what that one says.
+/// An agent that forwards its message to another agent and repeats the reply.
 fn asks(id: &str, other: &'static str) -> Agent {
     Agent::new(id).on_message(move |message, reply| async move {
         let mut call = reply.call_agent(other, message.text).await?;
@@ -38,7 +38,7 @@ async fn a_call_of_another_agent_is_made_on_behalf_of_the_message_at_hand() {
     assert!(!called.principal.is_admin());
     let parent = called.parent().expect("a parent");
     assert_eq!(parent.id, replies.asking().call().id);
-    // The caller leaves, and so does the call that was made for it.
+    // The caller disconnects, so the call on its behalf is cancelled.
     let id = called.id;
     drop(replies);
     assert_eq!(bob.cancelled().await, id);
@@ -105,7 +105,7 @@ async fn an_answer_that_is_not_read_paces_whoever_gives_it() {
     });
     let slow = Agent::new("slow").on_message(|_, reply| async move {
         let call = reply.call_agent("fast", "go").await?;
-        // Time stands still until nobody has anything to do: the answer is more than all queues on the way hold.
+        // The paused clock advances only when all tasks are idle. The answer exceeds all queues on the way.
         tokio::time::sleep(Duration::from_secs(1)).await;
         let text = call.text().await?;
         Ok(reply.text(text.len().to_string()).await?)

@@ -1,4 +1,4 @@
-//! Several agents as one.
+//! Several agents that answer as a team.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ fn fails(id: &str) -> Agent {
 
 #[tokio::test]
 async fn without_a_coordinator_all_members_answer_at_once_under_their_names() {
-    // Nobody answers before all have begun, and the first one last.
+    // All members begin before any answers, and the first member answers last.
     let (begun, second_is_done) = (Arc::new(Barrier::new(2)), Arc::new(Notify::new()));
     let (barrier, done) = (begun.clone(), second_is_done.clone());
     let first = Agent::new("first")

@@ -1,4 +1,4 @@
-//! Steps one after another, as one agent.
+//! Sequential steps that answer as a single agent.
 
 use jackfield_core::{call::Reply, principal::Principal};
 use jackfield_model::{Answer, DoneState, Event};
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::in_process::hub::{call, echo, endless, is_dropped, next, next_chunk, outcome, with};
 
-/// Says its message back word by word, with a mark of its own.
+/// An agent that echoes its message word by word, each with a mark.
 fn marks(id: &'static str) -> Agent {
     Agent::new(id).on_message(move |message, reply| async move {
         for word in message.text.split_whitespace() {
