@@ -1,4 +1,5 @@
-//! Streams in memory and time that stands still: what a caller hears of peers of every kind. The peer's side is raw bytes.
+//! Outgoing handoffs over in-memory streams with a paused clock: the caller's events for peers of every kind. The test
+//! plays the peer in raw bytes.
 
 use serde_json::{Value, json};
 use tokio::{
@@ -10,12 +11,12 @@ use tokio_util::compat::{Compat, TokioAsyncReadCompatExt as _};
 use super::*;
 use crate::wire::Method;
 
-/// As long as no call lasts.
+/// Longer than any call.
 const LONG: Duration = Duration::from_secs(24 * 3600);
 
 type Ours = Delegation<Compat<DuplexStream>>;
 
-/// Work that goes out on one end of a stream, and the peer's end, which the test plays.
+/// Starts a handoff, and returns our side with the peer's end of the stream.
 fn handed_over(is_framed: bool, input: &str, buffer: usize) -> (Ours, DuplexStream) {
     let (ours, theirs) = duplex(buffer);
     let mut delegation = Delegation::on(ours.compat(), is_framed, limits::WORDS_SILENCE);
@@ -25,14 +26,14 @@ fn handed_over(is_framed: bool, input: &str, buffer: usize) -> (Ours, DuplexStre
     (delegation, theirs)
 }
 
-/// The same, over a stream that takes all of it at once.
+/// Like [`handed_over`], over a stream that takes the whole request at once.
 async fn asked(is_framed: bool) -> (Ours, DuplexStream) {
     let (mut delegation, theirs) = handed_over(is_framed, "x", 1 << 20);
     assert_eq!(delegation.next_event().await, Ok(HandoffEvent::Sent));
     (delegation, theirs)
 }
 
-/// What is heard next. Time stands still, so that whoever waits for nothing would wait for ever.
+/// Returns the next event. The clock is paused, so a missing event fails the test at once.
 async fn next(ours: &mut Ours) -> Result<HandoffEvent, Failure> {
     let next = timeout(LONG, ours.next_event()).await;
     next.expect("something is heard").map_err(Failure::from)
@@ -46,7 +47,7 @@ fn chunk(text: &str) -> HandoffEvent {
     HandoffEvent::Chunk(Data::Text(text.to_owned()))
 }
 
-/// All words of an answer, up to its end.
+/// Returns the text of an answer up to its end.
 async fn all_words(ours: &mut Ours) -> String {
     let mut all = String::new();
     loop {
@@ -125,7 +126,7 @@ async fn words_of_a_peer_that_leaves_its_side_open_come_at_once_and_silence_ends
         let begun = Instant::now();
         assert_eq!(next(&mut ours).await, Ok(HandoffEvent::Done(None)));
         assert_eq!(begun.elapsed(), limits::WORDS_SILENCE, "{begin}");
-        // It is still there.
+        // The stream is still open.
         theirs.write_all(b"more").await.unwrap();
     }
 }
@@ -251,7 +252,7 @@ async fn frames_are_heard_as_they_come_whoever_stops_listening_meanwhile() {
     );
 }
 
-/// What is heard of these lines, after the request went out.
+/// Returns the events for these lines, sent after the request.
 async fn heard_of(lines: &[Value]) -> Vec<HandoffEvent> {
     let (mut ours, mut theirs) = asked(true).await;
     for line in lines {

@@ -1,4 +1,4 @@
-//! Streams in memory and time that stands still: what each rule of the exchange is for.
+//! The rules of the exchange, over in-memory streams with a paused clock.
 
 use std::{
     collections::VecDeque,
@@ -14,7 +14,7 @@ use tokio_util::compat::{Compat, TokioAsyncReadCompatExt as _};
 use super::*;
 use crate::wire::code;
 
-/// Our end of a stream, and the peer's, which the test plays.
+/// Creates our end and the peer's end of a stream.
 fn pair(buffer: usize) -> (Compat<DuplexStream>, DuplexStream) {
     let (ours, theirs) = duplex(buffer);
     (ours.compat(), theirs)
@@ -154,7 +154,7 @@ async fn a_peer_that_goes_on_sending_after_its_answer_is_read_only_so_far() {
         () = flood => unreachable!("it never ends"),
     }
     assert!(sent <= limits::LINGER_BYTES + 2 * 1024, "{sent}");
-    // Our end was not said, so that dropping the stream is a reset.
+    // Our end was not closed, so dropping the stream resets it.
     drop(ours);
     let mut heard = Vec::new();
     theirs.read_to_end(&mut heard).await.unwrap();
@@ -217,7 +217,7 @@ async fn asking_closes_our_side_and_reads_to_the_end() {
     let (mut ours, mut theirs) = pair(64);
     let peer = async {
         let mut request = Vec::new();
-        // Ends only because our side is closed.
+        // Returns only because our side is closed.
         theirs.read_to_end(&mut request).await.unwrap();
         assert_eq!(request.len(), 1000);
         theirs.write_all(&[b'x'; 1000]).await.unwrap();
@@ -287,7 +287,7 @@ async fn a_reset_after_a_whole_json_value_is_success_and_before_it_is_not() {
     }
 }
 
-/// A peer that says these things and then resets the stream.
+/// A peer that sends these bytes and then resets the stream.
 struct Scripted(VecDeque<io::Result<Vec<u8>>>);
 
 impl AsyncRead for Scripted {
@@ -298,7 +298,7 @@ impl AsyncRead for Scripted {
     ) -> Poll<io::Result<usize>> {
         let reset = || Err(io::ErrorKind::ConnectionReset.into());
         let said = self.0.pop_front().filter(|said| {
-            // An empty read would be an end.
+            // An empty read would mean the end.
             !matches!(said, Ok(bytes) if bytes.is_empty())
         });
         Poll::Ready(said.unwrap_or_else(reset).map(|bytes| {

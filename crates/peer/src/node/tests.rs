@@ -1,4 +1,4 @@
-//! Nodes that talk with each other over loopback sockets.
+//! Nodes that communicate over loopback sockets.
 
 use std::{future::Future, time::Duration};
 
@@ -23,10 +23,10 @@ const NEWER: StreamProtocol = StreamProtocol::new("/test/echo/1.1.0");
 const TCP: &str = "/ip4/127.0.0.1/tcp/0";
 const QUIC: &str = "/ip4/127.0.0.1/udp/0/quic-v1";
 
-/// Far more than anything here takes; only a test that hangs meets it.
+/// Timeout that only a failing test reaches.
 const WAIT: Duration = Duration::from_secs(60);
 
-/// A node with its tasks, which are dropped with it.
+/// A node with its tasks, which stop when dropped.
 struct Rig {
     node: Node,
     tasks: Tasks,
@@ -43,7 +43,7 @@ impl Rig {
         Self::with(config(address), Keypair::generate_ed25519()).await
     }
 
-    /// Answers each JSON request with itself.
+    /// Echoes each JSON request.
     fn echo(&self) {
         let mut incoming = self.node.accept(ECHO).unwrap();
         let tasks = self.tasks.clone();
@@ -77,7 +77,7 @@ fn config(address: &str) -> NodeConfig {
 
 const MIB: usize = 1024 * 1024;
 
-/// A JSON value of this many bytes.
+/// A JSON value of this size in bytes.
 fn json(bytes: usize) -> Vec<u8> {
     let mut text = vec![b'x'; bytes];
     text[0] = b'"';
@@ -226,7 +226,7 @@ async fn of_200_handoffs_at_once_some_are_done_and_every_other_one_is_told() {
             for _ in 0..200 {
                 let node = client.node.clone();
                 asking.spawn(async move {
-                    // As a foreign peer would: without our own limit of streams.
+                    // Like a foreign peer, without our own limit of streams.
                     let (mut stream, _) = node.open_here(peer, &[ECHO]).await.unwrap();
                     ask(&mut stream, b"{}", MIB, WAIT).await.unwrap()
                 });
@@ -247,7 +247,7 @@ async fn of_200_handoffs_at_once_some_are_done_and_every_other_one_is_told() {
     .await;
 }
 
-/// Those who get a permit are answered when `go` says so, all others at once.
+/// Answers requests with a permit when `go` is set, all others at once.
 fn serve_with_permits(server: &Rig, go: watch::Receiver<bool>) {
     let mut incoming = server.node.accept(ECHO).unwrap();
     let tasks = server.tasks.clone();
@@ -309,7 +309,7 @@ async fn more_streams_than_allowed_to_one_peer_are_refused_here_and_the_connecti
     .await;
 }
 
-/// The next event that is not about protocols.
+/// Returns the next event, skipping events about protocols.
 async fn next_event(news: &mut broadcast::Receiver<PeerEvent>) -> PeerEvent {
     loop {
         let event = news.recv().await.unwrap();
@@ -372,7 +372,7 @@ async fn a_dead_address_does_not_hide_a_living_one() {
     in_time(async {
         let (server, client) = (Rig::listening(QUIC).await, Rig::listening(TCP).await);
         server.echo();
-        // A port that was just given back answers nobody.
+        // A port that was just released has no listener.
         let gone = Rig::listening(TCP).await;
         let dead = gone.node.addresses()[0].to_string();
         let dead: Multiaddr = dead[..dead.find("/p2p/").unwrap()].parse().unwrap();
@@ -425,11 +425,11 @@ async fn a_blocked_peer_is_cut_off_and_comes_in_again_when_it_is_unblocked() {
             next_event(&mut news).await,
             PeerEvent::Disconnected { .. }
         ));
-        // It connects, and is cut before it can say anything.
+        // The client connects, and is disconnected before its first message.
         let opened = client.node.open(peer, &at, &[ECHO]).await;
         assert!(opened.is_err(), "{opened:?}");
         server.node.block(client.node.peer_id(), false);
-        // A command of the server overtakes nothing that it does after it.
+        // Commands run in order, so the block is lifted once this command has returned.
         server
             .node
             .open(PeerId::random(), &[], &[ECHO])
@@ -472,7 +472,7 @@ async fn a_node_that_stops_lets_the_answer_under_way_go_out_first() {
         let asking = ask(&mut stream, b"{}", 2 * MIB, WAIT);
         let answering = async {
             stop.cancel();
-            // The node hears of it and takes no more.
+            // The node notices and accepts no more streams.
             assert!(incoming.next().await.is_none());
             answer(&mut inbound.stream, &json(MIB)).await.unwrap();
             drop(inbound);

@@ -1,4 +1,4 @@
-//! Nodes that meet through a third one.
+//! Nodes that connect through a relay.
 
 use super::*;
 
@@ -18,7 +18,7 @@ fn through(relay: &Rig, peer: PeerId) -> Multiaddr {
         .with(Protocol::P2p(peer))
 }
 
-/// A node that cannot be dialled.
+/// A node that can't be dialled.
 async fn hidden() -> Rig {
     Rig::with(NodeConfig::default(), Keypair::generate_ed25519()).await
 }
@@ -87,7 +87,7 @@ async fn a_relay_has_places_only_for_those_it_knows() {
             .await;
         drop(lost.unwrap());
         assert!(stranger.node.addresses().is_empty());
-        // It is asked for again, and given now.
+        // The node asks for a reservation again, and gets it.
         relay.node.allow_relay(stranger.node.peer_id(), true);
         let mut place = place;
         assert!(place.held().await);

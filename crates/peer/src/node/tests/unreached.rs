@@ -1,4 +1,4 @@
-//! Why a peer is not reached, in one line; and addresses that are tried although the peer is connected.
+//! Error messages for unreachable peers; and dialling further addresses of a connected peer.
 
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional},
@@ -7,7 +7,7 @@ use tokio::{
 
 use super::*;
 
-/// What is said of an address that does not lead to a peer.
+/// The error for an address that doesn't lead to the peer.
 async fn told(client: &Node, at: &str, peer: PeerId) -> String {
     let at: Multiaddr = format!("{at}/p2p/{peer}").parse().unwrap();
     let text = client.connect_by(at).await.unwrap_err().to_string();
@@ -28,7 +28,7 @@ async fn who_dials_in_vain_is_told_why_in_one_line() {
                 tcp.read_exact(&mut [0; 8]).await.unwrap();
                 let told = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\ndate: Mon, 16 Nov 2026 12:00:00 GMT\r\n\r\n";
                 tcp.write_all(told).await.unwrap();
-                // Until the other side has read it, and goes.
+                // Waits until the client has read the response and disconnects.
                 tokio::io::copy(&mut tcp, &mut tokio::io::sink()).await.ok();
             }
         });
@@ -66,7 +66,7 @@ async fn an_address_is_tried_although_the_peer_is_connected_by_another() {
             matches!(tried, Err(StreamOpenError::Unreachable(_))),
             "{tried:?}"
         );
-        // Whoever only wants the peer has it.
+        // Connecting to the peer itself succeeds: it's already connected.
         client.node.connect(wrong).await.unwrap();
         for _ in 0..2 * limits::CONNECTIONS_PER_PEER {
             client.node.connect_by(at[0].clone()).await.unwrap();
@@ -86,7 +86,7 @@ async fn a_peer_that_closes_a_connection_at_once_is_dialled_once_again() {
         let at = door.local_addr().unwrap();
         let mut keeping = JoinSet::new();
         keeping.spawn(async move {
-            // As published peers do with one connection more than they take in a second.
+            // Published peers do the same with connections beyond their rate limit.
             drop(door.accept().await.unwrap());
             let (mut outer, _) = door.accept().await.unwrap();
             let mut inner = TcpStream::connect(behind).await.unwrap();
