@@ -339,7 +339,7 @@ async fn elsewhere_a_peer_needs_a_token_or_its_signature_and_the_operators_leave
     }
     assert!(site.registry.has(&peer.id) && !site.registry.has(&stranger.id));
 
-    // A token registers whoever it likes, but not over what a peer said of itself.
+    // A token may register any peer, but can't replace the peer's own signed registration.
     let token = site.token("ann", &registers("*")).await;
     let with = [("authorization", token.as_str())];
     let told = site
@@ -357,7 +357,7 @@ async fn elsewhere_a_peer_needs_a_token_or_its_signature_and_the_operators_leave
         .await;
     assert_eq!(told.status, 200);
 
-    // The peer goes as it came: by its signature.
+    // The peer removes its entry by its signature.
     let path = format!("/register/{}", peer.id);
     let challenge = site.get(&path).await.body["challenge"]
         .as_str()
@@ -415,7 +415,7 @@ async fn who_proves_nothing_does_not_learn_which_peers_are_blocked() {
         assert_eq!(told.status, 200);
         let challenge = told.body["challenge"].as_str().unwrap();
 
-        // The peer itself learns it, and so does whoever has a token.
+        // Only the blocked peer itself and token holders see the error.
         let status = if peer.id == blocked.id { 403 } else { 200 };
         let addresses = [peer.address()];
         let statement = Statement::Register {
@@ -620,7 +620,7 @@ async fn the_token_of_an_agent_registers_no_peers_for_its_owner() {
     assert_eq!(send(agents, &peer).await, StatusCode::UNAUTHORIZED);
 }
 
-/// The body of a registration that the peer signed.
+/// The body of a registration, signed by the peer.
 async fn signed(site: &Site, peer: &Peer, name: &str) -> Value {
     let told = site.get(&format!("/register/{}", peer.id)).await;
     let challenge = told.body["challenge"].as_str().unwrap();

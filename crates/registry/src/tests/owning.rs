@@ -1,4 +1,4 @@
-//! Whose entries are, how long they last, and who keeps a name.
+//! Ownership and lifetime of entries, and the precedence of names.
 
 use tokio::time::advance;
 
@@ -169,7 +169,7 @@ async fn nobody_changes_what_a_peer_or_another_owner_said() {
         );
         assert!(registry.remove(&peer.id, Claimant::Caller(&bob)).is_err());
         assert_ne!(registry.get(&peer.id).unwrap().name, "bobs");
-        // Now the peer itself comes, and from then on it is the one that decides.
+        // The peer registers itself, and from then on controls its entry.
         registry
             .register(&peer.registration("own", &[]), Claimant::Peer)
             .unwrap();
@@ -215,7 +215,7 @@ async fn the_first_holder_of_a_name_keeps_it_while_it_is_there() {
         let found = registry.find(&named);
         assert_eq!(found.len(), 2, "both are listed");
         assert_eq!(found[0].peer, first.id);
-        // Renewing does not cost the place, nor gain one.
+        // Renewing neither loses nor gains precedence.
         registry
             .register(&second.registration("shop", &[]), Claimant::Peer)
             .unwrap();
@@ -223,7 +223,7 @@ async fn the_first_holder_of_a_name_keeps_it_while_it_is_there() {
             .register(&first.registration("shop", &[]), Claimant::Peer)
             .unwrap();
     }
-    // Whoever leaves a name comes last when it returns.
+    // A peer that gives up a name comes last after taking it again.
     registry
         .register(&first.registration("other", &[]), Claimant::Peer)
         .unwrap();
@@ -262,12 +262,12 @@ async fn an_owner_has_its_share_of_the_places_and_those_whose_time_is_up_make_ro
     registry
         .register(&registration, Claimant::PeerOf(&ann))
         .unwrap();
-    // One alone has half, whether it signs or not, and leaves room for others.
+    // Any single owner gets half of the free places, signed or not, and leaves room for others.
     assert_eq!(fill(Claimant::Caller(&ann)), MAX_PEERS / 2 - 1);
     assert_eq!(fill(Claimant::PeerOf(&ann)), 0);
     assert_eq!(fill(Claimant::Caller(&bob)), MAX_PEERS / 4);
     assert_eq!(fill(Claimant::Peer), MAX_PEERS / 8);
-    // What is there is renewed all the same, and is the same place.
+    // An existing entry can still be renewed, and keeps its place.
     registry
         .register(&registration, Claimant::PeerOf(&ann))
         .unwrap();

@@ -1,4 +1,5 @@
-//! A signature proves who holds the key, for what was signed, once and for a while.
+//! A signature proves possession of the key, for the signed content only, once, and for a limited
+//! time.
 
 use jackfield_peer::{
     proof::{Statement, sign},
