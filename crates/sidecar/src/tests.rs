@@ -1,5 +1,5 @@
-//! What a sidecar promises, between nodes on loopback sockets, with an agent and a registry whose parts the test plays.
-//! Requests and answers are raw JSON. This file is the scaffold.
+//! Promises of a sidecar, between nodes on loopback sockets. The test plays the agent and the registry. Requests and
+//! answers are raw JSON. This file has the helpers.
 
 mod listed;
 mod relayed;
@@ -29,7 +29,7 @@ use super::*;
 
 const LISTEN: &str = "/ip4/127.0.0.1/tcp/0";
 
-/// With spaces and a field that nobody knows: an agent's card is its own.
+/// With spaces and an unknown field, since cards are passed on byte for byte.
 const CARD: &str = r#"{ "name": "Shop", "version": "2", "description": "Sells things.", "mood": "good",
     "skills": [
         {"id": "buy", "name": "Buy", "description": "Buys.", "path": "/items/{item}/buy", "method": "POST"},
@@ -38,10 +38,10 @@ const CARD: &str = r#"{ "name": "Shop", "version": "2", "description": "Sells th
         {"id": "tell", "name": "Tell", "description": "Tells.", "path": "/tell/{kind}", "method": "POST"}
     ] }"#;
 
-/// What the agent got: method, path and body.
+/// A request to the agent: method, path and body.
 type Got = (String, String, String);
 
-/// A piece of a body, or that it breaks off.
+/// A piece of a body, or an abort of the body.
 type Said = Result<Bytes, std::io::Error>;
 
 /// An agent behind HTTP.
@@ -49,7 +49,7 @@ struct Agent {
     url: String,
     got: mpsc::Receiver<Got>,
     card: Arc<parking_lot::Mutex<String>>,
-    /// What `/tell` says, piece by piece, until it is dropped.
+    /// Pieces of the response of `/tell`, until dropped.
     say: pipe::Sender<Said>,
     _server: JoinSet<()>,
 }
@@ -140,7 +140,7 @@ async fn until(sidecar: &Sidecar, is_so: impl FnMut(&SidecarStatus) -> bool) -> 
     soon(status.wait_for(is_so)).await.unwrap().clone()
 }
 
-/// A peer that calls.
+/// A calling peer.
 struct Caller {
     node: Node,
     _tasks: Tasks,
@@ -190,7 +190,7 @@ impl Caller {
         self.ask(sidecar, PROTOCOL_HANDOFF, &request).await
     }
 
-    /// Hands off and expects to be refused with this code.
+    /// Sends a handoff that must be refused with this code.
     async fn refused(&self, sidecar: &Sidecar, request: &Value, code: u16) -> String {
         let body = self.hand_off(sidecar, request).await;
         let body: Value = serde_json::from_str(&body).unwrap();
@@ -199,7 +199,7 @@ impl Caller {
     }
 }
 
-/// The next line of a stream.
+/// Reads the next line of a stream.
 async fn line(stream: &mut Stream) -> Value {
     let mut line = Vec::new();
     let mut byte = [0];

@@ -1,11 +1,11 @@
-//! The entry in a registry, against one whose part the test plays.
+//! The sidecar's entry in a registry. The test plays the registry.
 
 use jackfield_peer::proof::Statement;
 use jackfield_registry::{Registry, RegistryRules};
 
 use super::*;
 
-/// A request to the registry, and how it is answered.
+/// A request to the registry, and the channel for its response.
 struct Asked {
     what: String,
     token: Option<String>,
@@ -62,7 +62,7 @@ impl FakeRegistry {
         })
     }
 
-    /// Answers the next request, which is this one.
+    /// Answers the next request, which must match `what`.
     async fn answer(&mut self, what: &str, status: u16, body: Value) -> (Option<String>, Value) {
         let asked = soon(self.asked.recv()).await.unwrap();
         assert_eq!(asked.what, what);
@@ -80,7 +80,7 @@ async fn it_registers_with_its_signature_and_takes_leave_at_the_end() {
         ..setting(&agent.url)
     };
     let peer = setting.key.public().to_peer_id();
-    // What it says is judged by a real registry.
+    // A real registry checks the registration.
     let judge = Registry::new(RegistryRules {
         allow_private: true,
     });
@@ -134,7 +134,7 @@ async fn a_registry_that_knows_no_signatures_is_taken_too_and_one_that_refuses_i
     let relay = PeerId::random();
     let setting = SidecarConfig {
         registry: fake.at(None),
-        // Nobody is there.
+        // An address without a listener.
         relays: vec![format!("/ip4/127.0.0.1/tcp/1/p2p/{relay}").parse().unwrap()],
         ..setting(&agent.url)
     };
@@ -165,7 +165,7 @@ async fn a_registry_that_knows_no_signatures_is_taken_too_and_one_that_refuses_i
     fake.answer(&own, 404, json!({})).await;
     fake.answer("POST /registry/register", 200, json!({})).await;
     until(&sidecar, |it| it.listing == ListingStatus::Listed).await;
-    // A new address is said at once.
+    // A new address is registered at once.
     let external = "/dns4/shop.example/tcp/4001";
     sidecar
         .node()

@@ -1,4 +1,4 @@
-//! Places at relays.
+//! Reservations at relays.
 
 use jackfield_peer::{multiaddr::Protocol, node::RelayLimits};
 
@@ -82,7 +82,7 @@ async fn no_place_is_asked_for_before_the_agent_was_seen() {
         matches!(it.agent, SidecarAgentStatus::Gone(_))
     })
     .await;
-    // A whole exchange takes longer than a connection with the relay would have.
+    // A whole exchange takes longer than a connection to the relay would take.
     assert!(Caller::start().await.card(&sidecar).await.contains("504"));
     assert!(relay.node.connected().is_empty());
     let _agent = Agent::at(TcpListener::bind(addr).await.unwrap());
@@ -101,7 +101,7 @@ async fn a_relay_that_refuses_is_told_of() {
     let sidecar = Sidecar::open(setting).await.unwrap();
     let is_lost = |it: &SidecarStatus| matches!(it.relays[0].1, ReservationState::Lost(_));
     until(&sidecar, is_lost).await;
-    // It is connected all the same: a hub makes it an agent, place or not.
+    // The sidecar stays connected: a hub accepts it as an agent with or without a reservation.
     assert!(relay.node.peer(peer).is_some());
     relay.node.allow_relay(peer, true);
     until(&sidecar, is_held).await;

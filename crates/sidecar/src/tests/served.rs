@@ -127,11 +127,11 @@ async fn an_agent_that_is_down_gives_504_and_one_that_starts_later_is_there_at_o
     .await;
     assert_eq!(caller.card(&sidecar).await, CARD);
     assert_eq!(caller.hand_off(&sidecar, &buy("1")).await, "{\"ok\": true}");
-    // It stops: handoffs are told so at once, by the card that it had.
+    // The agent stops: handoffs fail at once, based on the last card.
     drop(agent);
     let told = caller.refused(&sidecar, &buy("1"), 504).await;
     assert!(!told.contains("127.0.0.1"), "{told}");
-    // Who listens for frames is told that it is away, and not late.
+    // Streamed handoffs fail as offline, not as a timeout.
     let at = sidecar.node().addresses();
     let mut stream = caller
         .open(sidecar.peer_id(), &at, PROTOCOL_HANDOFF_STREAM)
@@ -153,7 +153,7 @@ async fn an_agent_that_is_down_gives_504_and_one_that_starts_later_is_there_at_o
     );
 }
 
-/// A handoff that was accepted, and is answered in frames.
+/// Starts a streamed handoff, and waits until it's accepted.
 async fn begin(caller: &Caller, sidecar: &Sidecar, path: &str) -> Stream {
     let at = sidecar.node().addresses();
     let mut stream = caller
@@ -256,7 +256,7 @@ async fn an_agent_is_asked_for_its_card_once_a_second_at_most_and_its_last_one_i
         tokio::time::resume();
     };
     let name = |sight: &EndpointState| sight.last().unwrap().card.name.clone();
-    // Nobody has looked yet: a peer that asks is not sent away.
+    // Before the first check, a request for the card fetches it.
     assert_eq!(endpoint.card().await.unwrap().text, CARD);
     *agent.card.lock() = CARD.replace("Shop", "Store");
     assert_eq!(name(&endpoint.look().await), "Shop", "it is not bothered");
@@ -303,7 +303,7 @@ async fn a_plain_answer_has_a_deadline_and_one_in_frames_has_none() {
     asked.unwrap();
     assert_eq!(line(&mut stream).await["type"], "accepted");
     agent.got.recv().await.unwrap();
-    // A plain one that never ends has its deadline meanwhile.
+    // Meanwhile an endless plain handoff reaches its deadline.
     let slow = json!({"method": "POST", "path": "/tell/never"});
     let late = caller.refused(&sidecar, &slow, 504).await;
     assert!(
