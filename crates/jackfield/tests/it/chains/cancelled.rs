@@ -1,4 +1,4 @@
-//! A tree that ends at its root ends everywhere, and at once: each is told in its own protocol.
+//! Cancelling a call tree at its root cancels every call in it at once, each in its own protocol.
 
 use rustix::process::Signal;
 
@@ -9,8 +9,8 @@ use crate::chains::{
     server::Manners,
 };
 
-/// All four are told: the laptop by the bridge's `cancel`, the server by `CancelTask`, the coordinator by `cancel` and the
-/// team's viewers by its rest, the peer by the end of its stream.
+/// Checks the cancellation of all four: the laptop by the bridge's `cancel`, the server by `CancelTask`, the
+/// coordinator by `cancel` with the team's viewers seeing an idle team, the peer by the end of its stream.
 async fn all_are_told(mut chain: Chain, speech: Speech) {
     chain.laptop.until_cancelled().await;
     chain.server.is_cancelled().await;
@@ -18,11 +18,11 @@ async fn all_are_told(mut chain: Chain, speech: Speech) {
     speech.until_hung_up().await;
     chain.crew.shows_rest().await;
     chain.hub.until_quiet().await;
-    // Nothing of it is in the way.
+    // The cancelled tree leaves no calls behind.
     chain.works().await;
 }
 
-/// A root that has heard something.
+/// Starts a tree, and returns its root after the first piece.
 async fn begun(chain: &mut Chain) -> (Root, Speech) {
     let mut root = Root::live(&chain.hub, QUESTION).await;
     let (_, mut speech) = chain.is_asked().await;
@@ -59,7 +59,7 @@ async fn ctrl_c_at_the_command_line_is_told_to_everybody() {
     all_are_told(chain, speech).await;
 }
 
-/// The hub cannot know what such a server began; the server can.
+/// The hub can't know the calls of a server that drops the call context, but the server can.
 #[tokio::test]
 async fn a_cancel_goes_on_through_a_server_that_only_cancels_what_it_began_itself() {
     let mut chain = Chain::with(Manners::Forgets).await;

@@ -1,4 +1,4 @@
-//! The whole tree, and the walk of a question down to its last leaf.
+//! The whole tree, and the path of a question down to the last leaf.
 
 use crate::chains::{
     crew::{AMEN, Crew},
@@ -9,10 +9,10 @@ use crate::chains::{
     server::{Manners, Server},
 };
 
-/// What the root asks.
+/// The question of the root.
 pub(crate) const QUESTION: &str = "what is the weather?";
 
-/// A hub with everybody who has a part.
+/// A hub with all agents of the tree.
 pub(crate) struct Chain {
     pub(crate) hub: Hub,
     pub(crate) laptop: Laptop,
@@ -41,13 +41,13 @@ impl Chain {
         }
     }
 
-    /// The question has come down to the peer; the call that the team was given on the way.
+    /// Waits until the question reaches the peer. Also returns the team's call on the way.
     pub(crate) async fn is_asked(&mut self) -> (String, Speech) {
         let call = self.crew.is_asked().await;
         (call, self.guest.is_asked(QUESTION).await)
     }
 
-    /// Kills the hub, starts another one on its data, and waits until everybody is there again.
+    /// Kills the hub, starts a new hub on the same data, and waits until all agents are back.
     pub(crate) async fn kill_hub(self) -> Self {
         let hub = self.hub.kill_and_start().await;
         let mut chain = Self { hub, ..self };
@@ -58,7 +58,7 @@ impl Chain {
         chain
     }
 
-    /// A question and its whole answer, piece by piece.
+    /// Checks a question with its complete answer, piece by piece.
     pub(crate) async fn works(&mut self) {
         let mut root = Root::live(&self.hub, QUESTION).await;
         let (_, mut speech) = self.is_asked().await;

@@ -1,5 +1,5 @@
-//! The team: a coordinator made with our SDK, which passes on what the peer says, and the peer as a member. Somebody
-//! watches.
+//! The team: a coordinator made with our SDK, which forwards the peer's answer, and the peer as a member. A viewer
+//! watches the team.
 
 use std::sync::Arc;
 
@@ -20,26 +20,26 @@ use crate::chains::hub::Hub;
 /// The team's id.
 pub(crate) const TEAM: &str = "squad";
 
-/// What the coordinator says at the end, with its own voice.
+/// The coordinator's own closing text.
 pub(crate) const AMEN: &str = "So says the guest.\n";
 
-/// Far more than a test lets happen before it looks.
+/// Larger than the number of events between two checks of a test.
 const ROOM: usize = 16;
 
 /// The team.
 pub(crate) struct Crew {
     viewer: Raw,
-    /// The calls that the coordinator was given.
+    /// Ids of the coordinator's calls.
     asked: Receiver<String>,
-    /// Of those, how many it had to leave unfinished.
+    /// A notification for each unfinished call.
     stopped: Receiver<()>,
     attached: Receiver<()>,
-    /// Lets the coordinator say its last words, once for each.
+    /// A permit for each closing text of the coordinator.
     amen: Arc<Semaphore>,
     _lead: JoinSet<()>,
 }
 
-/// Tells that its work was dropped before the end.
+/// Reports a handler that was dropped before its end.
 struct Unfinished(Option<Sender<()>>);
 
 impl Drop for Unfinished {
@@ -105,7 +105,7 @@ impl Crew {
         }
     }
 
-    /// The call that the coordinator was given.
+    /// Returns the id of the coordinator's next call.
     pub(crate) async fn is_asked(&mut self) -> String {
         soon(self.asked.recv()).await.expect("it runs")
     }
@@ -115,22 +115,22 @@ impl Crew {
         self.amen.add_permits(1);
     }
 
-    /// Waits until the coordinator was told to stop.
+    /// Waits until a call of the coordinator is cancelled.
     pub(crate) async fn until_stopped(&mut self) {
         soon(self.stopped.recv()).await.expect("it runs");
     }
 
-    /// Waits until the coordinator is at the hub once more.
+    /// Waits until the coordinator is attached again.
     pub(crate) async fn until_attached_again(&mut self) {
         soon(self.attached.recv()).await.expect("it runs");
     }
 
-    /// What the viewer is shown next of this type and this member.
+    /// Returns the viewer's next event of this type for this member.
     pub(crate) async fn shows(&mut self, kind: &str, member: &str) -> Value {
         loop {
             let mut frame = self.viewer.frame().await;
             let payload = frame["payload"].take();
-            // What was so before has no number.
+            // Events of the snapshot have no sequence number.
             let is_new = payload["team_stream_event_envelope"]["sequence"].is_u64();
             let is_theirs = member.is_empty() || payload["agent_name"] == member;
             if is_new && frame["type"] == kind && is_theirs {
@@ -139,7 +139,7 @@ impl Crew {
         }
     }
 
-    /// Waits until the viewer is shown that the team rests.
+    /// Waits until the viewer sees an idle team.
     pub(crate) async fn shows_rest(&mut self) {
         while self.shows("TEAM_STATUS", "").await["new_status"] != "idle" {}
     }

@@ -1,4 +1,4 @@
-//! A line in the middle of the tree is cut for a while, and the peer speaks on meanwhile.
+//! A connection in the middle of the tree is cut for a while, and the peer keeps sending.
 
 use std::time::Duration;
 
@@ -11,17 +11,18 @@ use crate::chains::{
     root::Root,
 };
 
-/// A laptop that changes its network.
+/// Duration of a laptop's change of network.
 const LONG: Duration = Duration::from_secs(10);
 const SHORT: Duration = Duration::from_secs(2);
 
-/// Cuts a line, and lets nothing through.
+/// Cuts a connection, and lets no new one through.
 fn cut(line: &FaultProxy) {
     line.stall();
     line.cut();
 }
 
-/// What comes to the root is what the peer said, whichever line is cut for so long in the middle of it.
+/// Checks that the root receives the peer's whole answer when the selected connection is cut for
+/// `length`.
 async fn nothing_is_lost_or_doubled(which: fn(&Chain) -> &FaultProxy, length: Duration) {
     let mut chain = Chain::start().await;
     let mut root = Root::live(&chain.hub, QUESTION).await;
@@ -48,7 +49,7 @@ async fn nothing_is_lost_or_doubled(which: fn(&Chain) -> &FaultProxy, length: Du
     chain.works().await;
 }
 
-/// The agent's own line is resumed, and the call that it made is kept, since it may wait.
+/// The agent's own connection is resumed. Its outgoing call is durable, since it may wait.
 #[tokio::test]
 async fn the_laptop_is_cut_off_for_ten_seconds_and_nothing_is_lost_or_doubled() {
     nothing_is_lost_or_doubled(|chain| &chain.laptop.line, LONG).await;
@@ -60,8 +61,7 @@ async fn the_server_is_cut_off_from_the_hub_and_nothing_is_lost_or_doubled() {
     nothing_is_lost_or_doubled(|chain| &chain.server.line, SHORT).await;
 }
 
-/// A handoff has no name by which it could be gone on with: what was said has come, and everybody up to the root is told
-/// that the rest does not.
+/// A handoff can't be resumed: the text so far has arrived, and every caller up to the root gets a failure.
 #[tokio::test]
 async fn a_peer_that_is_cut_off_fails_the_call_clearly_and_is_called_again_when_it_is_back() {
     let mut chain = Chain::start().await;

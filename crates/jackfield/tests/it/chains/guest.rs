@@ -1,5 +1,5 @@
-//! The peer at the end of the tree, which streams its answer in frames and which the test plays. The hub keeps a
-//! connection with it through a proxy.
+//! The peer at the end of the tree, controlled by the test, which streams its answer in frames. The hub connects
+//! to the peer through a proxy.
 
 use jackfield_peer::exchange::{self, StreamWriteError};
 use jackfield_testkit::{FaultProxy, SOON};
@@ -12,7 +12,7 @@ use crate::raw::{RawPeer, Work, card};
 /// The peer.
 pub(crate) struct Guest {
     pub(crate) line: FaultProxy,
-    /// Its id as an agent of the hub.
+    /// The peer's id as an agent of the hub.
     pub(crate) id: String,
     peer: RawPeer,
 }
@@ -32,7 +32,7 @@ impl Guest {
         Self { line, id, peer }
     }
 
-    /// The next work, in these words.
+    /// Returns the next handoff, which must have this text.
     pub(crate) async fn is_asked(&mut self, words: &str) -> Speech {
         let work = self.peer.work().await;
         assert_eq!(work.request["input_data"], words, "{}", work.request);
@@ -40,7 +40,7 @@ impl Guest {
     }
 }
 
-/// An answer that the peer gives.
+/// An answer of the peer.
 pub(crate) struct Speech {
     work: Work,
     said: u64,
@@ -51,20 +51,20 @@ impl Speech {
         self.work.say(&format!("{frame}\n")).await;
     }
 
-    /// Says a piece.
+    /// Sends a piece.
     pub(crate) async fn says(&mut self, piece: &str) {
         let frame = json!({"type": "chunk", "seq": self.said, "data": piece});
         self.said += 1;
         self.frame(frame).await;
     }
 
-    /// Is done.
+    /// Ends the answer.
     pub(crate) async fn ends(mut self) {
         self.frame(json!({"type": "result"})).await;
         self.work.end().await;
     }
 
-    /// Waits until nobody takes a word any more: the stream is reset, or its connection is gone.
+    /// Waits until writes fail: the stream is reset, or the connection is closed.
     pub(crate) async fn until_hung_up(mut self) {
         let frame = b"{\"type\":\"heartbeat\"}\n";
         let hung_up = async {

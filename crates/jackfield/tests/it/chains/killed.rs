@@ -1,7 +1,9 @@
-//! The hub is killed in the middle of a tree, and started again on its data and at its address (docs/promises.md, Restarts).
+//! The hub is killed in the middle of a tree, and restarted with the same data and address (docs/promises.md,
+//! Restarts).
 //!
-//! What agents resume that can, goes on: the laptop's work for the root, the coordinator's for the server; so does what the
-//! hub finds again at the A2A server. What was at the peer fails: nobody can go on with it, and no message is ever sent twice.
+//! - Calls of agents that support resuming continue: the laptop's work for the root, the coordinator's for the server.
+//! - The hub finds its task at the A2A server again.
+//! - The call at the peer fails: it can't be resumed, and no message is ever sent twice.
 
 use serde_json::json;
 
@@ -41,7 +43,7 @@ async fn a_root_whose_hub_is_killed_is_told_clearly_and_the_next_call_works() {
     chain.works().await;
 }
 
-/// The peer is done: what is left is the coordinator's to say.
+/// The peer is done: only the coordinator's closing text is missing.
 #[tokio::test]
 async fn all_that_is_left_of_the_tree_goes_on_after_the_kill_up_to_the_root() {
     let mut chain = Chain::start().await;

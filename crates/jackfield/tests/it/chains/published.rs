@@ -1,6 +1,6 @@
-//! The same tree with programs of other authors: a server of the published A2A library for Python, which asks the team with
-//! that library's client, and a peer of the published libp2p for JavaScript. `cargo xtask test` prepares them; without them
-//! there is only a word.
+//! The same tree with programs of other authors: a server of the published A2A library for Python, which calls the team
+//! with the library's client, and a peer of the published libp2p for JavaScript. `cargo xtask test` installs both;
+//! without them the tests only print a notice.
 
 use std::{env, path::Path, process::Stdio};
 
@@ -19,19 +19,19 @@ use crate::chains::{
     root::Root,
 };
 
-/// What the root asks; the peer counts, whatever it is asked.
+/// The question of the root; the peer counts regardless of the question.
 const QUESTION: &str = "count";
 
 /// A program that reads and writes lines.
 struct Program {
     input: ChildStdin,
     said: Lines<BufReader<ChildStdout>>,
-    /// Ended when dropped.
+    /// The process is killed when dropped.
     _child: Child,
 }
 
 impl Program {
-    /// Starts a script of the judges; nothing if its judge was not prepared.
+    /// Starts a script of an outside judge. Returns `None` if the judge isn't installed.
     fn start(variable: &str, script: &str, args: &[&str]) -> Option<Self> {
         let Some(judge) = env::var_os(variable) else {
             println!("{script} cannot be started: {variable} is not set; see `cargo xtask test`");
@@ -47,7 +47,7 @@ impl Program {
         };
         let judges = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testkit/judges");
         let mut child = command
-            // Python would put what it compiled beside the scripts.
+            // Python would write bytecode beside the scripts.
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .arg(judges.join(script))
             .args(args)
@@ -76,7 +76,7 @@ impl Program {
         line.expect("it runs")
     }
 
-    /// Waits for the line of JSON that says so.
+    /// Waits for the line of JSON with this event.
     async fn until(&mut self, event: &str) -> Value {
         loop {
             let line: Value = serde_json::from_str(&self.line().await).expect("JSON");
@@ -87,7 +87,7 @@ impl Program {
     }
 }
 
-/// A hub with all of them.
+/// A hub with all of these programs.
 struct Published {
     hub: Hub,
     laptop: Laptop,
@@ -127,7 +127,7 @@ impl Published {
         })
     }
 
-    /// The root has heard the first number, and the team which call it was given.
+    /// Starts a call. Returns after the first number, with the id of the team's call.
     async fn begun(&mut self) -> (Root, String) {
         let mut root = Root::live(&self.hub, QUESTION).await;
         root.hears("1 ").await;

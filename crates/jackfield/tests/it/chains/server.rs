@@ -1,5 +1,5 @@
-//! An A2A server, version 1.0, that asks the hub's team for everything it is asked, and tells what it hears as it comes. The
-//! hub dials it through a proxy; it calls the hub directly.
+//! An A2A server, version 1.0, that forwards every request to the hub's team, and streams the answer. The hub dials the
+//! server through a proxy; the server calls the hub directly.
 
 mod asking;
 mod task;
@@ -34,15 +34,15 @@ use self::{
 };
 use crate::chains::{hub::Hub, laptop};
 
-/// Far more cancels than come before the test looks.
+/// Larger than the number of cancellations between two checks of a test.
 const ROOM: usize = 16;
 
-/// What the server does with what the hub told it of the call.
+/// What the server does with the call context from the hub.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Manners {
-    /// It names the call when it calls the hub, and leaves the rest to the hub.
+    /// Names the call when calling the hub, and leaves cancellation to the hub.
     PassesOn,
-    /// It names nothing, as a server does that knows nothing of the hub, and cancels by itself what it began.
+    /// Drops the context, like a server that knows no hub, and cancels its own requests itself.
     Forgets,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Server {
     _serving: JoinSet<()>,
 }
 
-/// What its requests share.
+/// State shared by all requests.
 #[derive(Clone)]
 struct Desk {
     asking: Asking,
@@ -65,7 +65,7 @@ struct Desk {
 }
 
 impl Server {
-    /// A server that the hub has as an agent.
+    /// Starts a server and adds it to the hub as an agent.
     pub(crate) async fn join(hub: &Hub, manners: Manners) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let addr = listener.local_addr().expect("an address");
@@ -103,7 +103,7 @@ impl Server {
         }
     }
 
-    /// The next request to cancel is for the task that it began last.
+    /// Checks that the next request to cancel is for the last task.
     pub(crate) async fn is_cancelled(&mut self) {
         let task = timeout(SOON, self.cancelled.recv()).await;
         let task = task.expect("it is told in time").expect("it serves");
@@ -111,7 +111,7 @@ impl Server {
         assert_eq!(task, format!("t-{tasks}"));
     }
 
-    /// Waits until its last task is over: how, and what was said.
+    /// Waits for the end of the last task. Returns its state and its text.
     pub(crate) async fn ended(&self) -> (String, String) {
         let mut task = {
             let tasks = self.desk.tasks.lock();

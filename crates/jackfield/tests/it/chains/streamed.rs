@@ -1,4 +1,4 @@
-//! What the last one says comes to the first one while it is being said, and the tree can be seen.
+//! The peer's answer reaches the root piece by piece, and the tree is visible at the hub.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::chains::{
     server::Manners,
 };
 
-/// A call and those for which it was made, up to the first one that is known.
+/// Returns a call and its parent calls, up to the topmost known call.
 async fn line_of(hub: &Hub, call: &str) -> Vec<Value> {
     let mut line = vec![hub.call(call).await];
     while let Some(parent) = line.last().and_then(|call| call["parent"].as_str()) {
@@ -40,7 +40,7 @@ async fn what_the_peer_says_comes_to_the_root_piece_by_piece_while_it_speaks() {
     assert_eq!(of(&line, "agent"), [TEAM, "server", "laptop"]);
     let shown = chain.hub.cli.run(&["show", &call]).await.ok().out;
     for above in &line[1..] {
-        // A task is not called like the call that it began with; a live call is no task.
+        // A task's id differs from the id of its first call; a live call has no task.
         let call = above["call"].as_str().or(above["id"].as_str());
         let agent = above["agent"].as_str();
         let above = format!("{}, call {}", agent.unwrap(), call.unwrap());
@@ -71,7 +71,7 @@ async fn the_command_line_is_a_root_like_any_other() {
     assert_eq!(call.end().await.ok().out, AMEN);
 }
 
-/// What it calls is then a call of nobody's, and all else holds.
+/// The server's call has no parent then; everything else still holds.
 #[tokio::test]
 async fn a_server_that_does_not_pass_on_for_which_call_it_calls_ends_the_line_of_parents() {
     let mut chain = Chain::with(Manners::Forgets).await;

@@ -1,4 +1,4 @@
-//! The administrator's token: which hub it is shown to, and what a refusal says of it.
+//! The administrator's token: the hubs that receive it, and the error messages about it.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ use tokio::{
 
 use crate::run::Cli;
 
-/// A hub on every address of this machine, which asks everybody for a token.
+/// A hub on all addresses of this machine, which requires a token from every caller.
 async fn closed() -> TestHub {
     TestHub::start_with(|config| config.listen = "0.0.0.0:0".parse().expect("an address")).await
 }
 
-/// A command of the user who has that hub's data directory, to another address.
+/// A command to another address, run by the user who owns the hub's data directory.
 fn command(hub: &TestHub, url: &str, args: &[&str]) -> (Cli, tokio::process::Command) {
     let cli = Cli::at(url);
     let mut command = cli.command(args);
@@ -64,7 +64,7 @@ async fn who_listens_in_the_hubs_place_does_not_see_the_admins_token() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("its address"));
     let real = hub.addr();
-    // It passes everything on to the real hub, and remembers what it saw.
+    // Forwards everything to the real hub, and records the bytes.
     let mut relay = JoinSet::new();
     relay.spawn(async move {
         let mut seen = Vec::new();

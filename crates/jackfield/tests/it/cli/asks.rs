@@ -1,4 +1,4 @@
-//! Questions of agents where nobody is at a terminal, and answers from elsewhere.
+//! Questions of agents without a terminal, and answers from elsewhere.
 
 use jackfield_core::{agent::Share, principal::Principal};
 use jackfield_model::{AgentId, Ask, AskKind, End, Event, Input, Owner};
@@ -19,7 +19,7 @@ pub(crate) fn question(id: &str, kind: AskKind) -> Ask {
     }
 }
 
-/// An Agora agent asks; returns where its replies go.
+/// Sends a question of an Agora agent; returns the recipient of its replies.
 async fn ask(agent: &mut Raw, kind: &str) -> Value {
     let message = agent.frame().await;
     let to = message["from"].clone();
@@ -58,7 +58,7 @@ async fn the_command_that_answers_is_no_other_however_a_question_is_named() {
     let waited = cli.run(&["task", "wait", task]).await.code(1);
     let line = waited.err.lines().find(|line| line.contains("task answer"));
     let (_, command) = line.expect("a command").split_once(": ").expect("one");
-    // As somebody pastes it into a shell.
+    // As pasted into a shell.
     let pasted = format!("jackfield() {{ printf '%s|' \"$@\"; }}\n{command}");
     let shell = tokio::process::Command::new("sh")
         .args(["-c", &pasted])
@@ -107,7 +107,7 @@ async fn a_kept_call_waits_for_the_answer_from_elsewhere() {
     agent
         .send(json!({"type": "reply", "to": to, "payload": {"body": {"answer": "blue it is"}}}))
         .await;
-    // The question in the log is answered, and does not stop who reads it later.
+    // The question in the log is answered, and doesn't stop later readers.
     assert_eq!(
         cli.run(&["task", "wait", task]).await.ok().out,
         "blue it is\n"

@@ -1,4 +1,4 @@
-//! `task ls --dead` and `task resend`: callbacks that nobody took.
+//! `task ls --dead` and `task resend`: undeliverable callbacks.
 
 use std::sync::{
     Arc,
@@ -13,7 +13,7 @@ use tokio::{net::TcpListener, sync::mpsc, task::JoinSet, time::timeout};
 
 use crate::run::Cli;
 
-/// A receiver that is gone until it is told to be there again.
+/// A receiver that answers 410 until switched on.
 struct Receiver {
     url: String,
     is_there: Arc<AtomicBool>,
@@ -80,7 +80,7 @@ async fn a_callback_that_was_given_up_is_listed_and_sent_again() {
         .id
         .to_string();
     bob.call().await.finish(End::done());
-    // From outside there is nothing to wait for: it is looked at until it is there.
+    // The retry sends no notification, so the test polls the list.
     let list = async {
         loop {
             let list = cli.run(&["task", "ls", "--dead"]).await.ok();

@@ -1,4 +1,4 @@
-//! `call`: the text as it comes, what goes on besides, files, conversations, detaching.
+//! `call`: streamed text, status lines, files, sessions, detaching.
 
 use jackfield_core::call::AgentHandle;
 use jackfield_model::{Artifact, Chunk, ChunkKind, Done, DoneState, End, Event, Json, Part};

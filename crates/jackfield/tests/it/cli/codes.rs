@@ -1,11 +1,11 @@
-//! Each exit code, and what to do next.
+//! Each exit code, and its hint.
 
 use jackfield_model::{Done, DoneState, End, Failure, Reason};
 use jackfield_testkit::{FakeAgent, TestHub};
 
 use crate::run::{Cli, Run};
 
-/// How `call` ends when the agent ends the call like this.
+/// Runs `call` against an agent with this end.
 async fn ended(end: End) -> Run {
     let hub = TestHub::start().await;
     let agent = FakeAgent::attach(hub.hub(), "bob");
@@ -62,7 +62,7 @@ async fn three_for_what_is_not_there() {
         .says("--wait-online");
     let nowhere = Cli::at("http://127.0.0.1:1");
     nowhere.run(&["ls"]).await.code(3).says("jackfield serve");
-    // Nobody can start a hub on another machine from here. This address is none of loopback, and leads nowhere at once.
+    // A hub on another machine can't be started from here. This address isn't loopback, and fails at once.
     let elsewhere = nowhere.at_hub("http://0.0.0.0:1");
     let none = elsewhere.run(&["ls"]).await.code(3);
     let none = none.says("does the hub run?");
@@ -116,7 +116,7 @@ async fn four_for_who_may_not() {
 async fn the_admins_token_is_shown_to_its_hub_by_whichever_address() {
     let hub = TestHub::start_with(|config| config.listen = "0.0.0.0:0".parse().unwrap()).await;
     let cli = Cli::at(&format!("http://127.0.0.1:{}", hub.addr().port()));
-    // A hub that was named gets it too, once it has proved to be the one with this data directory.
+    // A named hub gets the token too, once it has proved that it owns this data directory.
     cli.run_with("JACKFIELD_DATA_DIR", hub.data_dir(), &["ls"])
         .await
         .ok();

@@ -1,4 +1,4 @@
-//! Approvals between two people: bob calls ann's agent, ann finds what waits for her, and decides.
+//! Approvals between two users: bob calls ann's agent; ann lists the pending approvals and decides.
 
 use jackfield_core::{agent::Share, principal::Principal};
 use jackfield_model::{AgentId, Ask, AskKind, End, Event, Json, Owner};
@@ -6,7 +6,7 @@ use jackfield_testkit::{FakeAgent, TestHub};
 
 use crate::run::{Cli, Run, Running};
 
-/// Ann's agent, and the two of them.
+/// Ann's agent, and a client for each user.
 struct Scene {
     hub: TestHub,
     agent: FakeAgent,
@@ -73,7 +73,7 @@ fn leave_to_delete() -> Ask {
     }
 }
 
-/// What is to be approved, as it is shown.
+/// The displayed approval request.
 const SHOWN: &str = r#"may I do this? [rm -rf {"path":"/"}]"#;
 
 #[tokio::test]
@@ -158,7 +158,7 @@ async fn what_is_to_be_approved_is_shown_wherever_it_can_be() {
             break;
         }
     }
-    // The task is listed once, as the task that it is.
+    // The task is listed once, as a task and not also as a call.
     let listed = cli.run(&["task", "ls"]).await.ok().says(&how);
     assert_eq!(listed.out.lines().count(), 1, "{listed:?}");
     assert!(listed.out.contains("working, waits for local to approve"));

@@ -1,4 +1,4 @@
-//! `demo` as somebody meets it: what it prints is typed, everybody in it is called, and nothing is left of it.
+//! `demo` as a new user runs it: the printed commands work, every agent answers, and no files are left behind.
 
 use std::{env, fs, io, net::TcpListener, path::Path, process::Stdio};
 
@@ -15,7 +15,7 @@ use tokio::{
 use crate::cli::terminal::Terminal;
 use crate::run::{Cli, Run, Running};
 
-/// Who is there, and by which door.
+/// The agents of the demo, with their protocols.
 const CAST: &[(&str, &str)] = &[
     ("editor", "bridge"),
     ("factchecker", "a2a"),
@@ -25,15 +25,15 @@ const CAST: &[(&str, &str)] = &[
     ("translator@pXoumuwMhaza", "p2p"),
 ];
 
-/// Where hubs listen unless they are told otherwise.
+/// The default address of a hub.
 const USUAL: &str = "127.0.0.1:7411";
 
-/// A demo that is ready, and where it keeps what it has.
+/// A running demo, with its data directory.
 struct Demo {
     process: Running,
     cli: Cli,
     temp: TempDir,
-    /// All that it said until it was ready.
+    /// The output until the demo was ready.
     said: Vec<String>,
     url: String,
 }
@@ -54,7 +54,7 @@ fn is_empty(folder: &Path) -> bool {
 }
 
 impl Demo {
-    /// Starts one on any port, where nothing happens by itself.
+    /// Starts a demo on any port, without its background calls.
     async fn start() -> Self {
         Self::start_with(&["--port", "0", "--quiet"]).await
     }
@@ -79,14 +79,14 @@ impl Demo {
         }
     }
 
-    /// The commands that it says to try.
+    /// The commands that the demo suggests.
     fn commands(&self) -> impl Iterator<Item = &str> {
         self.said
             .iter()
             .filter_map(|line| line.strip_prefix("    "))
     }
 
-    /// A line as it is typed into a shell, where nothing tells which hub.
+    /// A command as typed into a shell, without any setting that names the hub.
     fn typed(&self, line: &str) -> Command {
         let program = Path::new(env!("CARGO_BIN_EXE_jackfield"));
         let folder = program.parent().expect("it is in a folder");
@@ -105,7 +105,7 @@ impl Demo {
         command
     }
 
-    /// What a typed line prints.
+    /// Returns the output of a typed command.
     async fn prints(&self, line: &str) -> String {
         let output = timeout(SOON, self.typed(line).output()).await;
         let output = output.expect("it ends").expect("it runs");
@@ -113,14 +113,14 @@ impl Demo {
         String::from_utf8(output.stdout).expect("text")
     }
 
-    /// The events of a call, its end too.
+    /// Returns the events of a call, with its end.
     async fn call(&self, agent: &str, text: &str) -> Vec<Value> {
         let run = self.cli.run(&["call", agent, text, "--json"]).await.ok();
         let events = run.out.lines().map(serde_json::from_str);
         events.collect::<Result<_, _>>().expect("JSON")
     }
 
-    /// Stops it, and sees that nothing is left.
+    /// Stops the demo, and checks that no files are left.
     async fn stop(self, signal: Signal) -> Run {
         self.process.signal(signal);
         let run = self.process.end().await.ok();
@@ -129,7 +129,7 @@ impl Demo {
     }
 }
 
-/// The text in the events of a call, joined.
+/// The joined text in the events of a call.
 fn text(events: &[Value]) -> String {
     let chunks = events.iter().filter(|event| event["kind"] == "text");
     chunks.filter_map(|chunk| chunk["text"].as_str()).collect()
@@ -315,7 +315,7 @@ async fn the_team_is_asked_something_by_itself() {
         call,
         "local calls editor: Which telephone exchange was the first?"
     );
-    // In the middle of that call.
+    // In the middle of the call.
     demo.stop(Signal::TERM).await;
 }
 
@@ -324,7 +324,7 @@ async fn nothing_is_left_of_it_however_it_is_told_to_stop() {
     for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
         let demo = Demo::start().await;
         assert!(!is_empty(demo.temp.path()), "it has a folder");
-        // Somebody waits for an answer, and somebody watches.
+        // A caller waits for an answer, and a viewer watches.
         let mut watch = demo.cli.start(&["watch", "--json"]);
         watch.until_it_says("watching").await;
         let _call = demo.cli.start(&["call", "editor", "print", "--json"]);
@@ -342,7 +342,7 @@ async fn told_twice_it_leaves_nothing_either() {
     let pid = terminal.pid();
     kill_process(pid, Signal::INT).expect("it runs");
     terminal.until("stopping; press ctrl-c again").await;
-    // It may have ended meanwhile.
+    // The process may have ended meanwhile.
     kill_process(pid, Signal::INT).ok();
     let (code, screen) = terminal.end().await;
     assert!(matches!(code, Some(0 | 130)), "{code:?} {screen}");
@@ -365,7 +365,7 @@ async fn what_is_yours_is_neither_read_nor_written() {
     let mut process = cli.start_command(command);
     let ready = process.json().await;
     let url = ready["url"].as_str().expect("a URL");
-    // Other terminals have the same environment, so each command says which hub.
+    // Other terminals have the same environment, so each command names its hub.
     let commands = ready["commands"].as_array().expect("a list");
     let names_it = |command: &Value| {
         command["command"]
@@ -407,7 +407,7 @@ async fn json_is_one_object_and_nothing_else() {
     assert_eq!(process.end().await.ok().out, "");
 }
 
-/// Holds the usual port, or finds that somebody else does.
+/// Binds the default port, unless it's taken.
 async fn usual_port() -> Option<TcpListener> {
     let until = Instant::now() + SOON;
     loop {

@@ -1,6 +1,6 @@
-//! What the documentation shows is what works. Every command of every page is taken from the page and run, each page at a
-//! scene of its own; the few that cannot run here are listed with the reason in `elsewhere`. JSON is sent or read, TOML is
-//! loaded, and a block or a page that no test knows fails.
+//! The documentation is correct. Every command of every page is extracted and run, each page in its own environment.
+//! The few commands that can't run in tests are listed with the reason in `elsewhere`. JSON is sent or parsed, TOML is
+//! loaded. A block or page unknown to the tests is an error.
 
 mod elsewhere;
 mod frames;
@@ -20,7 +20,7 @@ use self::{
     scene::Scene,
 };
 
-/// What begins a command, which must then stand after `$ ` in a console block.
+/// Programs whose commands must stand after `$ ` in a console block.
 const PROGRAMS: [&str; 10] = [
     "$ ",
     "jackfield ",
@@ -34,7 +34,7 @@ const PROGRAMS: [&str; 10] = [
     "node ",
 ];
 
-/// Plays a page: its frames and files, then all its commands in order.
+/// Tests a page: its frames and files, then all of its commands in order.
 async fn play_page(page: Page, agents: &'static [&'static str]) {
     if let Some(variable) = snippets::missing(&page) {
         println!(
@@ -56,10 +56,10 @@ async fn play_page(page: Page, agents: &'static [&'static str]) {
     scene.end().await;
 }
 
-/// One test for each page that shows something, with the agents that the page talks of.
+/// Defines a test for each page, with the agents that the page mentions.
 macro_rules! pages {
     ($($(#[$when:meta])* $name:ident: $path:literal with [$($agent:literal),*];)*) => {
-        /// The pages that are played.
+        /// The tested pages.
         const PLAYED: &[&str] = &[$($path),*];
         $(
             $(#[$when])*
@@ -151,7 +151,7 @@ fn commands_in_the_running_text_exist() {
     assert!(checked > 30, "only {checked} were found");
 }
 
-/// The command and its flags are there. Placeholders, and whatever belongs to another program, are passed over.
+/// Checks that the command and its flags exist. Skips placeholders and arguments of other programs.
 fn exists(path: &str, args: &str) {
     let program = jackfield::cli::Cli::command();
     let mut command = &program;
@@ -207,7 +207,7 @@ fn links_between_pages_lead_somewhere() {
     }
 }
 
-/// The name by which a heading is linked to.
+/// The link anchor of a heading.
 fn anchor(heading: &str) -> String {
     let words = heading.trim_start_matches('#').trim().to_lowercase();
     let words = words

@@ -1,4 +1,4 @@
-//! `invite`: the line that brings an agent of another machine.
+//! `invite`: the command line that connects an agent on another machine.
 
 use jackfield_testkit::TestHub;
 
@@ -47,7 +47,7 @@ async fn what_has_to_be_put_into_the_line_is_said_and_costs_no_invite_if_forgott
         let made = cli.run(&["invite", "amy", "--type", kind]).await.ok();
         let line = made.out.trim_end().to_owned();
         made.says(&format!("replace {word} "));
-        // Pasted as it is.
+        // Pasted unchanged.
         let words: Vec<_> = line.split(' ').skip(1).collect();
         let run = cli.run(&words).await.code(2);
         run.says(&format!("{word} is a placeholder"));
@@ -85,7 +85,7 @@ async fn an_invite_says_whose_the_agent_will_be_and_an_admin_chooses() {
     let tokens = hub.hub().tokens().list();
     let owners: Vec<_> = tokens.iter().map(|token| token.owner.as_str()).collect();
     assert_eq!(owners, ["ann"]);
-    // Whoever is no admin invites for themselves.
+    // A user without admin rights can invite for themselves only.
     let bob = hub.token("bob", &["agent:*"]).await;
     let refused = cli.run_with("JACKFIELD_TOKEN", &bob, &args).await.code(4);
     refused.says("admin");
@@ -95,7 +95,7 @@ async fn an_invite_says_whose_the_agent_will_be_and_an_admin_chooses() {
         &["invite", "bobs", "--owner", "bob"],
     );
     own.await.ok();
-    // An agent that is there is its owner's.
+    // An existing agent belongs to its owner.
     let _bobs = hub.bridge_of(&bob, "bobs").await;
     let taken = cli.run(&["invite", "bobs", "--owner", "ann"]).await;
     taken.code(1).says("bobs belongs to bob");

@@ -1,4 +1,4 @@
-//! What needs no hub: help, `config`, `backup`, `doctor`, `completions`.
+//! Commands without a hub: help, `config`, `backup`, `doctor`, `completions`.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -111,7 +111,7 @@ async fn a_configuration_is_checked_and_shown() {
         shown.contains("listen = \"127.0.0.1:9\"") && shown.contains("log = \"debug\""),
         "{shown}"
     );
-    // What is shown can be used.
+    // The printed configuration can be loaded.
     std::fs::write(cli.home().join("again.toml"), &shown).unwrap();
     cli.run(&["config", "check", "again.toml"]).await.ok();
 }
@@ -262,7 +262,7 @@ async fn what_is_wrong_fails_with_a_remedy() {
 #[tokio::test]
 async fn without_a_hub_its_address_is_looked_at() {
     let cli = Cli::at("");
-    // Somebody else holds the port, and hangs up on everybody.
+    // Another program holds the port, and closes every connection.
     let holder = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let listen = holder.local_addr().unwrap();
     std::fs::write(

@@ -1,5 +1,4 @@
-//! `p2p peers`, `card`, `handoff`, `delegate`: the seed's flow by hand, with a hub that is a peer and with peers that the
-//! tests play.
+//! `p2p peers`, `card`, `handoff`, `delegate`: each step by hand, with a hub as a peer and with scripted peers.
 
 mod told;
 
@@ -267,7 +266,7 @@ async fn answers_of_every_kind_of_peer_arrive_whole() {
         let args: Vec<_> = args.iter().map(String::as_str).collect();
         cli.start(&args)
     };
-    // One that never closes its side.
+    // A peer that never closes its side.
     let mut open = RawPeer::of_the_seed(card("open", "x", "/x")).await;
     let run = handoff(&open.address());
     let mut work = open.work().await;
@@ -275,7 +274,7 @@ async fn answers_of_every_kind_of_peer_arrive_whole() {
     work.say(r#"{"done":true}"#).await;
     work.leave_open();
     assert_eq!(run.end().await.ok().out, "{\"done\":true}\n");
-    // One that puts much into one line.
+    // A peer with a very long line.
     let mut long = RawPeer::streaming(card("long", "x", "/x")).await;
     let mut run = handoff(&long.address());
     let text = "x".repeat(300 << 10);
@@ -285,7 +284,7 @@ async fn answers_of_every_kind_of_peer_arrive_whole() {
     work.end().await;
     assert_eq!(run.line().await, Some(text));
     run.end().await.ok();
-    // One that stops in the middle.
+    // A peer that stops in the middle.
     let run = handoff(&open.address());
     let mut work = open.work().await;
     work.say(r#"{"done":"#).await;
@@ -317,7 +316,7 @@ async fn where_only_known_peers_are_let_in_a_key_makes_one_known() {
     cli.run(&get).await.code(4).says("--key FILE");
     let known = [&get[..], &["--key", key.to_str().unwrap()]].concat();
     assert_eq!(cli.run(&known).await.ok().json(), json!({"agents": []}));
-    // The registry of such a hub wants a token.
+    // The registry of a closed hub requires a token.
     cli.run(&["p2p", "peers"]).await.code(4).says("token");
     let none = [&get[..], &["--key", "nowhere"]].concat();
     cli.run(&none)
@@ -368,7 +367,7 @@ async fn what_cannot_be_meant_is_said_with_the_next_step() {
         let args = [&["p2p"], args].concat();
         cli.run(&args).await.code(code).says(said);
     }
-    // Anybody may take a name.
+    // Any peer may use any name.
     register(&hub, NOBODY, &away, "twin", "x").await;
     let twin = RawPeer::of_the_seed(card("twin", "x", "/x")).await;
     twin.register(&hub, "twin", "x").await;

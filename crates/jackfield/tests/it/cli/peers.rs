@@ -1,10 +1,10 @@
-//! `add MULTIADDR`, and what `show` and `rm` say of peers that the hub keeps.
+//! `add MULTIADDR`, and the output of `show` and `rm` for stored peers.
 
 use jackfield_testkit::TestHub;
 
 use crate::run::Cli;
 
-/// A peer that nobody is, at a port where nobody listens.
+/// The id of a peer that doesn't exist, at a port without a listener.
 const NOBODY: &str =
     "/ip4/127.0.0.1/tcp/1/p2p/12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN";
 
@@ -49,7 +49,7 @@ async fn a_peer_is_added_its_agent_is_shown_and_both_are_forgotten() {
     let peer = format!("/p2p/{}", again["id"].as_str().expect("an id"));
     cli.run(&["rm", &peer]).await.ok().says("is removed");
     cli.run(&["rm", &peer]).await.code(3).says("is kept");
-    // The id alone is as good.
+    // The peer id alone works too.
     cli.run(&["add", &address]).await.ok();
     let id = peer.trim_start_matches("/p2p/");
     let forgotten = cli.run(&["rm", id, "--json"]).await.ok().json();
@@ -69,7 +69,7 @@ async fn another_hub_is_no_server_and_its_agents_and_its_peer_address_are_named(
     refused.says(&format!("jackfield add {}", far.peer_addresses()[0]));
     let (_, remotes) = near.web().get("/v1/remotes").await;
     assert_eq!(remotes["remotes"], serde_json::json!([]), "{remotes}");
-    // What it says to add can be added.
+    // The suggested address can be added.
     let (_, card) = far.web().get("/.well-known/agent-card.json").await;
     let base = card["url"]
         .as_str()

@@ -1,4 +1,4 @@
-//! `add`, and what `show` and `rm` say of servers that the hub dials.
+//! `add`, and the output of `show` and `rm` for dialled servers.
 
 use std::{
     net::SocketAddr,
@@ -23,7 +23,7 @@ use tokio::{net::TcpListener, task::JoinSet};
 use crate::cli::serve::Served;
 use crate::run::Cli;
 
-/// An A2A server of version 1.0 that lets in whoever shows the key, if it has one.
+/// An A2A server of version 1.0; requires the key, if set.
 struct Server {
     url: String,
     _running: JoinSet<()>,
@@ -63,7 +63,7 @@ async fn answer(Json(body): Json<Value>) -> Json<Value> {
     }))
 }
 
-/// Work that says one line, and another when it may end.
+/// Work that sends a line, and a second line when released.
 #[derive(Debug, Default)]
 struct Slow {
     may_end: AtomicBool,
@@ -100,7 +100,7 @@ impl Server {
         Self::serve(listener, (addr, key), post(answer))
     }
 
-    /// One whose task goes on until it may end.
+    /// Starts a server whose task runs until released.
     async fn start_slow(slow: Arc<Slow>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let addr = listener.local_addr().expect("an address");

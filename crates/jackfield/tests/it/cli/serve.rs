@@ -1,4 +1,4 @@
-//! `serve` as a process: what it prints, how it stops.
+//! `serve` as a process: its output, and how it stops.
 
 use jackfield_testkit::Raw;
 use rustix::process::Signal;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::run::{Cli, Running};
 
-/// A hub in a process of its own.
+/// A hub in a separate process.
 pub(crate) struct Served {
     pub(crate) process: Running,
     pub(crate) cli: Cli,
@@ -14,7 +14,7 @@ pub(crate) struct Served {
 }
 
 impl Served {
-    /// Starts one on a free port, in the home of a client that then knows it.
+    /// Starts a hub on a free port, and makes it the client's hub.
     pub(crate) async fn start(cli: Cli, args: &[&str]) -> Self {
         let all = [
             &["serve", "--listen", "127.0.0.1:0", "--data-dir", "data"],
@@ -25,7 +25,7 @@ impl Served {
         Self::of(process, cli).await
     }
 
-    /// One that was started.
+    /// Wraps a started hub.
     pub(crate) async fn of(mut process: Running, cli: Cli) -> Self {
         let line = process.line().await.expect("it listens");
         let url = line
@@ -88,7 +88,7 @@ async fn who_comes_and_who_is_refused_is_in_the_log() {
     }
 }
 
-/// Whoever types a wrong path or port learns what is where.
+/// A wrong path or port produces a helpful error.
 #[tokio::test]
 async fn paths_and_ports_that_are_nobodys_say_what_is_where() {
     let mut served = Served::start(home(""), &[]).await;
@@ -110,7 +110,7 @@ async fn paths_and_ports_that_are_nobodys_say_what_is_where() {
     served.process.until_it_says("stopping").await;
 }
 
-/// Takes connections and does not speak HTTP, as a libp2p port.
+/// A port that accepts connections and doesn't speak HTTP, like libp2p.
 #[tokio::test]
 async fn what_answers_and_is_no_hub_is_told_from_nobody() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -139,7 +139,7 @@ async fn an_open_call_is_told_before_it_stops() {
         .await
         .code(3)
         .says("the hub was stopped before the call was over");
-    // The agent hears that its call is over, then that the hub goes.
+    // The agent is told about the end of its call, then about the hub's stop.
     agent.closed().await;
     served.process.end().await.ok();
 }
@@ -275,7 +275,7 @@ async fn behind_a_proxy_it_says_what_it_listens_on_and_what_others_use() {
     let mut served = Served::start(home(""), &args).await;
     let others = "other machines reach it at https://hub.example.com";
     served.process.until_it_says(others).await;
-    // Commands look into another data directory.
+    // Commands use another data directory.
     let token = served
         .process
         .until_it_says("every request needs a token")
@@ -285,7 +285,7 @@ async fn behind_a_proxy_it_says_what_it_listens_on_and_what_others_use() {
     assert!(token.contains(&how), "{token}");
 }
 
-/// As a proxy on this machine passes a request on.
+/// Sends a request as a local proxy forwards it.
 async fn ask_through_a_proxy(served: &Served) {
     let asked = reqwest::Client::new()
         .get(format!("http://{}/v1/agents", served.addr))
@@ -333,7 +333,7 @@ async fn a_public_url_of_this_machine_only_asks_for_no_token_and_a_warning_says_
 async fn a_hub_that_requires_tokens_asks_programs_of_this_machine_too() {
     let cli = home("require_token = true\n");
     let served = Served::start(cli, &["--public-url", "http://localhost:8080"]).await;
-    // The data directory is not the one that commands look into by themselves.
+    // The data directory isn't the commands' default.
     served.cli.run(&["ls"]).await.code(4).says("token");
     let with = [("JACKFIELD_DATA_DIR", "data")];
     let listed = served.cli.run_with(with[0].0, with[0].1, &["ls"]);

@@ -1,4 +1,4 @@
-//! What a hub has acknowledged survives kill -9.
+//! Acknowledged work survives kill -9.
 
 use rustix::process::Signal;
 use serde_json::json;
@@ -9,7 +9,7 @@ use crate::run::Cli;
 #[tokio::test]
 async fn kill_9_loses_nothing_acknowledged_and_doubles_nothing() {
     let served = Served::start(Cli::at(""), &[]).await;
-    // Known to the hub, and away.
+    // Known to the hub, and offline.
     served.agora("bob").await.close().await;
     let said: Vec<String> = (0..3).map(|number| format!("number {number}")).collect();
     let mut tasks = Vec::new();
@@ -40,7 +40,7 @@ async fn kill_9_loses_nothing_acknowledged_and_doubles_nothing() {
         assert_eq!(run.out, format!("{text}: done\n"));
     }
     agent.expect_nothing().await;
-    // Nor after yet another start.
+    // Still not after another start.
     served.process.signal(Signal::KILL);
     served.process.end().await;
     let served = Served::start(served.cli, &[]).await;

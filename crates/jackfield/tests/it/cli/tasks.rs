@@ -120,7 +120,7 @@ async fn waiting_streams_and_ends_as_the_task_does() {
         if code == 0 {
             assert_eq!(run.out, "second\n");
         }
-        // And again for who comes late.
+        // The same for a later `wait`.
         cli.run(&["task", "wait", &task]).await.code(code);
     }
     cli.run(&["task", "wait", NONE]).await.code(3);

@@ -1,4 +1,4 @@
-//! `team`: what the hub is asked, and what people are told.
+//! `team`: its requests to the hub, and its output.
 
 use jackfield_model::{AskKind, Event};
 use jackfield_testkit::{FakeAgent, TestHub};
@@ -24,7 +24,7 @@ fn task(id: &str, name: &str, after: &[&str]) -> Value {
            "status": "not_started", "file_deliverables": []})
 }
 
-/// Runs a command against a hub that is asked for one thing and answers it.
+/// Runs a command against a hub that expects and answers a single request.
 async fn run(
     args: &[&str],
     what: &str,
@@ -107,7 +107,7 @@ async fn a_team_is_made_of_what_was_named() {
         "--description",
         "sells",
     ];
-    // Without a coordinator, which the hub chooses.
+    // Without a coordinator; the hub chooses.
     let body = json!({"id": "shop", "description": "sells", "members": [
         {"name": "lead", "agent": "claude"}, {"name": "ann", "agent": "ann"}, {"name": "backend", "team": "db-team"}]});
     let made = run(&args, "POST /v1/teams", body, 201, team()).await.ok();
@@ -158,7 +158,7 @@ async fn only_what_is_named_is_changed() {
     nothing.code(2).says("nothing to change").says("--member");
 }
 
-/// Changes members: those that are there are asked for first.
+/// Changes members; the command first requests the existing members.
 async fn change_members(args: &[&str], body: Value) -> crate::run::Run {
     let hub = FakeHub::start().await;
     let cli = Cli::at(&hub.url());
@@ -191,7 +191,7 @@ async fn members_come_and_go_one_by_one_and_the_others_stay() {
     change_members(&change(&["--remove", "backend"]), body)
         .await
         .ok();
-    // A member gives its name to another one.
+    // A member's name moves to another member.
     let body = json!({"members": [lead, {"name": "backend", "team": "new-team"}]});
     let args = ["--remove", "backend", "--add-team", "backend=new-team"];
     change_members(&change(&args), body).await.ok();
@@ -327,7 +327,7 @@ async fn something_is_said_to_a_team_and_to_a_member() {
         .await
         .ok();
     assert_eq!(said.json(), started);
-    // A member that waited for words has them, and there is nothing to wait for.
+    // A member that waited for input has it, and waits no longer.
     let answered = json!({"answered": true});
     let args = ["team", "say", "shop", "index", "--to", "backend/dba"];
     let said = run(&args, messages, body, 202, answered).await.ok();
@@ -456,7 +456,7 @@ async fn a_real_team_is_made_seen_told_and_stopped() {
     let how = watch
         .until_line("lead     │   jackfield team approve shop")
         .await;
-    // What is shown can be typed.
+    // The suggested command works.
     let typed = how.split_once("jackfield ").unwrap().1;
     let typed = typed.strip_suffix(" (or deny)").unwrap();
     let args: Vec<_> = typed.split(' ').collect();

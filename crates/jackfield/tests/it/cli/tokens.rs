@@ -111,7 +111,7 @@ async fn the_hubs_secrets_are_shown_when_asked_for() {
     );
 }
 
-/// What the relay API answers to somebody who shows this secret.
+/// The relay API's status for this secret.
 async fn status_for(served: &Served, secret: &str) -> u16 {
     let mut socket = TcpStream::connect(served.addr)
         .await
@@ -133,7 +133,7 @@ async fn status_for(served: &Served, secret: &str) -> u16 {
     status.parse().expect("the hub answers")
 }
 
-/// A command that reads or makes secrets of the served hub.
+/// A command that reads or creates secrets of the served hub.
 async fn token(served: &Served, args: &[&str]) -> Run {
     let args = [&["token"], args, &["--data-dir", "data"]].concat();
     served.cli.run(&args).await.ok()

@@ -1,4 +1,4 @@
-//! What is typed before the verb, how a hub is named, and names with a slip.
+//! Options before the subcommand, ways to name a hub, and names with typos.
 
 use jackfield_model::{Done, DoneState, End};
 use jackfield_testkit::{FakeAgent, TestHub};
@@ -15,7 +15,7 @@ async fn the_flags_of_clients_may_stand_before_the_verb() {
     assert_eq!(listed.json()["agents"][0]["id"], "bob");
     nowhere.run(&["--hub", &url, "task", "ls"]).await.ok();
     nowhere.run(&["task", "--hub", &url, "ls"]).await.ok();
-    // The nearer one counts.
+    // The option nearer to the command wins.
     let nearer = ["--hub", "http://127.0.0.1:2", "ls", "--hub", &url];
     nowhere.run(&nearer).await.ok();
     let useless = nowhere.run(&["--hub", &url, "config", "check"]).await;

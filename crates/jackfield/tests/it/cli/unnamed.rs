@@ -1,4 +1,4 @@
-//! Commands that name no hub: which one they find, whom they take for it, and how they follow it.
+//! Commands without an explicit hub: discovery, verification, and following a hub to a new address.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -26,7 +26,7 @@ use crate::run::{Cli, Run, Running};
 /// The user `nobody`.
 const NOBODY: u32 = 65534;
 
-/// A command that names no hub, of the user who has the data directory `data`.
+/// A command without an explicit hub, run by the user who owns the data directory `data`.
 pub(crate) fn unnamed(cli: &Cli, args: &[&str]) -> Command {
     let mut command = cli.command(args);
     command
@@ -48,10 +48,10 @@ fn is_root() -> bool {
     is_root
 }
 
-/// A program of another user that listens on a loopback address and hangs up on whoever has said something.
+/// Another user's program that listens on loopback and closes each connection after the first bytes.
 struct Stranger {
     addr: SocketAddr,
-    /// How many bytes it was told.
+    /// Number of received bytes.
     heard: Arc<AtomicUsize>,
 }
 
@@ -60,7 +60,7 @@ impl Stranger {
         let heard = Arc::new(AtomicUsize::new(0));
         let (told, listening) = std::sync::mpsc::channel();
         let count = heard.clone();
-        // Only this thread is the other user; it ends with the test's process.
+        // Only this thread runs as the other user; it ends with the test process.
         std::thread::spawn(move || {
             let nobody = rustix::process::Uid::from_raw(NOBODY);
             rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
@@ -81,7 +81,7 @@ impl Stranger {
     }
 }
 
-/// Writes the address file of a hub that seems to run, as long as the file is held.
+/// Writes the address file of a hub that seems to run while the file is held.
 fn publish(cli: &Cli, url: &str) -> File {
     let dir = cli.home().join("data");
     fs::create_dir_all(&dir).unwrap();
@@ -113,7 +113,7 @@ async fn whoever_listens_in_the_hubs_place_is_told_nothing() {
         refused.says(&format!("--hub {url}"));
         assert_eq!(stranger.heard(), 0, "{args:?}");
     }
-    // Who names it means it.
+    // An explicit hub is always used.
     let named = run(&cli, &["ls", "--hub", &url]).await;
     named.code(3).says("does not speak HTTP");
     assert_ne!(stranger.heard(), 0);
@@ -153,7 +153,7 @@ async fn doctor_names_who_listens_in_the_hubs_place_and_does_not_lead_there() {
     assert_eq!(stranger.heard(), 0);
 }
 
-/// A folder that another user owns.
+/// Gives a folder to another user.
 fn give_away(dir: &Path) {
     fs::create_dir_all(dir).unwrap();
     chown(dir, Some(NOBODY), Some(NOBODY)).unwrap();
@@ -180,7 +180,7 @@ async fn a_hub_of_another_user_is_taken_for_the_one_of_a_data_directory_that_was
     let cli = Cli::at("");
     let _hub = served_by_another_user(&cli).await;
     run(&cli, &["ls"]).await.ok();
-    // Also by its proof alone.
+    // The hub's proof is enough, whoever owns the address file.
     chown(cli.home().join("data/address"), Some(0), Some(0)).unwrap();
     run(&cli, &["token", "ls"]).await.ok();
     let agent = ["connect", "--as", "bob", "exec", "cat"];
@@ -228,7 +228,7 @@ async fn a_configuration_that_anybody_may_write_is_not_read_unless_it_is_named()
     cli.run(&["config", "check"]).await.ok();
 }
 
-/// A hub with the data directory `data` on a port of its choice.
+/// A hub with the data directory `data` on any port.
 async fn serve(cli: &Cli) -> (Running, String) {
     let mut hub = cli.start(&["serve", "--listen", "127.0.0.1:0", "--data-dir", "data"]);
     let line = hub.until_line("jackfield listens on ").await;
@@ -253,7 +253,7 @@ async fn connect_and_call_follow_a_hub_that_comes_back_on_another_port() {
         .until_it_says("the connection to the hub was lost")
         .await;
     assert!(lost.contains("60 s"), "{lost}");
-    // The port may not be the same again.
+    // Forces a different port.
     let _held = TcpListener::bind(first.strip_prefix("http://").unwrap()).unwrap();
     let (_hub, second) = serve(&cli).await;
     assert_ne!(first, second);
@@ -264,7 +264,7 @@ async fn connect_and_call_follow_a_hub_that_comes_back_on_another_port() {
     fs::write(cli.home().join("go"), "").unwrap();
     assert_eq!(call.line().await.as_deref(), Some(first.as_str()));
     call.end().await.ok();
-    // Whatever the agent does from now on has to do with the hub where it is.
+    // The agent's further requests go to the hub's new address.
     let called = run(&cli, &["call", "bob", "x"]).await.ok();
     assert_eq!(called.out, format!("begin\n{second}\n"));
 }

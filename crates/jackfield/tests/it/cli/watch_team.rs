@@ -1,4 +1,4 @@
-//! `watch TEAM`: in lines, as JSON, on a screen; and after cuts.
+//! `watch TEAM`: as lines, as JSON, on a screen; and after cuts.
 
 use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::cli::{
 };
 use crate::run::{Cli, Running};
 
-/// Leaves the screen that programs have for themselves.
+/// Leaves the alternate screen.
 const SCREEN_LEFT: &str = "\u{1b}[?1049l";
 
 fn snapshot(sequence: u64) -> Value {
@@ -28,7 +28,7 @@ fn envelope(sequence: u64, event_type: &str, data: &Value) -> Value {
            "team_run_id": "run_1", "sequence": sequence})
 }
 
-/// One line of text.
+/// Sends a line of text.
 async fn say(stream: &mut Asked, sequence: u64, text: &str) {
     let data =
         json!({"event_type": "SEGMENT_CONTENT", "segment_id": "s", "payload": {"delta": text}});
@@ -37,7 +37,7 @@ async fn say(stream: &mut Asked, sequence: u64, text: &str) {
     stream.event("envelope", Some(&id), &envelope).await;
 }
 
-/// A hub with a team, and the stream on which it tells of it.
+/// Opens the event stream of a hub with a team.
 async fn opened(hub: &FakeHub) -> Asked {
     let asked = hub.expect("GET /v1/teams/shop").await;
     asked.answer(200, &json!({"id": "shop"})).await;
@@ -63,11 +63,11 @@ async fn a_team_is_seen_in_lines() {
         watch.line().await.unwrap(),
         "shop     │ task scan (lead): queued"
     );
-    // The replay of what the snapshot has is not told once more.
+    // Replayed events that the snapshot already contains are not shown again.
     let status = json!({"event_source_type": "TEAM", "data": {"new_status": "RUNNING"}, "team_run_id": "run_1", "sequence": 1});
     stream.event("envelope", Some("run_1:1"), &status).await;
     say(&mut stream, 2, "hello\n").await;
-    // What happened before anybody watched is told as such.
+    // Events before the start are marked as earlier.
     assert_eq!(watch.line().await.unwrap(), "— earlier —");
     assert_eq!(watch.line().await.unwrap(), "lead     │ hello");
     assert_eq!(watch.line().await.unwrap(), "— now —");
@@ -104,7 +104,7 @@ async fn only_the_last_lines_of_what_was_before_are_shown_unless_asked_for() {
     }
 }
 
-/// The last event of a replay may be one that this viewer is not shown, so that nothing says that the replay is over.
+/// The last event of a replay may be hidden from this viewer, so no event marks the end of the replay.
 #[tokio::test]
 async fn a_replay_without_an_end_is_shown_too() {
     let (_hub, mut watch, mut stream) = watching(&["watch", "shop"]).await;
@@ -174,7 +174,7 @@ async fn only_what_is_still_open_is_shown_with_the_command_that_answers_it() {
         "— earlier —",
         asked,
         "lead     │ ▸ rm approved",
-        // What waits is still in sight, and not told once more.
+        // The pending question is still shown, and not repeated.
         "— now —",
         asked,
         "lead     │   jackfield team approve shop new --member lead (or deny)",
@@ -204,7 +204,7 @@ async fn after_a_cut_it_goes_on_where_it_was_and_tells_nothing_twice() {
     let mut stream = again.stream().await;
     stream.event("snapshot", None, &snapshot(3)).await;
     watch.until_it_says("reconnected").await;
-    // A hub that does not know the cursor tells all of it again.
+    // A hub that doesn't know the cursor sends all events again.
     say(&mut stream, 1, "one\n").await;
     say(&mut stream, 2, "two\nthr").await;
     say(&mut stream, 3, "ee\n").await;
@@ -314,7 +314,7 @@ async fn a_terminal_is_put_back_at_every_end() {
         let (ended, screen) = terminal.end().await;
         assert_eq!(ended, Some(code), "{screen:?}");
         let (_, after) = screen.split_once(SCREEN_LEFT).expect("it is left");
-        // What is said at the end is said where it stays.
+        // The final message stays on the screen.
         assert_eq!(
             after.contains("the team was removed"),
             code == 3,

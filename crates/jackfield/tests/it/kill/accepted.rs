@@ -37,7 +37,7 @@ async fn what_was_accepted_for_an_agent_that_is_away_goes_out_when_it_registers(
     assert_eq!(status["result"], "answer", "{status}");
 }
 
-/// Rule *unsent*: those behind another one of their conversation were not sent either.
+/// Rule *unsent*: queued messages behind another of their session were not sent either.
 #[tokio::test]
 async fn what_waited_for_its_turn_goes_out_when_its_agent_registers() {
     let mut receiver = Receiver::start();
@@ -64,7 +64,7 @@ async fn what_waited_for_its_turn_goes_out_when_its_agent_registers() {
     assert_eq!(told.of("r2").unwrap()["result"], "answer");
 }
 
-/// Rule *accepted*. Of a request that was not answered yet, both are right: it is there and goes its way, or it is not.
+/// Rule *accepted*. For a request without a response, both outcomes are right: accepted and processed, or unknown.
 #[tokio::test]
 async fn a_request_in_flight_is_accepted_or_never_was_but_not_in_between() {
     const POSTED: usize = 60;
@@ -78,7 +78,7 @@ async fn a_request_in_flight_is_accepted_or_never_was_but_not_in_between() {
         let relay = patient(relay("amy", &request, &receiver.url()));
         let platform = hub.platform();
         asked.spawn(async move {
-            // A hub that is gone takes no connections.
+            // A killed hub accepts no connections.
             let asked = platform
                 .send("POST", "/api/relay", Some(&relay))
                 .await

@@ -1,4 +1,4 @@
-//! Killed while an A2A server that the hub dials works for a task: rule *sent*.
+//! Killed while a dialled A2A server works on a task: rule *sent*.
 
 use jackfield_testkit::{Events, SOON};
 use serde_json::json;
@@ -11,7 +11,7 @@ use crate::kill::{
     server::{Server, Speaks},
 };
 
-/// A hub whose server has said `one ` of its answer, which is on the disk.
+/// A hub whose server has sent `one `, which is stored.
 async fn half_answered(server: &Server, receiver: &Receiver) -> Hub {
     let hub = Hub::start_with(&server.config()).await;
     Agent::register(&hub, "bob").await.leave(&hub).await;
@@ -27,7 +27,7 @@ async fn half_answered(server: &Server, receiver: &Receiver) -> Hub {
         .header("x-platform-secret", &platform.secret);
     let mut events = Events::of(request).await;
     while events.next().await["delta"] != "one " {}
-    // The store takes one thing after another: once it has this one, it has all before it.
+    // The store writes in order: once this task is stored, everything before it is too.
     platform
         .relay(&patient(relay("bob", "r2", &receiver.url())))
         .await;
@@ -72,7 +72,7 @@ async fn an_answer_that_ended_while_the_hub_was_away_is_fetched() {
         server.ends();
         let hub = home.start().await;
         assert_answered(&mut receiver, "one two").await;
-        // A hub that is killed again has nothing more to say of it.
+        // The stored end survives another kill.
         let hub = hub.kill().await.start().await;
         let status = hub.platform().status("far", "r1").await;
         assert_eq!(status["result"], "one two", "{status}");
@@ -110,7 +110,7 @@ async fn a_server_that_is_away_for_a_while_is_waited_for() {
     assert_answered(&mut receiver, "one two").await;
 }
 
-/// SIGTERM leaves it to the next hub, and the server is not told to stop.
+/// SIGTERM leaves the task to the next hub, and the server isn't cancelled.
 #[tokio::test]
 async fn a_hub_that_stops_leaves_the_work_to_the_next_one() {
     let mut receiver = Receiver::start();

@@ -1,4 +1,4 @@
-//! Killed right after the agent wrote its end.
+//! Killed right after the agent wrote the end.
 
 use crate::kill::{
     agent::Agent,
@@ -7,14 +7,14 @@ use crate::kill::{
     receiver::{Receiver, Told},
 };
 
-/// How many tasks end at once.
+/// Number of tasks that end at once.
 const TASKS: usize = 24;
 
 fn request(number: usize) -> String {
     format!("r{number}")
 }
 
-/// An agent that has written the ends of many tasks, of which the hub may have read and committed any number.
+/// Writes the ends of many tasks; the hub may have read and committed any number of them.
 async fn ended(hub: &Hub, receiver: &Receiver) {
     let mut amy = Agent::register(hub, "amy").await;
     let platform = hub.platform();
@@ -28,7 +28,7 @@ async fn ended(hub: &Hub, receiver: &Receiver) {
     }
 }
 
-/// Every task has one end, and the task list says the same as the callback.
+/// Checks that every task has one end, the same in the task list and in the callback.
 async fn assert_each_has_one_end(hub: &Hub, receiver: &mut Receiver, mut told: Told) {
     let mut amy = Agent::register(hub, "amy").await;
     while told.len() < TASKS {
@@ -59,7 +59,7 @@ async fn assert_each_has_one_end(hub: &Hub, receiver: &mut Receiver, mut told: T
     amy.expect("next").await;
 }
 
-/// Rules *outbox* and *the rest*: an end is there or it is not, and then the task fails; never neither, never both.
+/// Rules *outbox* and *the rest*: an end is committed, or the task fails; never neither, never both.
 #[tokio::test]
 async fn an_end_that_was_just_written_counts_or_the_task_fails() {
     let mut receiver = Receiver::start();
@@ -69,7 +69,7 @@ async fn an_end_that_was_just_written_counts_or_the_task_fails() {
     assert_each_has_one_end(&hub, &mut receiver, Told::default()).await;
 }
 
-/// The same, when some callbacks went out: what was told does not change.
+/// The same after some callbacks: a reported end never changes.
 #[tokio::test]
 async fn an_end_that_was_told_stays() {
     let mut receiver = Receiver::start();

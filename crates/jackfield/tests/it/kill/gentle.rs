@@ -1,4 +1,4 @@
-//! SIGTERM, the gentle cousin: the same rules, and nobody has to wait for a restart to learn what can be said before.
+//! SIGTERM: the same rules as for a kill, and ends that are known before the restart are reported before the restart.
 
 use crate::kill::{
     agent::Agent,
@@ -7,7 +7,7 @@ use crate::kill::{
     receiver::{Receiver, Told},
 };
 
-/// Agents are not waited for.
+/// Don't wait for agents when stopping.
 const NO_GRACE: &str = "[limits]\nstop_grace = \"0s\"\n";
 
 /// Rules *unsent* and *the rest*.
@@ -42,7 +42,7 @@ async fn a_hub_that_stops_keeps_what_it_has_not_sent_and_fails_what_it_has() {
     bob.done("waiting", "answer").await;
     while told.len() < 3 {
         let post = receiver.next().await;
-        // The stop may have cut off the first one before its answer was noted.
+        // The stop may have cut the first callback before its response was stored.
         told.note(&post);
         post.ok().await;
     }
@@ -51,7 +51,7 @@ async fn a_hub_that_stops_keeps_what_it_has_not_sent_and_fails_what_it_has() {
     }
 }
 
-/// Rule *outbox*: what an agent says while the hub waits for it counts, and is told by this hub or the next.
+/// Rule *outbox*: an agent's answer during the stop counts, and is reported by this hub or the next.
 #[tokio::test]
 async fn an_answer_that_comes_while_the_hub_stops_counts() {
     let mut receiver = Receiver::start();

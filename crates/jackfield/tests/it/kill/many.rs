@@ -1,5 +1,5 @@
-//! Many tasks at once, and a hub that is killed at random moments: whatever falls between two of its steps, falls here.
-//! Moments are counted in what is seen of the hub (an answer, a message, a callback), not in time.
+//! Many tasks at once, and a hub that is killed at random moments, to hit every gap between two of its steps. Moments
+//! are counted in observed events (a response, a message, a callback), not in time.
 
 mod agent;
 
@@ -24,30 +24,30 @@ use crate::kill::{
     receiver::{Post, Receiver, Told},
 };
 
-/// How many tasks are accepted in all.
+/// Number of accepted tasks.
 const TASKS: usize = 200;
-/// How often the hub is killed.
+/// Number of kills.
 const KILLS: u64 = 5;
-/// How many things are seen from one kill to the next, at most: of each task at least two are.
+/// Maximum number of observed events between two kills; each task causes at least two.
 const APART: u64 = 2 * TASKS as u64 / KILLS;
-/// How many requests are in flight at once.
+/// Number of concurrent requests.
 const ASKING: usize = 8;
-/// How many conversations the tasks of an agent belong to: some wait for others.
+/// Number of sessions per agent; tasks of the same session wait for each other.
 const SESSIONS: u64 = 12;
-/// How many places are called back.
+/// Number of callback receivers.
 const RECEIVERS: usize = 3;
-/// How often a callback is refused before it is taken.
+/// Number of refusals before a callback is accepted.
 const REFUSED: usize = 2;
 /// Long enough for any machine.
 const AT_MOST: Duration = Duration::from_secs(60);
 
-/// The agents: some forget what they had when the hub is gone, some resume it.
+/// The agents: some forget their requests when the hub is killed, some resume.
 const AGENTS: [(&str, bool); 4] = [("amy", false), ("bob", false), ("cat", true), ("dan", true)];
 
-/// What everybody sees, and where the hub is now.
+/// Shared observations, and the current hub.
 struct World {
     hub: watch::Sender<Platform>,
-    /// How much has been seen.
+    /// Number of observed events.
     moments: watch::Sender<u64>,
     seen: Mutex<Seen>,
 }
@@ -56,10 +56,10 @@ struct World {
 struct Seen {
     asked: usize,
     accepted: BTreeSet<String>,
-    /// What agents said to the requests that they got.
+    /// Answers of agents by request.
     said: HashMap<String, String>,
     told: Told,
-    /// How often each callback was posted.
+    /// Number of posts of each callback.
     posts: HashMap<String, usize>,
 }
 
@@ -68,7 +68,7 @@ impl World {
         self.moments.send_modify(|moments| *moments += 1);
     }
 
-    /// Waits until so much has been seen.
+    /// Waits for this number of observed events.
     async fn until(&self, moment: u64) {
         let mut moments = self.moments.subscribe();
         let reached = moments.wait_for(|moments| *moments >= moment).await;
@@ -102,13 +102,13 @@ impl World {
                     self.seen.lock().accepted.insert(request);
                     self.moment();
                 }
-                // Killed: whether it was accepted is not known, and it is not asked again.
+                // The hub was killed: the request may have been accepted, and isn't repeated.
                 None => hub.changed().await.expect("another hub"),
             }
         }
     }
 
-    /// Takes callbacks, or refuses them in one of the ways there are.
+    /// Accepts callbacks, or refuses them in one of several ways.
     async fn take(self: Arc<Self>, mut receiver: Receiver, key: String, mut dice: Dice) {
         loop {
             let post = receiver.wait().await;
@@ -131,7 +131,7 @@ impl World {
         }
     }
 
-    /// Lives as an agent, from hub to hub.
+    /// Runs an agent across hub restarts.
     async fn live(self: Arc<Self>, id: &'static str, resumes: bool, mut dice: Dice) {
         let mut hub = self.hub.subscribe();
         let mut memory = Memory::default();
@@ -139,7 +139,7 @@ impl World {
             let addr = hub.borrow_and_update().addr;
             if let Some(raw) = Raw::try_connect(addr, &address(id)).await {
                 let memory = resumes.then_some(&mut memory);
-                // It ends when the hub is killed.
+                // Returns when the hub is killed.
                 Agent::new(&self, raw, memory).serve(id, &mut dice).await;
             }
             hub.changed().await.expect("another hub");
@@ -173,7 +173,7 @@ async fn whatever_moment_a_hub_is_killed_at_it_keeps_its_word() {
     for (id, resumes) in AGENTS {
         people.spawn(world.clone().live(id, resumes, dice.split()));
     }
-    // An agent that was never there cannot be waited for.
+    // The hub can't wait for an agent that never registered.
     world.until(AGENTS.len() as u64).await;
     let receivers = [(); RECEIVERS].map(|()| Receiver::start());
     let urls: Vec<_> = receivers.iter().map(Receiver::url).collect();
@@ -192,7 +192,7 @@ async fn whatever_moment_a_hub_is_killed_at_it_keeps_its_word() {
     world.seen.lock().check(&tasks);
 }
 
-/// Fails as soon as one of them does.
+/// Fails as soon as one of the tasks fails.
 async fn all_go_well(people: &mut JoinSet<()>) {
     while let Some(ended) = people.join_next().await {
         if let Err(error) = ended {
@@ -202,8 +202,7 @@ async fn all_go_well(people: &mut JoinSet<()>) {
 }
 
 impl World {
-    /// Kills the hub at some moments, and then waits until everything that was accepted was told. Returns the list of
-    /// tasks.
+    /// Kills the hub at random moments, then waits until all accepted tasks are reported. Returns the list of tasks.
     async fn kill_until_all_has_ended(&self, mut hub: Hub, mut dice: Dice) -> Vec<Value> {
         for kill in 0..KILLS {
             self.until(kill * APART + dice.roll(APART) + 1).await;
@@ -223,7 +222,7 @@ impl World {
                         .is_some()
                 };
                 if tasks.iter().all(is_told) {
-                    // The last answers may not be noted yet.
+                    // The last responses may not be stored yet.
                     while !hub.platform().callbacks("").await.is_empty() {}
                     return tasks;
                 }
@@ -232,7 +231,7 @@ impl World {
         }
     }
 
-    /// What was accepted and not told.
+    /// Accepted tasks without a callback.
     fn untold(&self) -> Vec<String> {
         let seen = self.seen.lock();
         let accepted = seen.accepted.iter();
@@ -242,7 +241,7 @@ impl World {
 }
 
 impl Seen {
-    /// What was told, by agents and by callbacks, agrees with the list of tasks.
+    /// Checks that agents, callbacks and the list of tasks agree.
     fn check(&self, tasks: &[Value]) {
         let listed: BTreeSet<String> = tasks.iter().map(|task| text(task, "request_id")).collect();
         assert_eq!(listed.len(), tasks.len(), "no task is there twice");

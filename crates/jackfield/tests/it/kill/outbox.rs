@@ -1,5 +1,5 @@
-//! Killed while callbacks are on their way. To one destination there is one try at a time, and the next one begins when
-//! the store knows what became of the last: the post of a second task shows that the first one's is settled.
+//! Killed during callbacks. Each destination has one attempt at a time, and the next attempt begins once the previous
+//! result is stored. So the post of a second task shows that the first post is settled.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::kill::{
     receiver::{Closed, Post, Receiver},
 };
 
-/// A hub with an agent that answers what it is asked.
+/// A hub with an agent that answers every request.
 struct Scene {
     hub: Hub,
     amy: Agent,
@@ -26,7 +26,7 @@ impl Scene {
         Self { hub, amy }
     }
 
-    /// A task that is over, but for its callback.
+    /// Completes a task, except for its callback.
     async fn task(&mut self, request: &str, url: &str) {
         self.hub.platform().relay(&relay("amy", request, url)).await;
         self.amy.expect(request).await;
@@ -38,13 +38,13 @@ impl Scene {
     }
 }
 
-/// What makes two posts the same for a receiver.
+/// The identity of a post for a receiver.
 fn identity(post: &Post) -> (String, Value) {
     (post.key().to_owned(), post.body())
 }
 
-/// Rule *outbox*: the receiver got it, and the hub died before it could note that. At least once, and the receiver can
-/// tell.
+/// Rule *outbox*: the receiver got the post, and the hub was killed before storing the result. Delivery is at least
+/// once, and the receiver can detect duplicates.
 #[tokio::test]
 async fn a_callback_that_nobody_noted_as_delivered_comes_again_under_its_key() {
     let mut receiver = Receiver::start();
@@ -56,7 +56,7 @@ async fn a_callback_that_nobody_noted_as_delivered_comes_again_under_its_key() {
     assert_eq!(identity(&again), identity(&first));
     again.assert_signed(&scene.hub.callback_key());
     again.ok().await;
-    // Once it is noted, it never comes again.
+    // A stored result is never sent again.
     scene.task("r2", &receiver.url()).await;
     let other = receiver.next().await;
     assert_eq!(other.request(), "r2");
@@ -67,7 +67,7 @@ async fn a_callback_that_nobody_noted_as_delivered_comes_again_under_its_key() {
     again.ok().await;
 }
 
-/// Rule *outbox*: the receiver's answer was on its way when the hub died.
+/// Rule *outbox*: the receiver's response was in flight when the hub was killed.
 #[tokio::test]
 async fn a_callback_that_was_just_answered_may_come_again_but_only_under_its_key() {
     let mut receiver = Receiver::start();
@@ -88,7 +88,7 @@ async fn a_callback_that_was_just_answered_may_come_again_but_only_under_its_key
     }
 }
 
-/// Rule *outbox*, between two tries, after each way to fail that a receiver has.
+/// Rule *outbox*: killed between two attempts, after each kind of failed attempt.
 #[tokio::test]
 async fn a_callback_that_failed_is_tried_again_by_the_next_hub() {
     let mut receiver = Receiver::start();
@@ -105,7 +105,7 @@ async fn a_callback_that_failed_is_tried_again_by_the_next_hub() {
             None => post.cut(),
         }
         scene.task(other, &receiver.url()).await;
-        // Unless the pause was so short that it comes again before.
+        // Unless the pause was so short that the retry comes first.
         let mut last = receiver.next().await;
         while last.request() == failed {
             assert_eq!(identity(&last), first);
@@ -124,7 +124,7 @@ async fn a_callback_that_failed_is_tried_again_by_the_next_hub() {
     }
 }
 
-/// Rule *outbox*: `Retry-After` outlives the hub that was told.
+/// Rule *outbox*: `Retry-After` outlives the hub that received it.
 #[tokio::test]
 async fn a_destination_that_asked_for_time_gets_it_from_the_next_hub_too() {
     let mut receiver = Receiver::start();
@@ -141,14 +141,14 @@ async fn a_destination_that_asked_for_time_gets_it_from_the_next_hub_too() {
     let again = receiver.next().await;
     assert_eq!(identity(&again), identity(&second));
     again.ok().await;
-    // Of what is due, the oldest goes first: what comes after it shows that r1 is not.
+    // The oldest due callback goes first, so the next post shows that r1 isn't due.
     scene.task("r3", &receiver.url()).await;
     let third = receiver.next().await;
     assert_eq!(third.request(), "r3");
     third.ok().await;
 }
 
-/// Rule *outbox*, while nobody listens.
+/// Rule *outbox*: killed while the receiver is offline.
 #[tokio::test]
 async fn a_callback_to_a_place_that_was_down_arrives_when_it_is_up() {
     let closed = Closed::new();
@@ -165,7 +165,7 @@ async fn a_callback_to_a_place_that_was_down_arrives_when_it_is_up() {
     post.ok().await;
 }
 
-/// Rule *outbox*: what was given up stays so until somebody wants it sent again.
+/// Rule *outbox*: a dead callback stays dead until resent on request.
 #[tokio::test]
 async fn a_callback_that_was_given_up_is_still_listed_and_can_be_sent_again() {
     let mut receiver = Receiver::start();
@@ -187,7 +187,7 @@ async fn a_callback_that_was_given_up_is_still_listed_and_can_be_sent_again() {
     let resend = format!("/v1/calls/{}/resend", text(&dead[0], "task"));
     let (status, answer) = platform.post(&resend, &Value::Null).await;
     assert_eq!(status, 204, "{answer}");
-    // Killed once more before it is taken.
+    // Killed again before the receiver accepts it.
     let held = receiver.next().await;
     assert_eq!(identity(&held), first);
     let _scene = scene.restart().await;

@@ -11,11 +11,11 @@ use crate::kill::{
     receiver::{Receiver, Told},
 };
 
-/// A program that goes on with its work when it has another connection.
+/// An agent that continues its work on a new connection.
 struct Resuming {
     memory: Memory,
     raw: Raw,
-    /// What it was told when it registered.
+    /// The hub's reply to the registration.
     registered: Value,
 }
 
@@ -39,12 +39,12 @@ impl Resuming {
         }
     }
 
-    /// Comes back to another hub, with what it remembers.
+    /// Reconnects to another hub, with its remembered state.
     async fn come_back(self, hub: &Hub) -> Self {
         Self::register_with(hub, self.memory).await
     }
 
-    /// The next frame brings this request.
+    /// Checks that the next frame is this request.
     async fn expect(&mut self, request: &str) {
         let frame = self.raw.frame().await;
         let is_it = (&frame["type"], &frame["request_id"]);
@@ -52,12 +52,12 @@ impl Resuming {
         self.memory.begin(request);
     }
 
-    /// Says something of its answer.
+    /// Sends a frame of an answer.
     async fn say(&mut self, frame: Value) {
         self.raw.send(self.memory.keep(frame)).await;
     }
 
-    /// Waits until the hub has all that it said of a request so far.
+    /// Waits until the hub has acknowledged all frames of a request so far.
     async fn acked(&mut self, request: &str) {
         while self.memory.keeps(request) {
             let ack = self.raw.frame().await;
@@ -66,7 +66,7 @@ impl Resuming {
         }
     }
 
-    /// What the hub said of its requests: those that go on, and those that are over.
+    /// The hub's reply about the agent's requests: open ones, and gone ones.
     fn told(&self) -> (Value, Value) {
         let resume = &self.registered["resume"];
         (resume["open"].clone(), resume["gone"].clone())
@@ -90,7 +90,7 @@ async fn assert_completed(receiver: &mut Receiver, request: &str, result: &str) 
     post.ok().await;
 }
 
-/// The agent has seen it and said nothing yet.
+/// The agent has read the message and sent no reply yet.
 #[tokio::test]
 async fn a_message_that_the_agent_has_goes_on_and_is_not_sent_again() {
     let mut receiver = Receiver::start();
@@ -107,7 +107,7 @@ async fn a_message_that_the_agent_has_goes_on_and_is_not_sent_again() {
     assert_completed(&mut receiver, "r1", "answer").await;
 }
 
-/// `sent` is committed before the message is written: it may never have arrived.
+/// `sent` is committed before the message is written, so the message may never have arrived.
 #[tokio::test]
 async fn a_message_that_the_agent_does_not_know_is_sent_again() {
     let mut receiver = Receiver::start();
@@ -115,14 +115,14 @@ async fn a_message_that_the_agent_does_not_know_is_sent_again() {
     let amy = Resuming::register(&hub).await;
     asked(&hub, "r1", &receiver).await;
     let hub = hub.kill().await.start().await;
-    // It never looked at what came.
+    // The agent never read the message.
     let mut amy = amy.come_back(&hub).await;
     amy.expect("r1").await;
     amy.say(done("r1", "answer")).await;
     assert_completed(&mut receiver, "r1", "answer").await;
 }
 
-/// What the hub acknowledged is in its log; what it did not, the agent says again.
+/// Acknowledged frames are in the hub's log; the agent repeats the others.
 #[tokio::test]
 async fn an_answer_goes_on_after_some_pieces_with_nothing_lost_or_doubled() {
     let mut receiver = Receiver::start();
@@ -137,7 +137,7 @@ async fn an_answer_goes_on_after_some_pieces_with_nothing_lost_or_doubled() {
             whole += &piece;
         }
         amy.acked("r1").await;
-        // This one may be lost with the hub.
+        // The kill may lose this frame.
         let piece = format!("{round}c ");
         amy.say(chunk("r1", &piece)).await;
         whole += &piece;
@@ -153,7 +153,7 @@ async fn an_answer_goes_on_after_some_pieces_with_nothing_lost_or_doubled() {
     assert_eq!(status["result"], whole, "{status}");
 }
 
-/// The end was written; whether the hub has it, it says when the agent comes back.
+/// The end was written; after the reconnect the hub says whether it has the end.
 #[tokio::test]
 async fn an_end_that_was_just_written_is_never_lost() {
     const TASKS: usize = 24;
@@ -185,7 +185,7 @@ async fn an_end_that_was_just_written_is_never_lost() {
     assert_eq!(count(&open) + count(&gone), TASKS, "{open} {gone}");
 }
 
-/// An agent that resumes is only one if it shows the token of before: another program with its id fails what it had.
+/// Resuming requires the earlier token: another program with the agent's id fails the open requests.
 #[tokio::test]
 async fn another_program_does_not_go_on_with_what_the_first_one_had() {
     let mut receiver = Receiver::start();
@@ -202,7 +202,7 @@ async fn another_program_does_not_go_on_with_what_the_first_one_had() {
     other.expect("r2").await;
 }
 
-/// SIGTERM leaves what an agent resumes to the next hub.
+/// SIGTERM leaves resumable work to the next hub.
 #[tokio::test]
 async fn a_hub_that_stops_leaves_an_answer_to_the_next_one() {
     let mut receiver = Receiver::start();

@@ -1,5 +1,5 @@
-//! An A2A server, in both versions, that works on one task and goes on while the hub is away. It never ends by itself: the
-//! test decides what it says, whether it is there, and whether it remembers.
+//! An A2A server, in both versions, that works on a single task and continues while the hub is down. The test controls
+//! its answer, its end, its listener and its memory.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, sync::watch, task::JoinSet, time::timeout};
 
-/// Which version it speaks.
+/// The protocol version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Speaks {
     Old,
@@ -31,17 +31,17 @@ pub(crate) struct Server {
     serving: JoinSet<()>,
 }
 
-/// What its requests share.
+/// State shared by all requests.
 #[derive(Clone)]
 struct Desk {
     speaks: Speaks,
     work: watch::Sender<Work>,
     asked: Arc<Mutex<Vec<String>>>,
-    /// How many are read whose message came.
+    /// Number of received messages.
     begun: watch::Sender<usize>,
 }
 
-/// Where its task stands.
+/// The state of the task.
 #[derive(Clone, Default)]
 struct Work {
     said: String,
@@ -87,46 +87,46 @@ impl Server {
             .spawn(async move { axum::serve(listener, routes).await.expect("it serves") });
     }
 
-    /// What makes it an agent of a hub.
+    /// The configuration that adds the server to a hub.
     pub(crate) fn config(&self) -> String {
         format!("[[agent]]\nid = \"far\"\nurl = \"http://{}\"\n", self.addr)
     }
 
-    /// Waits until a message has come.
+    /// Waits for a message.
     pub(crate) async fn is_asked(&self) {
         let mut begun = self.desk.begun.subscribe();
         let begun = timeout(SOON, begun.wait_for(|begun| *begun > 0)).await;
         begun.expect("a message").expect("it serves");
     }
 
-    /// It says more of its answer.
+    /// Sends more of the answer.
     pub(crate) fn says(&self, words: &str) {
         let more = |work: &mut Work| work.said.push_str(words);
         self.desk.work.send_modify(more);
     }
 
-    /// It is done.
+    /// Completes the task.
     pub(crate) fn ends(&self) {
         self.desk.work.send_modify(|work| work.is_over = true);
     }
 
-    /// It does not know its task any more.
+    /// Forgets the task.
     pub(crate) fn forgets(&self) {
         self.desk.work.send_modify(|work| work.is_forgotten = true);
     }
 
-    /// Nobody listens there any more; the work goes on.
+    /// Stops listening; the work continues.
     pub(crate) async fn leaves(&mut self) {
         self.serving.shutdown().await;
     }
 
-    /// It listens again.
+    /// Listens again.
     pub(crate) async fn returns(&mut self) {
         let listener = TcpListener::bind(self.addr).await.expect("its port");
         self.serve(listener);
     }
 
-    /// The methods that it was asked for.
+    /// The methods of all requests.
     pub(crate) fn asked(&self) -> Vec<String> {
         self.desk.asked.lock().clone()
     }
@@ -163,7 +163,7 @@ async fn answer(State(desk): State<Desk>, Json(body): Json<Value>) -> Response {
 }
 
 impl Desk {
-    /// The task, then its words as they come, and its end.
+    /// Streams the task, then its text, and its end.
     fn events(&self, id: Value, work: watch::Receiver<Work>) -> Response {
         let told = (self.clone(), id, work, None::<usize>);
         let events = stream::unfold(Some(told), |told| async {
@@ -222,7 +222,7 @@ impl Desk {
     }
 
     fn first(&self, work: &Work) -> Value {
-        // Its end comes by itself.
+        // The end is sent separately.
         let work = Work {
             is_over: false,
             ..work.clone()

@@ -1,4 +1,4 @@
-//! The server as a client of the hub: it asks the team by A2A, and goes on with what it asked when the connection is lost.
+//! The server as a client of the hub: it calls the team by A2A, and resumes its task after a lost connection.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use tokio::sync::watch;
 use super::task::Task;
 use crate::chains::{crew::TEAM, hub::Hub};
 
-/// How often it looks for a hub that is away, and how long it waits in between.
+/// Number of attempts to reach a stopped hub, and the pause between them.
 const TRIES: usize = 100;
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The way to the team.
+/// A client for the team.
 #[derive(Debug, Clone)]
 pub(super) struct Asking {
     client: Client,
@@ -35,7 +35,7 @@ impl Asking {
         request.json(&body)
     }
 
-    /// Asks the team on behalf of a call, and tells the task all of the answer.
+    /// Calls the team on behalf of a call, and copies the answer to the task.
     pub(super) async fn ask(
         &self,
         words: String,
@@ -60,7 +60,7 @@ impl Asking {
             let follow = self.request("SubscribeToTask", &json!({"id": asked}));
             open = follow.send().await.ok();
         }
-        // Nothing, if it has ended.
+        // No effect if the task has ended.
         task.send_modify(|task| {
             let why = "the team cannot be reached".to_owned();
             task.end("TASK_STATE_FAILED", Some(why));
@@ -73,11 +73,11 @@ impl Asking {
     }
 }
 
-/// What the hub says of a task.
+/// The hub's events about a task.
 struct Heard(Response);
 
 impl Heard {
-    /// Passes on what comes, to the end of the task or of the stream.
+    /// Copies the events to the task, until the task or the stream ends.
     async fn pass_on(mut self, task: &watch::Sender<Task>) {
         let mut unread = Vec::new();
         while let Ok(Some(bytes)) = self.0.chunk().await {
@@ -103,7 +103,7 @@ fn hear(task: &mut Task, result: &Value) {
     let shown = &result["task"];
     if shown.is_object() {
         task.asked = shown["id"].as_str().map(str::to_owned);
-        // What is not there yet after a restart of the hub comes again.
+        // After a restart the hub may have less text than before; the missing text is sent again.
         task.said = text_of(&shown["artifacts"][0]["parts"]);
     }
     task.said += &text_of(&result["artifactUpdate"]["artifact"]["parts"]);

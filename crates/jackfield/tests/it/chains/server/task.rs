@@ -1,18 +1,18 @@
-//! A task of the server, and how it is told to whoever follows it.
+//! A task of the server, and the events for its subscribers.
 
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-/// A task as it stands.
+/// The state of a task.
 #[derive(Debug, Clone)]
 pub(super) struct Task {
     pub(super) id: String,
     pub(super) state: String,
-    /// The words so far.
+    /// The text so far.
     pub(super) said: String,
-    /// The task at the hub by which this one is done.
+    /// The task at the hub behind this task.
     pub(super) asked: Option<String>,
-    /// Why it failed.
+    /// The reason of the failure.
     why: Option<String>,
 }
 
@@ -31,7 +31,7 @@ impl Task {
         self.state != "TASK_STATE_WORKING"
     }
 
-    /// Ends it, unless it has ended.
+    /// Ends the task, unless it has ended.
     pub(super) fn end(&mut self, state: &str, why: Option<String>) {
         if !self.is_over() {
             self.state = state.to_owned();
@@ -57,12 +57,12 @@ impl Task {
     }
 }
 
-/// What somebody is told who follows a task.
+/// The event stream of a subscriber.
 pub(super) struct Telling {
-    /// The request's.
+    /// The id of the request.
     id: Value,
     task: watch::Receiver<Task>,
-    /// How many bytes of the words they have; nothing if not even the task.
+    /// Number of text bytes already sent; `None` before the task itself was sent.
     told: Option<usize>,
     is_over: bool,
 }
@@ -77,7 +77,7 @@ impl Telling {
         }
     }
 
-    /// The next event as it is written; nothing after the last one.
+    /// Returns the next event as written, or `None` after the last event.
     pub(super) async fn next(&mut self) -> Option<String> {
         let result = self.result().await?;
         let event = json!({"jsonrpc": "2.0", "id": self.id, "result": result});

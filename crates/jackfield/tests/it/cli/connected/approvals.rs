@@ -1,4 +1,4 @@
-//! Leave to use a tool: asked at the owner's terminal, whoever calls, and given or refused there.
+//! Tool approvals: requested and decided at the owner's terminal, for every kind of caller.
 
 use jackfield_testkit::{Raw, TestHub};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::{a2a_stream, acp, say, until_rest, watched_crew, words_of};
 use crate::cli::{connect::connect, terminal::Terminal};
 use crate::run::Cli;
 
-/// What is said to an agent so that it asks, what it asks for, and what it says to a yes and to a no.
+/// A message that makes an agent ask, the tool it asks for, and its text after a yes and after a no.
 struct Asking {
     kind: Vec<String>,
     words: &'static str,
@@ -16,7 +16,7 @@ struct Asking {
     denied: &'static str,
 }
 
-/// A command that asks, and says what it was told.
+/// A command that asks, and prints the answer.
 const ASKS: &str = concat!(
     r#"read -r message; echo '{"kind":"approval","tool_name":"delete","arguments":{"path":"x"}}'; read -r told; "#,
     r#"echo "$told" | sed -n -e 's/.*"approved":true.*/{"text":"deleted"}/p' "#,
@@ -32,7 +32,7 @@ fn asking() -> [Asking; 3] {
             approved: "removed ",
             denied: "denied: not today ",
         },
-        // The protocol has no words for a reason; that it was refused is all that it can be told.
+        // The protocol can't carry a reason, only the refusal.
         Asking {
             kind: acp("told"),
             words: "permission",
@@ -52,7 +52,7 @@ fn asking() -> [Asking; 3] {
     ]
 }
 
-/// The agent `bob`, connected at a terminal.
+/// Connects the agent `bob` at a terminal.
 async fn at_terminal(cli: &Cli, kind: &[String]) -> Terminal {
     let kind: Vec<_> = kind.iter().map(String::as_str).collect();
     let args = [&["--as", "bob"][..], &kind].concat();
@@ -61,7 +61,7 @@ async fn at_terminal(cli: &Cli, kind: &[String]) -> Terminal {
     terminal
 }
 
-/// The owner is asked, and types this.
+/// Waits for the owner's prompt, and types an answer.
 async fn decide(terminal: &mut Terminal, tool: &str, typed: &str) {
     terminal.until_again("approve?").await;
     terminal.until(&format!("may I use {tool}?")).await;
@@ -76,7 +76,7 @@ async fn the_owner_decides_at_the_terminal_for_an_a2a_caller() {
         let mut terminal = at_terminal(&cli, &asking.kind).await;
         for (typed, said) in [("y", asking.approved), ("not today", asking.denied)] {
             let mut events = a2a_stream(&hub, "bob", asking.words).await;
-            // The caller is told that somebody has to decide, and can do nothing about it.
+            // The caller sees a status about the pending approval, and can't answer it.
             loop {
                 let update = events.next().await["result"]["statusUpdate"].take();
                 let words = words_of(&update["status"]["message"]["parts"]);
@@ -154,7 +154,7 @@ async fn a_viewer_of_the_team_may_be_faster_than_the_terminal() {
     assert_eq!(complete["content"], "denied: ask me tomorrow ");
 }
 
-/// The next frame of this type.
+/// Returns the next frame of this type.
 async fn until(viewer: &mut Raw, wanted: &str) -> Value {
     loop {
         let mut frame = viewer.frame().await;

@@ -1,4 +1,5 @@
-//! Agents of ACP, which get the MCP server once in a conversation: their later turns call others too.
+//! ACP agents, which get the MCP server once per session: their later turns can call other agents
+//! too.
 
 use jackfield_testkit::{Events, TestHub};
 use serde_json::{Value, json};
@@ -6,14 +7,14 @@ use serde_json::{Value, json};
 use super::{acp, begun_by_agents, bring, call_of, says};
 use crate::run::{Cli, Running};
 
-/// Brings the stand-in, which writes down what it is told in a file of its own name.
+/// Connects the stand-in, which logs its input to a file named after the agent.
 async fn bring_acp(cli: &Cli, id: &str) -> Running {
     let kind = acp(id);
     let kind: Vec<_> = kind.iter().map(String::as_str).collect();
     bring(cli, id, &kind).await
 }
 
-/// How often an agent was told this.
+/// Counts the agent's requests with this method.
 fn told(cli: &Cli, id: &str, method: &str) -> usize {
     let log = std::fs::read_to_string(cli.home().join(id)).expect("it was told something");
     let lines = log.lines().map(serde_json::from_str::<Value>);
@@ -21,7 +22,7 @@ fn told(cli: &Cli, id: &str, method: &str) -> usize {
     told.count()
 }
 
-/// Says something to `amy` in a conversation; the call, and what comes of it.
+/// Sends a message to `amy` in a session; returns the call and its events.
 async fn turn(hub: &TestHub, session: &str, words: &str) -> (Value, Events) {
     let path = "/v1/agents/amy/calls";
     let body = json!({"session": session, "text": words});
@@ -30,7 +31,7 @@ async fn turn(hub: &TestHub, session: &str, words: &str) -> (Value, Events) {
     (call, events)
 }
 
-/// What is said up to the end.
+/// Returns the text up to the end.
 async fn words(mut events: Events) -> String {
     let events = events.rest().await;
     let text = events.iter().filter(|event| event["kind"] == "text");
@@ -96,7 +97,7 @@ async fn a_circle_that_begins_in_a_later_turn_is_cut_too() {
     let said = words(turn(&hub, "s-1", "circle bob amy").await.1).await;
     assert!(said.starts_with(begin), "{said}");
     assert_eq!(begun_by_agents(&hub).await.len(), 3);
-    // And while the agent is at work for somebody else.
+    // Also while the agent works for another session.
     let (_, other) = turn(&hub, "s-2", "call cas hello").await;
     let request = cas.expect_message("hello").await;
     let said = words(turn(&hub, "s-1", "circle bob amy").await.1).await;

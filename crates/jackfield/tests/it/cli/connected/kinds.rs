@@ -1,5 +1,5 @@
-//! What each kind of agent says arrives in its kinds, whichever protocol the caller speaks. One table of all drivers, and
-//! one test for each caller that reads it.
+//! Answers of each kind of agent keep their chunk kinds in every caller's protocol. One table covers all drivers, and
+//! each caller's protocol has a test that reads the table.
 
 use jackfield_testkit::{Events, TestHub};
 use serde_json::{Value, json};
@@ -11,24 +11,24 @@ use super::{
 };
 use crate::run::{Cli, Running};
 
-/// A piece of an answer: its kind, the tool, the tool's call, the text.
+/// A piece of an answer: kind, tool, tool call, text.
 type Piece = (String, String, String, String);
 
-/// What is to arrive of an answer.
+/// Expected answer of a driver.
 struct Row {
-    /// The driver, which is also the agent's id.
+    /// The driver; also the agent's id.
     driver: &'static str,
-    /// What is said to the agent.
+    /// The message to the agent.
     words: &'static str,
-    /// What it says, but for its status lines: those come by a way of their own from a command.
+    /// The answer without status lines; those of a command arrive separately.
     pieces: Vec<Piece>,
     statuses: &'static [&'static str],
-    /// What it cost, as far as it says.
+    /// The reported usage.
     usage: Value,
     stop_reason: Option<&'static str>,
 }
 
-/// What somebody heard of an answer, in the same words.
+/// The received answer, in the same terms.
 #[derive(Debug, Default)]
 struct Heard {
     pieces: Vec<Piece>,
@@ -38,11 +38,11 @@ struct Heard {
 }
 
 impl Heard {
-    /// One more piece. Those of one text are one: they may be joined on the way.
+    /// Adds a piece. Adjacent text is joined, since protocols may join it too.
     fn piece(&mut self, kind: &str, tool: &str, id: &str, text: &str) {
         match self.pieces.last_mut() {
             _ if kind == "status" => self.statuses.push(text.to_owned()),
-            // The end of a text that was said before.
+            // The empty end of an earlier text.
             _ if kind == "text" && text.is_empty() => {}
             Some((last, .., so_far)) if last == kind && matches!(kind, "text" | "thinking") => {
                 so_far.push_str(text);
@@ -70,7 +70,7 @@ fn piece(kind: &str, tool: &str, id: &str, text: &str) -> Piece {
 /// A hub with an agent of every kind.
 struct Stage {
     hub: TestHub,
-    /// What the agents are driven by, and they themselves.
+    /// The agents, and the programs that drive them.
     _agents: (Cli, Model, Vec<Running>),
 }
 
@@ -214,7 +214,7 @@ async fn an_a2a_caller_gets_every_kind_of_every_driver() {
     }
 }
 
-/// Words are an artifact that grows; everything else is told as work, with its kind beside it.
+/// Text arrives as a growing artifact; everything else as status updates with a kind.
 async fn a2a_hears(mut events: Events) -> Heard {
     let mut heard = Heard::default();
     let mut has_begun = false;
@@ -269,7 +269,7 @@ async fn the_relay_gets_every_kind_of_every_driver() {
             heard.piece(kind, tool, id, text(&chunk["delta"]));
         }
         heard.expect(&row);
-        // The protocol has no room for what it cost and why it stopped.
+        // The protocol can't carry usage and stop reason.
         assert_eq!(*last, json!({"type": "done"}), "{driver}");
     }
 }
@@ -287,7 +287,7 @@ async fn a_team_is_shown_every_kind_of_every_driver() {
     }
 }
 
-/// What the events of a member say in the words of the other protocols.
+/// Translates a member's team events to the terms of the other protocols.
 fn team_shows(member: &str, shown: Vec<(String, Value)>) -> Heard {
     let mut heard = Heard::default();
     let mut running = None;
@@ -297,7 +297,7 @@ fn team_shows(member: &str, shown: Vec<(String, Value)>) -> Heard {
         }
         assert_eq!(payload["agent_name"], member, "{kind} {payload}");
         let segment = (text(&payload["segment_type"]), text(&payload["id"]));
-        // What stands for the status lines outside of tools is no tool.
+        // The placeholder for status lines outside of tools is no tool.
         let of_tool = (&payload["tool_name"], &payload["metadata"]["tool_name"]);
         if kind != "TOOL_LOG" && (of_tool.0 == "status" || of_tool.1 == "status") {
             continue;
@@ -331,7 +331,7 @@ fn team_shows(member: &str, shown: Vec<(String, Value)>) -> Heard {
                 let id = &payload["invocation_id"];
                 assert_eq!(running.take().as_ref(), Some(id), "{payload}");
                 let error = text(&payload["error"]);
-                // A tool of which nothing more was heard is over with the turn.
+                // A tool without a result ends with the turn.
                 if error == "the agent did not report a result" {
                     continue;
                 }

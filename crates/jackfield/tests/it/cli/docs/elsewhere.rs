@@ -1,10 +1,10 @@
-//! The lines of the pages that cannot be run where the tests are, why, and what is checked of them instead.
+//! Commands of the pages that can't run in tests, the reasons, and the replacement checks.
 
 use std::fs;
 
 use super::page::root;
 
-/// How such a line begins, and why it is not run.
+/// The beginning of each excluded command, and the reason.
 const NOT_RUN: &[(&str, &str)] = &[
     (
         "cargo install",
@@ -22,7 +22,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ),
 ];
 
-/// Checks what can be checked of a line that is not run: that what it names is there.
+/// Checks that the files and packages named by an excluded command exist.
 pub(super) fn check(place: &str, words: &[String]) {
     let line = words.join(" ");
     let known = NOT_RUN.iter().any(|(begin, _)| line.starts_with(begin));

@@ -1,4 +1,4 @@
-//! The JSON and TOML of the pages: it parses, the protocols' own readers take the frames, and what is to be sent is sent.
+//! JSON and TOML of the pages: every block parses, the protocols' own readers accept the frames, and requests are sent.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ use super::{
     scene::Scene,
 };
 
-/// The objects of a block: one over several lines, or one a line.
+/// The objects of a block: a single object over several lines, or an object per line.
 pub(super) fn objects(page: &Page, fence: &Fence) -> Vec<Value> {
     if let Ok(whole) = serde_json::from_str(&fence.text) {
         return vec![whole];
@@ -28,7 +28,7 @@ pub(super) fn objects(page: &Page, fence: &Fence) -> Vec<Value> {
     parsed.collect()
 }
 
-/// Tries a block of JSON out.
+/// Tests a block of JSON.
 pub(super) async fn play(scene: &Scene, page: &Page, fence: &Fence) {
     let place = format!("{}:{}", page.path, fence.line);
     let objects = objects(page, fence);
@@ -51,7 +51,7 @@ pub(super) async fn play(scene: &Scene, page: &Page, fence: &Fence) {
             is_frame(&place, frame);
         }
     } else {
-        // What the hub or an agent says; the tests beside the page hold it to that.
+        // Messages of the hub or an agent; the tests of the protocol cover their content.
         let known = ["kind", "jsonrpc"]
             .iter()
             .any(|key| first.get(*key).is_some());
@@ -59,7 +59,7 @@ pub(super) async fn play(scene: &Scene, page: &Page, fence: &Fence) {
     }
 }
 
-/// Who registers is let in, and each frame after it is answered with something else than an error.
+/// Checks that the registration succeeds, and that no later frame is answered with an error.
 async fn register(scene: &Scene, place: &str, frames: &[Value]) {
     let addr = scene
         .url("")
@@ -82,7 +82,7 @@ async fn register(scene: &Scene, place: &str, frames: &[Value]) {
     }
 }
 
-/// Some reader of the wire takes the frame.
+/// Checks that a reader of the wire types accepts the frame.
 fn is_frame(place: &str, frame: &Value) {
     let text = frame.to_string();
     let is_read = agora::parse(&text).is_ok()
@@ -93,7 +93,7 @@ fn is_frame(place: &str, frame: &Value) {
     assert!(is_read, "{place}: no protocol reads {text}");
 }
 
-/// The line that starts what a file of an MCP client names.
+/// The command line in the configuration of an MCP client.
 fn command_of(server: &Value) -> String {
     let word = |value: &Value| value.as_str().expect("a text").to_owned();
     let env = server["env"].as_object().into_iter().flatten();
@@ -110,7 +110,7 @@ pub(super) async fn load(scene: &Scene, page: &Page, fence: &Fence) {
     assert_eq!(run.code, 0, "{}:{}: {run:?}", page.path, fence.line);
 }
 
-/// A command that prints the lines of a file, waits for an answer to its questions, and writes down what it reads.
+/// A command that prints the lines of a file, waits for answers to its questions, and records its input.
 const SCRIPT: &str = r#"
 note() { read -r line && printf '%s\n' "$line" >>reads; }
 note
@@ -120,7 +120,8 @@ while read -r line <&3; do
 done 3<prints
 "#;
 
-/// What a command prints with `--format jsonl` is taken, and what it reads is as the page shows it.
+/// Checks that `connect` accepts the command's lines with `--format jsonl`, and that the command's
+/// input matches the page.
 pub(super) async fn lines_of_a_command(scene: &mut Scene, prints: &[Value], reads: &[Value]) {
     write_lines(scene, prints.iter());
     fs::write(scene.home().join("script"), SCRIPT).expect("a file");
@@ -141,7 +142,7 @@ pub(super) async fn lines_of_a_command(scene: &mut Scene, prints: &[Value], read
         .run(&format!("jackfield task answer {id} {ask} '{answer}'"))
         .await
         .ok();
-    // Leave to use a tool is asked of the owner, who is told how to answer.
+    // The owner decides about tool approvals, and sees how to answer.
     let told = agent.until_it_says("jackfield task answer").await;
     let (_, told) = told
         .split_once("jackfield task answer")
@@ -178,7 +179,7 @@ pub(super) async fn lines_of_a_command(scene: &mut Scene, prints: &[Value], read
         .collect();
     assert_eq!(keys(&read), keys(reads), "{read:?}");
     assert_eq!(read[1..], reads[1..]);
-    // What is told with the end needs one that is no failure.
+    // Usage and stop reason are reported with a successful end only.
     let calm = |line: &&Value| {
         !["ask", "approval", "error"]
             .iter()

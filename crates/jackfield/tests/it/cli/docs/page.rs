@@ -1,14 +1,14 @@
-//! The pages of the documentation, and what they show: fences, commands with what they print, and commands in the running
-//! text. Pure but for reading the files.
+//! The pages of the documentation, and their contents: fences, commands with output, and commands in the running text.
+//! Pure, except for reading the files.
 
 use std::{
     fs,
     path::{Path, PathBuf},
 };
 
-/// One page.
+/// A page.
 pub(super) struct Page {
-    /// Its path from the root of the repository.
+    /// Path from the root of the repository.
     pub(super) path: String,
     text: String,
 }
@@ -16,35 +16,35 @@ pub(super) struct Page {
 /// A block between two fences.
 #[derive(Debug)]
 pub(super) struct Fence {
-    /// The number of its first line, after the opening fence.
+    /// The number of the first line after the opening fence.
     pub(super) line: usize,
     pub(super) language: String,
     pub(super) text: String,
 }
 
-/// A command, and what the page says that it prints.
+/// A command with its output on the page.
 #[derive(Debug)]
 pub(super) struct Shown {
-    /// The page and the line, for whoever has to mend it.
+    /// Page and line, for error messages.
     pub(super) place: String,
     pub(super) command: String,
     pub(super) prints: Vec<String>,
 }
 
-/// The folder of the repository.
+/// The root folder of the repository.
 pub(super) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 impl Page {
-    /// A page by its path from the root.
+    /// Reads a page by its path from the root.
     pub(super) fn read(path: &str) -> Self {
         let text = fs::read_to_string(root().join(path));
         let text = text.unwrap_or_else(|error| panic!("{path}: {error}"));
         Self::of(path, text)
     }
 
-    /// A page with this text.
+    /// Creates a page with this text.
     pub(super) fn of(path: &str, text: impl Into<String>) -> Self {
         Self {
             path: path.to_owned(),
@@ -52,7 +52,7 @@ impl Page {
         }
     }
 
-    /// Every page there is.
+    /// Reads all pages.
     pub(super) fn all() -> Vec<Self> {
         let mut paths = Vec::new();
         add_pages(Path::new(""), false, &mut paths);
@@ -63,7 +63,7 @@ impl Page {
         paths.iter().map(|path| Self::read(path)).collect()
     }
 
-    /// Its blocks.
+    /// All blocks of the page.
     pub(super) fn fences(&self) -> Vec<Fence> {
         let mut fences = Vec::new();
         let mut open: Option<(Fence, usize)> = None;
@@ -90,14 +90,14 @@ impl Page {
         fences
     }
 
-    /// Its blocks in a language.
+    /// Blocks in a language.
     pub(super) fn fences_of(&self, language: &str) -> Vec<Fence> {
         let mut fences = self.fences();
         fences.retain(|fence| fence.language == language);
         fences
     }
 
-    /// The commands of its console blocks, in order.
+    /// Commands of the console blocks, in order.
     pub(super) fn commands(&self) -> Vec<Shown> {
         let fences = self.fences_of("console");
         let shown = fences.iter().map(|fence| self.commands_of(fence));
@@ -125,7 +125,7 @@ impl Page {
         shown
     }
 
-    /// Its lines outside of blocks, with their numbers.
+    /// Lines outside of blocks, with their numbers.
     pub(super) fn prose(&self) -> Vec<(usize, &str)> {
         let mut is_open = false;
         let mut prose = Vec::new();
@@ -139,14 +139,14 @@ impl Page {
         prose
     }
 
-    /// What stands between backticks in the running text, whichever lines it goes over.
+    /// Text between backticks in the running text; may span lines.
     pub(super) fn quoted(&self) -> Vec<String> {
         let prose: Vec<_> = self.prose().iter().map(|(_, line)| line.trim()).collect();
         quoted(&prose.join("\n"))
     }
 }
 
-/// What stands between backticks. A paragraph ends what was not closed.
+/// Text between backticks. A paragraph's end closes an open backtick.
 pub(super) fn quoted(text: &str) -> Vec<String> {
     let paragraphs = text.split("\n\n");
     let quoted = paragraphs.flat_map(|paragraph| paragraph.split('`').skip(1).step_by(2));
@@ -169,7 +169,7 @@ fn add_pages(folder: &Path, is_deep: bool, paths: &mut Vec<String>) {
     }
 }
 
-/// The words of a command as a shell takes them apart, without its comment; nothing if the command goes on in the next
+/// Splits a command into words like a shell, without the comment. Returns `None` if the command continues on the next
 /// line.
 pub(super) fn words(command: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();

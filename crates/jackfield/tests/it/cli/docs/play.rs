@@ -1,5 +1,5 @@
-//! Running one line of a page, and judging what it does: what ends must end well and say what it is for; what goes on is
-//! started, waited for until it shows what it is for, and stopped.
+//! Runs a command of a page and checks the result. A command that ends must succeed and print its expected output. A
+//! long-running command is started, observed until its expected output, and stopped.
 
 use jackfield_testkit::SOON;
 use rustix::process::Signal;
@@ -13,13 +13,13 @@ use super::{
 };
 use crate::run::Run;
 
-/// What is said where the page does not say what.
+/// Default message where the page has none.
 const HELLO: &str = "hello from the docs";
 
-/// What the sidecar of a page stays as.
+/// The name under which a page's sidecar is kept running.
 const SIDECAR: &str = "the sidecar";
 
-/// Runs a line.
+/// Runs a command line.
 pub(super) async fn play(scene: &mut Scene, shown: &Shown) {
     let words = words(&shown.command).expect("a whole command");
     let begin = words.iter().position(|word| !is_setting(word));
@@ -29,7 +29,7 @@ pub(super) async fn play(scene: &mut Scene, shown: &Shown) {
         ["jackfield", ref rest @ ..] => {
             jackfield(scene, shown, &scene.here(&shown.command), rest).await
         }
-        // The program itself, built on the spot.
+        // The program itself, built from source.
         ["cargo", "run", "--", ref rest @ ..]
         | ["cargo", "run", "--release", "--", ref rest @ ..] => {
             let (_, args) = shown.command.split_once(" -- ").expect("it was there");
@@ -51,7 +51,7 @@ pub(super) async fn play(scene: &mut Scene, shown: &Shown) {
     }
 }
 
-/// Whether a word before the program sets a variable for it.
+/// Whether a word before the program sets an environment variable.
 fn is_setting(word: &str) -> bool {
     let name = word.split_once('=').map(|(name, _)| name);
     name.is_some_and(|name| name.chars().all(|c| c.is_ascii_uppercase() || c == '_'))
@@ -73,7 +73,7 @@ async fn jackfield(scene: &mut Scene, shown: &Shown, line: &str, args: &[&str]) 
     }
 }
 
-/// Checks that a command that has ended said what it is for.
+/// Checks the output of a command that has ended.
 fn says(scene: &mut Scene, shown: &Shown, args: &[&str], run: &Run) {
     let all = format!("{}{}", run.out, run.err);
     for text in said_by(scene, shown, args) {
@@ -91,7 +91,7 @@ fn says(scene: &mut Scene, shown: &Shown, args: &[&str], run: &Run) {
     assert!(!all.trim().is_empty(), "{}: it says nothing", shown.place);
 }
 
-/// What a command must say, in the words of the scene; that it says something at all is checked besides.
+/// Expected output of a command, adapted to the environment; any output at all is checked separately.
 fn said_by(scene: &Scene, shown: &Shown, args: &[&str]) -> Vec<String> {
     let here = |texts: &[&str]| texts.iter().map(|text| scene.here(text)).collect();
     let names: Vec<&str> = args[1..]
@@ -101,8 +101,8 @@ fn said_by(scene: &Scene, shown: &Shown, args: &[&str]) -> Vec<String> {
         .collect();
     match (args[0], &names[..]) {
         ("ls", _) if scene.is_own() => here(scene.agents),
-        // Who is there says what it was told; the demo's agents say what they like.
-        // Where the page shows the answer, that is what is looked for.
+        // Echo agents repeat the message; the demo's agents answer freely. An answer shown on the
+        // page is expected as shown.
         ("call", [_, text, ..])
             if scene.is_own() && shown.prints.is_empty() && !args.contains(&"--detach") =>
         {
@@ -138,11 +138,12 @@ async fn serve(scene: &mut Scene, shown: &Shown, line: &str) {
     scene.until_shown(&mut hub, shown).await;
     hub.signal(Signal::TERM);
     hub.end().await.ok();
-    // Whoever has a hub of their own needs the demo no longer.
+    // A page with its own hub no longer needs the demo.
     scene.go_to(None);
 }
 
-/// The lines that follow go to the demo's hub, which may not take the usual port while tests run.
+/// Starts the demo, and sends the following commands to the demo's hub, which can't use the default
+/// port in tests.
 async fn demo(scene: &mut Scene, shown: &Shown, line: &str) {
     let mut demo = scene.start(&format!("{line} --port 0"));
     let mut said: Vec<String> = Vec::new();
@@ -157,7 +158,7 @@ async fn demo(scene: &mut Scene, shown: &Shown, line: &str) {
         .unwrap_or_else(|| panic!("{}: {said:?}", shown.place))
         .to_owned();
     scene.go_to(Some(&url));
-    // Only a hub at another place than the usual one has to be named.
+    // Only a hub at a non-default address must be named.
     let mut said = said
         .iter()
         .map(|line| line.replace(&format!(" --hub {url}"), ""));
@@ -188,7 +189,7 @@ async fn watch(scene: &mut Scene, shown: &Shown, line: &str, args: &[&str]) {
     watch.end().await.code(130);
 }
 
-/// An agent that is there.
+/// The id of an agent that is online.
 async fn somebody(scene: &Scene) -> String {
     let listed = scene.run("jackfield ls --json").await.ok().json();
     let agents = listed["agents"].as_array().into_iter().flatten();
@@ -197,7 +198,7 @@ async fn somebody(scene: &Scene) -> String {
     id.unwrap_or_else(|| panic!("{listed}")).to_owned()
 }
 
-/// The agent stays, so that the lines that follow can call it.
+/// Connects an agent, and keeps it for the following commands.
 async fn connect(scene: &mut Scene, shown: &Shown, line: &str) {
     let mut agent = scene.start(line);
     let connected = agent.line().await;
@@ -214,7 +215,7 @@ async fn connect(scene: &mut Scene, shown: &Shown, line: &str) {
     let call = scene.run(&format!("jackfield call {id} '{HELLO}'")).await;
     assert_eq!(call.code, 0, "{}: {call:?}", shown.place);
     assert!(!call.out.trim().is_empty(), "{}: {call:?}", shown.place);
-    // The page may show two ways to bring the same agent, of which the newer one counts.
+    // A page may show two ways to connect the same agent; the later way replaces the earlier.
     if let Some(older) = scene.take(&connected) {
         older.end().await.code(1).says("has taken over");
     }
@@ -222,14 +223,14 @@ async fn connect(scene: &mut Scene, shown: &Shown, line: &str) {
 }
 
 async fn sidecar(scene: &mut Scene, shown: &Shown, line: &str) {
-    // The page may show two ways to start it; it is one peer all the same.
+    // A page may show two ways to start the sidecar; both are the same peer.
     if let Some(older) = scene.take(SIDECAR) {
         older.signal(Signal::TERM);
         older.end().await.ok();
     }
     let mut sidecar = scene.start(line);
     scene.until_shown(&mut sidecar, shown).await;
-    // The two come in any order.
+    // Both lines come in any order.
     let mut told = vec!["the agent weather is ready", "callable as weather@"];
     while !told.is_empty() {
         let line = sidecar.err_line().await;
@@ -239,7 +240,8 @@ async fn sidecar(scene: &mut Scene, shown: &Shown, line: &str) {
     scene.stay(SIDECAR, sidecar);
 }
 
-/// A program that a page shows: it is ready when it prints something, when its agent is there, or when it has ended well.
+/// Runs a program from a page. The program is ready when it prints a line, its agent is online, or it has exited
+/// successfully.
 async fn snippet(scene: &mut Scene, shown: &Shown) {
     let mut watch = scene.start("jackfield watch");
     watch.until_it_says("watching").await;
@@ -263,7 +265,7 @@ async fn snippet(scene: &mut Scene, shown: &Shown) {
     }
 }
 
-/// A request over HTTP is answered well, and what was said comes back where it was said to an agent.
+/// Runs curl: the response must be a success, and an echo agent's response must repeat the message.
 async fn curl(scene: &mut Scene, shown: &Shown, args: &[&str]) {
     let quiet = shown
         .command
@@ -302,7 +304,7 @@ async fn curl(scene: &mut Scene, shown: &Shown, args: &[&str]) {
     }
 }
 
-/// All that is said in a request, wherever it stands there.
+/// All message texts in a request, at any depth.
 fn texts(data: &Value) -> Vec<String> {
     let mut found = Vec::new();
     let mut unseen = vec![data];
@@ -324,7 +326,7 @@ fn texts(data: &Value) -> Vec<String> {
     found
 }
 
-/// What `claude mcp add` is given: a URL, or a command after `--`.
+/// Tests the arguments of `claude mcp add`: a URL, or a command after `--`.
 async fn mcp_server(scene: &mut Scene, shown: &Shown, words: &[&str]) {
     if let Some(at) = words.iter().position(|word| *word == "--") {
         speaks_mcp(scene, &shown.place, &words[at + 1..].join(" ")).await;
@@ -347,7 +349,7 @@ async fn mcp_server(scene: &mut Scene, shown: &Shown, words: &[&str]) {
     );
 }
 
-/// Starts an MCP server by a line and asks who it is.
+/// Starts an MCP server by a command line, and requests its name.
 pub(super) async fn speaks_mcp(scene: &Scene, place: &str, line: &str) {
     let run = scene.run_on(&format!("{}\n", initialize()), line).await;
     let is_server = run.code == 0 && run.out.contains("\"serverInfo\"");

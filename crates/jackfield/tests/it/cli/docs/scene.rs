@@ -1,5 +1,5 @@
-//! The scene of a page: a hub as a process of its own, the agents that the page talks of, and whatever else it names; and
-//! running the page's lines there as a shell would.
+//! The environment of a page: a hub as a separate process, the agents and other prerequisites that the page mentions,
+//! and a shell for the page's commands.
 
 use std::{
     fs,
@@ -22,36 +22,36 @@ use super::{
 use crate::cli::{connect::stand_ins, serve::Served};
 use crate::run::{Cli, Run, Running};
 
-/// Where the pages have their hub.
+/// The hub addresses used on the pages.
 const HUBS: [&str; 4] = [
     "http://127.0.0.1:7411",
     "http://localhost:7411",
     "https://hub.example.com",
     "127.0.0.1:7411",
 ];
-/// The peer that the pages name.
+/// The peer id used on the pages.
 const PEER: &str = "12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN";
 
-/// A page's scene.
+/// The environment of a page.
 pub(super) struct Scene {
     cli: Cli,
     hub: Running,
     hub_url: String,
-    /// Where commands go that name no hub: the scene's own, or that of the last `demo`.
+    /// The hub for commands without one: the environment's own, or the hub of the last `demo`.
     current: String,
-    /// The agents at the scene's own hub, which say what they are told.
+    /// Echo agents at the environment's own hub.
     pub(super) agents: &'static [&'static str],
     pub(super) servers: Servers,
-    /// What the page calls something, and what that is here; the first that fits counts.
+    /// Replacements from the page's values to the test's values; the first match counts.
     swaps: Vec<(String, String)>,
-    /// What was started and stays until the page ends.
+    /// Processes that run until the page ends.
     staying: Vec<(String, Running)>,
-    /// Programs of the pages, which end as they like.
+    /// Programs from the pages, which may exit in any way.
     left: Vec<Running>,
 }
 
 impl Scene {
-    /// Puts everything in place.
+    /// Starts everything.
     pub(super) async fn set(page: &Page, agents: &'static [&'static str]) -> Self {
         let cli = Cli::at("");
         props::programs(&cli.home().join("bin"));
@@ -108,7 +108,7 @@ impl Scene {
         scene
     }
 
-    /// An agent that knows the weather, to be found among peers.
+    /// Starts a weather agent and registers it for peers.
     async fn weather_is_a_peer(&mut self) {
         let url = self.servers.weather().await;
         let mut sidecar = self.start(&format!("jackfield p2p sidecar --agent-url {url}"));
@@ -116,7 +116,7 @@ impl Scene {
         self.stay("the weather's sidecar", sidecar);
     }
 
-    /// A second hub, and the scene's own as the relay.
+    /// Starts a second hub, with the environment's own hub as the relay.
     async fn peers_are_there(&mut self) {
         let far = Cli::at("");
         let Served { process, cli, .. } = Served::start(far, &[]).await;
@@ -136,7 +136,7 @@ impl Scene {
         self.swaps.insert(0, (name.to_owned(), here));
     }
 
-    /// A text of the page in the words of this scene.
+    /// Replaces the page's values in a text.
     pub(super) fn here(&self, text: &str) -> String {
         let hubs = HUBS.map(|name| {
             let url = if name.contains("://") {
@@ -152,7 +152,7 @@ impl Scene {
         })
     }
 
-    /// Whether a printed line is the one that the page shows. What the page shortens (`6d1f…`) is known from then on.
+    /// Whether a printed line matches the page. Remembers the full form of shortened values (`6d1f…`).
     pub(super) fn is_shown(&mut self, shown: &str, printed: &str) -> bool {
         if !is_like(&self.here(shown), printed) {
             return false;
@@ -165,7 +165,7 @@ impl Scene {
         true
     }
 
-    /// A line as a shell runs it, with our program and the stand-ins in the path.
+    /// A shell command, with our program and the stand-ins in the path.
     fn shell(&self, line: &str) -> Command {
         let (python, node_path) = snippets::interpreters();
         let program = Path::new(env!("CARGO_BIN_EXE_jackfield"));
@@ -201,27 +201,27 @@ impl Scene {
         self.cli.home().join("data")
     }
 
-    /// The folder that the lines are run in.
+    /// The working directory of the commands.
     pub(super) fn home(&self) -> &Path {
         self.cli.home()
     }
 
-    /// The URL that lines without a hub go to.
+    /// A URL of the current hub.
     pub(super) fn url(&self, path: &str) -> String {
         format!("{}{path}", self.current)
     }
 
-    /// Whether lines go to the scene's own hub.
+    /// Whether commands go to the environment's own hub.
     pub(super) fn is_own(&self) -> bool {
         self.current == self.hub_url
     }
 
-    /// From now on, lines go to this hub; without one, to the scene's own.
+    /// Sends the following commands to this hub; `None` selects the environment's own.
     pub(super) fn go_to(&mut self, hub: Option<&str>) {
         self.current = hub.unwrap_or(&self.hub_url).to_owned();
     }
 
-    /// Runs a line to its end, with this on its standard input.
+    /// Runs a command to its end, with this standard input.
     pub(super) async fn run_on(&self, input: &str, line: &str) -> Run {
         let mut child = self
             .shell(line)
@@ -229,7 +229,7 @@ impl Scene {
             .spawn()
             .expect("a shell");
         let mut stdin = child.stdin.take().expect("it is piped");
-        // A program that does not read its input is no fault.
+        // A program may ignore its standard input.
         stdin.write_all(input.as_bytes()).await.ok();
         drop(stdin);
         let output = timeout(SOON, child.wait_with_output()).await;
@@ -242,18 +242,18 @@ impl Scene {
         }
     }
 
-    /// Runs a line to its end.
+    /// Runs a command to its end.
     pub(super) async fn run(&self, line: &str) -> Run {
         self.run_on("", line).await
     }
 
-    /// Starts a line that goes on.
+    /// Starts a long-running command.
     pub(super) fn start(&self, line: &str) -> Running {
-        // In the shell's place, so that signals reach the program.
+        // Replaces the shell, so that signals reach the program.
         self.cli.start_command(self.shell(&format!("exec {line}")))
     }
 
-    /// Starts a hub by a line: with a folder and a port of its own.
+    /// Starts a hub by a command, with its own folder and port.
     pub(super) fn start_hub(&self, line: &str) -> Running {
         let folder = self.cli.home().join("served");
         fs::create_dir_all(&folder).expect("a folder");
@@ -266,23 +266,23 @@ impl Scene {
         self.cli.start_command(command)
     }
 
-    /// Keeps what was started until the page ends.
+    /// Keeps a process until the page ends.
     pub(super) fn stay(&mut self, name: &str, running: Running) {
         self.staying.push((name.to_owned(), running));
     }
 
-    /// Keeps somebody else's program until the page ends.
+    /// Keeps another author's program until the page ends.
     pub(super) fn leave(&mut self, running: Running) {
         self.left.push(running);
     }
 
-    /// What stays under this name, if anything does, which then stays no longer.
+    /// Takes back a kept process by its name.
     pub(super) fn take(&mut self, name: &str) -> Option<Running> {
         let at = self.staying.iter().position(|(it, _)| it == name)?;
         Some(self.staying.remove(at).1)
     }
 
-    /// Waits until a program has printed what the page shows.
+    /// Waits until a program has printed the lines of the page.
     pub(super) async fn until_shown(&mut self, running: &mut Running, shown: &Shown) {
         for expected in &shown.prints {
             loop {
@@ -297,7 +297,7 @@ impl Scene {
         }
     }
 
-    /// Stops everything, newest first. Whatever stayed ends well when it is asked to.
+    /// Stops everything, newest first. All kept processes must exit successfully.
     pub(super) async fn end(self) {
         drop(self.left);
         for (name, running) in self.staying.into_iter().rev() {
@@ -310,7 +310,7 @@ impl Scene {
     }
 }
 
-/// A port for a program of a page, whose own may be taken.
+/// A free port for a program from a page; the page's port may be taken.
 fn free_port() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener
@@ -320,7 +320,7 @@ fn free_port() -> String {
         .to_string()
 }
 
-/// Where a hub of this machine is among peers.
+/// The libp2p address of a local hub.
 async fn peer_address(cli: &Cli) -> String {
     let peers = cli
         .run(&["p2p", "peers", "--name", "Jackfield", "--json"])

@@ -1,4 +1,5 @@
-//! Agents that lie, archives that attack, and strangers: a clear error, and nothing is left.
+//! Lying agents, malicious archives and unauthorised callers: a clear error, and no files left
+//! behind.
 
 use std::fs;
 
@@ -21,7 +22,7 @@ fn hash(bytes: &[u8]) -> String {
 /// The checksum of `hi`.
 const CRC: u32 = 0xd893_2aac;
 
-/// An archive of one file that is stored as it is, with this name, and a size and a checksum that may be lies.
+/// An archive of a single stored file. Size and checksum may be false.
 fn archive(name: &str, size: u32, crc: u32, content: &[u8]) -> Vec<u8> {
     let name_len = u16::try_from(name.len()).unwrap().to_le_bytes();
     let packed = u32::try_from(content.len()).unwrap().to_le_bytes();
@@ -73,14 +74,14 @@ fn call_via(cli: &Cli, via: &str) -> Running {
     ])
 }
 
-/// `eve` answers with an offer.
+/// Sends an offer as `eve`.
 async fn offers(eve: &mut Raw, offer: &Value) {
     let request = eve.expect_message("go").await;
     eve.send(json!({"type": "done", "request_id": request, "file_transfer_offer": offer}))
         .await;
 }
 
-/// `eve` is asked for the archive; from where on, and the ticket to send it with.
+/// Waits for the request for the archive at `eve`. Returns the offset and the upload ticket.
 async fn asked(eve: &mut Raw) -> (usize, String) {
     let frame = eve.frame().await;
     assert_eq!(frame["signal_type"], "relay", "{frame}");
@@ -92,13 +93,13 @@ async fn asked(eve: &mut Raw) -> (usize, String) {
 async fn sends(hub: &TestHub, ticket: &str, bytes: &[u8]) {
     let path = format!("/v1/transfers/{ticket}");
     let sent = hub.web().ask(Method::PUT, &path).body(bytes.to_vec());
-    // What the hub thinks of it is not the point.
+    // The hub's response doesn't matter here.
     sent.send().await.unwrap();
 }
 
 #[tokio::test]
 async fn what_is_not_what_was_offered_or_attacks_leaves_nothing() {
-    // Its checksum is wrong, which shows only when it is unpacked.
+    // The checksum is wrong, which only unpacking detects.
     let plain = archive("a.txt", 2, !CRC, b"hi");
     let changed = |field: &str, value: Value| {
         let mut offer = offer(&plain);

@@ -1,4 +1,4 @@
-//! Files that come with an answer, and transfers that nobody can go on with.
+//! Files attached to an answer, and transfers that can't be resumed.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ fn call(cli: &Cli, more: &[&str]) -> Running {
     cli.start(&[&["call", "eve", "go", "--with-files", "--out", "got"], more].concat())
 }
 
-/// `eve` answers with attachments.
+/// Answers with attachments as `eve`.
 async fn hands_over(eve: &mut Raw, attachments: &Value) {
     let request = eve.expect_message("go").await;
     eve.send(json!({"type": "done", "request_id": request, "attachments": attachments}))
@@ -79,7 +79,7 @@ async fn what_was_saved_is_told_to_programs() {
     assert_eq!(last["files"], json!(["list.txt"]));
 }
 
-/// `eve` offers an archive that nobody sends.
+/// Offers an archive as `eve`, without sending it.
 async fn offers(eve: &mut Raw, id: &str) {
     let request = eve.expect_message("go").await;
     let offer =
@@ -109,7 +109,7 @@ async fn a_transfer_is_forgotten_if_somebody_wants_that_or_if_the_hub_knows_of_n
     cli.run(&["fetch", "--forget", "t-1"]).await.ok();
     let listed = cli.run(&["fetch", "--json"]).await.ok().json();
     assert_eq!(listed["transfers"].as_array().unwrap().len(), 2);
-    // Somebody removed the agent, and its transfers with it.
+    // The agent was removed, along with its transfers.
     drop(eve);
     cli.run(&["rm", "eve"]).await.ok();
     let gone = cli.run(&["fetch", "t-2", "--via", "hub"]).await.code(4);

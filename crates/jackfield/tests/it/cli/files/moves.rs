@@ -1,4 +1,4 @@
-//! Workspaces that move: from agent to agent, ahead of a message, and into folders that are not empty.
+//! Workspaces sent from agent to agent, before a message, and into folders with existing files.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use super::{CLIENT, FIFTY, amy, assert_same, files, left_over, named, steps_to, 
 use crate::cli::connect::connect;
 use crate::run::Cli;
 
-/// A second agent, whose program calls the first one for its files.
+/// Connects a second agent, whose program calls the first for files.
 async fn fifty_megabytes_from_agent_to_agent(via: &str, tried: &str) {
     let hub = TestHub::start().await;
     let cli = Cli::new(&hub);
@@ -52,7 +52,7 @@ async fn a_folder_that_is_sent_ahead_is_there_when_the_agent_works() {
     let given = cli.home().join("given");
     fs::create_dir_all(given.join("in")).unwrap();
     fs::write(given.join("in/put.txt"), "for amy\n").unwrap();
-    // The second time the agent's own change is replaced by what is sent.
+    // The second time, the sent files replace the agent's own change.
     for via in ["direct", "hub"] {
         let call = [
             "call",
@@ -105,7 +105,7 @@ async fn files_that_are_in_the_way_stay_and_the_others_are_not_fetched_again() {
             .err
             .contains(&format!("jackfield fetch {id} --overwrite"))
     );
-    // The agent is not needed for what is here.
+    // Local files don't need the agent.
     amy.signal(rustix::process::Signal::INT);
     while amy.line().await.is_some() {}
     cli.run(&["fetch", id, "--overwrite"]).await.ok();

@@ -1,4 +1,5 @@
-//! A published caller: the platform's HTTP API, and WebRTC that others wrote, fetch what a connected agent made.
+//! A published caller: the platform's HTTP API and another WebRTC implementation fetch files from a connected
+//! agent.
 
 use std::{path::Path, process::Stdio, time::Duration};
 
@@ -53,7 +54,7 @@ async fn a_published_caller_fetches_what_a_connected_agent_made() {
     };
     let passing_on = async {
         loop {
-            // As the published client asks: again and again.
+            // Polls repeatedly, like the published client.
             let line = timeout(Duration::from_millis(200), lines.next_line()).await;
             let said = match line {
                 Ok(line) => {

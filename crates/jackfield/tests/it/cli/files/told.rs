@@ -1,4 +1,5 @@
-//! Files that do not come, and why: told without being asked, for people and for programs.
+//! Files that are not sent: the reasons are reported without being requested, for people and for
+//! programs.
 
 use std::{fs, os::unix::fs::symlink, path::Path};
 
@@ -132,7 +133,7 @@ async fn the_same_call_again_finds_nothing_in_the_way() {
 async fn a_reader_that_goes_away_does_not_stop_the_files() {
     let hub = TestHub::start().await;
     let cli = Cli::new(&hub);
-    // It says more than fits into a pipe that nobody reads.
+    // The output exceeds the capacity of an unread pipe.
     let _amy = amy(&cli, "seq 100000; echo made > a.txt").await;
     for json in [&[][..], &["--json"]] {
         let mut command = cli.command(&[&["call", "amy", "go", "--with-files"], json].concat());

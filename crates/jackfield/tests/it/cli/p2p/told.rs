@@ -1,4 +1,5 @@
-//! What people are told of peers: who is meant, who may not, who is refused, and what to do then.
+//! Messages about peers for the user: ambiguous names, missing permissions, blocked peers, and the
+//! remedies.
 
 use jackfield_testkit::TestHub;
 use serde_json::{Value, json};
@@ -7,7 +8,7 @@ use super::{NOBODY, hub};
 use crate::raw::{RawPeer, card, register};
 use crate::run::Cli;
 
-/// A card that shows nothing.
+/// A card without skills.
 fn closed(name: &str) -> Value {
     json!({"name": name, "version": "1", "description": "For some.", "skills": []})
 }
@@ -91,7 +92,7 @@ async fn a_blocked_peer_is_listed_nowhere_and_cannot_register_until_it_is_unbloc
     let delegated = cli.run(&["p2p", "delegate", "--skill", "forecast", "x"]);
     delegated.await.code(3).says("no matching peer");
 
-    // Who is refused stays refused.
+    // A blocked peer stays blocked.
     let hub = hub.restart().await;
     let cli = Cli::new(&hub);
     let (status, _) = hub.web().post("/register", body.clone()).await;
@@ -189,7 +190,7 @@ async fn a_hub_has_a_name_of_its_own_among_peers() {
     assert!(shown.out.contains("name\tHarbour"), "{shown:?}");
 }
 
-/// What a peer gets that is no caller of this hub.
+/// Checks the hub's answers to a peer without permission to call.
 async fn expect_a_stranger(hub: &TestHub, peer: &RawPeer) {
     let shown = peer.ask(hub, None).await;
     assert_eq!(shown["skills"], json!([]), "{shown}");

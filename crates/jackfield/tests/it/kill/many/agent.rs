@@ -1,4 +1,4 @@
-//! The agents among many tasks: they say something whenever there is nothing to hear.
+//! The agents of the random test: they send text whenever there is no frame to read.
 
 use jackfield_testkit::{Raw, bridge_register};
 use serde_json::Value;
@@ -10,13 +10,13 @@ use crate::kill::{
     memory::Memory,
 };
 
-/// One connection of an agent.
+/// A connection of an agent.
 pub(super) struct Agent<'a> {
     world: &'a World,
-    /// Of one that resumes.
+    /// For an agent that resumes.
     memory: Option<&'a mut Memory>,
     raw: Raw,
-    /// What it has not ended.
+    /// Unfinished requests.
     open: Vec<String>,
 }
 
@@ -30,7 +30,7 @@ impl<'a> Agent<'a> {
         }
     }
 
-    /// Works until the connection is gone.
+    /// Works until the connection is closed.
     pub(super) async fn serve(mut self, id: &str, dice: &mut Dice) -> Option<()> {
         let first = match &self.memory {
             Some(memory) => memory.register(id),
@@ -82,8 +82,8 @@ impl<'a> Agent<'a> {
         self.open.push(request);
     }
 
-    /// Says a word more in one of its answers, or ends it. Each has a word: one without, right after another of its session,
-    /// is taken for the end of that one.
+    /// Adds a word to an answer, or ends the answer. Each answer has a word: an empty answer right after another of its
+    /// session would count as that answer's end.
     async fn say(&mut self, dice: &mut Dice) -> Option<()> {
         let at = usize::try_from(dice.roll(self.open.len() as u64)).expect("small");
         let has_words = !self.world.seen.lock().said[&self.open[at]].is_empty();
