@@ -1,4 +1,4 @@
-//! Promises of a sidecar, between nodes on loopback sockets. The test plays the agent and the registry. Requests and
+//! Promises of a sidecar, between nodes on loopback sockets. The test acts as the agent and the registry. Requests and
 //! answers are raw JSON. This file has the helpers.
 
 mod listed;

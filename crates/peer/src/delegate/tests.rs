@@ -1,5 +1,5 @@
 //! Outgoing handoffs over in-memory streams with a paused clock: the caller's events for peers of every kind. The test
-//! plays the peer in raw bytes.
+//! acts as the peer in raw bytes.
 
 use serde_json::{Value, json};
 use tokio::{

@@ -1,4 +1,4 @@
-//! The sidecar's entry in a registry. The test plays the registry.
+//! The sidecar's entry in a registry. The test acts as the registry.
 
 use jackfield_peer::proof::Statement;
 use jackfield_registry::{Registry, RegistryRules};

@@ -1,4 +1,4 @@
-//! Claude Code, played by a stand-in that prints the documented lines; the real program can't run in tests.
+//! Claude Code, simulated by a stand-in that prints the documented lines; the real program can't run in tests.
 
 use std::path::Path;
 

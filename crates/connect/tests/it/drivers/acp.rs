@@ -1,4 +1,4 @@
-//! ACP agents, played by a script that prints the documented lines.
+//! ACP agents, simulated by a script that prints the documented lines.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Agents behind HTTP, played by a server with raw responses.
+//! Agents behind HTTP, simulated by a server with raw responses.
 
 use jackfield_connect::{
     Driver as _, Reaper,

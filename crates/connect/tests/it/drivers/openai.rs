@@ -1,4 +1,4 @@
-//! Chat completions servers, played by a server with the documented bytes.
+//! Chat completions servers, simulated by a server with the documented bytes.
 
 use std::sync::{
     Arc,

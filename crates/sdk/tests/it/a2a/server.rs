@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 use tower::ServiceExt as _;
 
-/// The message of the specification, addressed to an agent.
+/// The message in the documentation of Agno's dialect, addressed to an agent.
 pub(crate) fn message(agent: &str) -> String {
     let body = r#"{
     "jsonrpc": "2.0",

@@ -1,4 +1,4 @@
-//! The commands of the specification, run unchanged against the example server, without a hub.
+//! The documented commands of Agno's dialect, run unchanged against the example server, without a hub.
 
 use jackfield_testkit::SOON;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use tokio::{process::Command, time::timeout};
 
 use crate::examples::program::{listening, terminate};
 
-/// Copied from the specification.
+/// Copied from Agno's documentation.
 const COMMAND: &str = r#"curl -X POST http://localhost:7777/a2a/message/send \
   -H 'Content-Type: application/json' \
   -d '{
@@ -24,7 +24,7 @@ const COMMAND: &str = r#"curl -X POST http://localhost:7777/a2a/message/send \
     }
   }'"#;
 
-/// Runs a command of the specification in a shell against a server. Without curl, sends the same
+/// Runs a documented command in a shell against a server. Without curl, sends the same
 /// request directly.
 async fn run(command: &str, address: &str) -> String {
     let command = command.replace("localhost:7777", address);
@@ -50,7 +50,7 @@ async fn run_for_json(command: &str, address: &str) -> Value {
     serde_json::from_str(&run(command, address).await).unwrap()
 }
 
-/// Responses of the agent, the team and the workflow to the specification's message.
+/// Responses of the agent, the team and the workflow to the documented message.
 const ANSWERS: [(&str, &str); 3] = [
     ("my-agent", "Hello from agent!"),
     ("my-team", "echo:\nHello!\n\ncounter:\n1 words"),
