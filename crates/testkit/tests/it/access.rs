@@ -1,4 +1,4 @@
-//! Who may do what: every operation of every door, asked for by every kind of caller, compared with the table in
+//! Access control: every operation of every door, requested by every kind of caller, compared with the table in
 //! docs/access.md. `JACKFIELD_WRITE_ACCESS=1` writes the table anew.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
@@ -20,7 +20,7 @@ use self::{
     scene::{Caller, Scene},
 };
 
-/// Above the table.
+/// Text above the table.
 const HEAD: &str = "# Who may do what
 
 Every operation of every door × every kind of caller, as the hub answers. A test asks for every cell and compares it with this page.
@@ -65,7 +65,7 @@ async fn every_operation_answers_every_caller_as_the_table_says() {
     writeln!(page, "| operation | {} |", names.join(" | ")).unwrap();
     writeln!(page, "|---|{}", "---|".repeat(names.len())).unwrap();
     for (at, row) in rows.iter().enumerate() {
-        // What tells nobody of ann's things is no list of things.
+        // An operation is a list only if at least one caller sees ann's things in it.
         let is_list = columns.iter().any(|column| column[at].tells_of_ann);
         let cells = columns.iter().map(|column| column[at].cell(is_list));
         let cells: Vec<Cell> = cells.collect();
@@ -120,7 +120,7 @@ async fn the_routes_without_a_token_are_those_that_are_listed() {
         config.p2p.enabled = true;
     })
     .await;
-    // An agent that everyone may call: its card is the only thing that opens by that.
+    // An agent that everyone may call: sharing makes its card public, and nothing else.
     let _agent = FakeAgent::attach(hub.hub(), "id");
     let (local, id) = (Principal::local(), AgentId::parse("id").unwrap());
     let shared = hub

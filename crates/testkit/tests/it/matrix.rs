@@ -1,6 +1,6 @@
-//! Every pair of protocols, and every topic between them: what `jackfield_hub::matrix` says is what is seen. A hub for each
-//! cell, a caller and an agent that write raw frames, step by step. What published clients of each protocol make of the
-//! same is tested with each protocol; here nothing stands between the test and the wire.
+//! Every pair of protocols, and every topic between them: the observed behaviour must match `jackfield_hub::matrix`.
+//! Each cell has its own hub, and a caller and an agent with raw frames, step by step. Tests with published clients are
+//! in each protocol's folder; here only raw bytes are used.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -22,7 +22,7 @@ use jackfield_hub::matrix::Topic;
 
 use crate::matrix::{callee::Callee, caller::Caller};
 
-/// Plays all topics between a caller and an agent at once, and tells of every cell that is not as the table says.
+/// Runs all topics between a caller and an agent at once, and reports every cell that differs from the table.
 async fn pair<C: Caller, A: Callee>() {
     let cells = Topic::ALL.map(|topic| async move {
         let cell = AssertUnwindSafe(Box::pin(cells::play::<C, A>(topic)));
@@ -40,7 +40,7 @@ async fn pair<C: Caller, A: Callee>() {
     );
 }
 
-/// What a panic says.
+/// The message of a panic.
 fn words(why: &(dyn Any + Send)) -> &str {
     let text = why.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| why.downcast_ref::<&str>().copied())

@@ -1,5 +1,5 @@
-//! Teams through a whole hub: a scripted copy of the published web client watches and steers them, their members are raw
-//! bridge and Agora agents, and callers of every door call them. What the door does alone is tested where the door is.
+//! Teams through a whole hub: a scripted copy of the published web client watches and controls them, their members are
+//! raw bridge and Agora agents, and callers of every door call them. The door's own tests are in its crate.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::team::cast::Player;
 
-/// Makes a team; the first member leads.
+/// Creates a team; the first member is the coordinator.
 async fn make_team(hub: &TestHub, id: &str, members: Value) {
     let coordinator = &members[0]["name"];
     let body = json!({"id": id, "coordinator": coordinator, "members": members});
@@ -24,7 +24,7 @@ async fn make_team(hub: &TestHub, id: &str, members: Value) {
     assert_eq!(status, 201, "{answer}");
 }
 
-/// A hub with a team `duo` of `lead` and `dev`, and a client that watches it.
+/// A hub with a team `duo` of `lead` and `dev`, and a client that watches the team.
 async fn duo() -> (TestHub, Player, Player, WebClient) {
     let hub = TestHub::start().await;
     let (lead, dev, user) = duo_of(&hub).await;

@@ -1,5 +1,5 @@
-//! Bursts through three nested teams, as their viewers see them over real sockets: nobody who reads loses anything beside
-//! one who does not, memory stays bounded, and whoever was too slow is told what it missed.
+//! Bursts through three nested teams, as seen by viewers over real sockets: readers lose no event beside a stalled
+//! viewer, memory stays bounded, and a viewer that was too slow gets the number of missed events.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -23,7 +23,7 @@ use tokio::{
 
 const BURST: u64 = 100_000;
 
-/// Held by each test, since they look at the memory of the whole process.
+/// Held by each test, since the tests measure the memory of the whole process.
 static ALONE: Mutex<()> = Mutex::const_new(());
 
 /// `t1` with `boss` and the team `back`, which is `t2` with `lead` and the team `db`, which is `t3` with `dba`.
@@ -49,7 +49,7 @@ impl Nested {
         Self { agents }
     }
 
-    /// Asks `t1`, whose boss asks `t2`, whose lead asks `t3`.
+    /// Calls `t1`, whose boss calls `t2`, whose lead calls `t3`.
     async fn ask(&self, hub: &TestHub) -> Asked {
         let mut asked = Asked {
             calls: Vec::new(),
@@ -73,15 +73,15 @@ impl Nested {
     }
 }
 
-/// The calls of the three, outermost first, and what they are answered.
+/// The calls of the three teams, outermost first, and their replies.
 struct Asked {
     calls: Vec<AgentHandle>,
     answers: Vec<JoinSet<(String, End)>>,
 }
 
 impl Asked {
-    /// The innermost agent says so many pieces in one go; then all are done, from the inside out. Gives what the innermost
-    /// caller heard.
+    /// Sends this many pieces at once from the innermost agent, then ends all calls from the inside out. Returns the
+    /// innermost caller's text.
     async fn burst(mut self, pieces: u64) -> String {
         let says = self.calls.pop().unwrap();
         for piece in 0..pieces {
@@ -96,7 +96,7 @@ impl Asked {
         heard
     }
 
-    /// What the innermost caller that still waits has heard in all.
+    /// Returns the whole text of the innermost waiting caller.
     async fn heard(&mut self) -> String {
         let mut answer = self.answers.pop().unwrap();
         let (text, _) = answer.join_next().await.unwrap().unwrap();
@@ -104,8 +104,7 @@ impl Asked {
     }
 }
 
-/// The number of an event; nothing for what has none. Far quicker than taking the frame apart, and a quote in what was said
-/// would be escaped.
+/// The sequence number of an event, if any. Far faster than parsing the frame; quotes within text are escaped.
 fn sequence(frame: &str) -> Option<u64> {
     let (_, number) = frame.rsplit_once("\"sequence\":")?;
     let end = number.find(|c: char| !c.is_ascii_digit())?;
@@ -116,20 +115,20 @@ fn parsed(frame: &str) -> Value {
     serde_json::from_str(frame).unwrap()
 }
 
-/// What one viewer saw. Every event comes once and in its place, or is told to be missed there.
+/// A viewer's observations. Every event must arrive once and in order, or be reported as missed.
 #[derive(Debug, Default)]
 struct Sights {
     /// The number of the last event.
     last: u64,
     /// Pieces of answers.
     pieces: u64,
-    /// How often something was missed, and how many events that were.
+    /// Number of gaps, and of missed events.
     gaps: u64,
     missed: u64,
 }
 
 impl Sights {
-    /// Notes a frame.
+    /// Records a frame.
     fn see(&mut self, frame: &str) {
         if let Some(sequence) = sequence(frame) {
             assert_eq!(sequence, self.last + 1, "{frame}");
@@ -145,7 +144,7 @@ impl Sights {
         self.pieces += u64::from(frame.starts_with(r#"{"type":"SEGMENT_CONTENT""#));
     }
 
-    /// Reads on until the event with this number.
+    /// Reads until the event with this number.
     async fn see_until(&mut self, raw: &mut Raw, last: u64) {
         while self.last < last {
             self.see(&raw.text().await);
@@ -158,7 +157,7 @@ async fn view(hub: &TestHub) -> Raw {
     Raw::connect(hub.addr(), "/ws/agent-team/t1").await
 }
 
-/// One that has little room between the hub and itself.
+/// A viewer with a small receive buffer.
 async fn view_narrow(hub: &TestHub) -> Raw {
     Raw::connect_narrow(hub.addr(), "/ws/agent-team/t1").await
 }
@@ -170,7 +169,7 @@ async fn last_sequence(hub: &TestHub) -> u64 {
     team["run"]["sequence"].as_u64().unwrap()
 }
 
-/// Resident memory of this process: now, and at most so far. Only Linux tells.
+/// Resident memory of this process: current and peak. Linux only.
 fn memory() -> Option<(usize, usize)> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let field = |name: &str| {
@@ -185,7 +184,7 @@ fn memory() -> Option<(usize, usize)> {
 async fn a_burst_from_three_teams_deep_reaches_nine_viewers_whole_beside_one_that_is_stalled() {
     let _alone = ALONE.lock().await;
     let hub = TestHub::start_with(|config| {
-        // However slow the machine is, the one that is stalled is not given up before the others are done.
+        // The stalled viewer must outlast the other viewers, even on a slow machine.
         config.limits.write_stuck = Span::secs(600);
     })
     .await;
@@ -197,7 +196,7 @@ async fn a_burst_from_three_teams_deep_reaches_nine_viewers_whole_beside_one_tha
         let (mut raw, there) = (view(&hub).await, there.clone());
         viewers.spawn(async move {
             there.wait().await;
-            // The last of all is that the outermost team rests.
+            // The last event is the idle state of the outermost team.
             let mut sights = Sights::default();
             loop {
                 let frame = raw.text().await;
@@ -221,8 +220,8 @@ async fn a_burst_from_three_teams_deep_reaches_nine_viewers_whole_beside_one_tha
         assert_eq!((sights.last, sights.gaps), (last, 0));
         assert_eq!(sights.pieces, BURST);
     }
-    // The ring may have 192 MiB for the one that is stalled. The rest is for what the viewers in this process hold and for what
-    // the allocator keeps; ten queues of 100,000 frames would be 700 MiB.
+    // The ring may hold 192 MiB for the stalled viewer. The rest is for the viewers in this process and for the
+    // allocator; ten queues of 100,000 frames would be 700 MiB.
     if let (Some((before, _)), Some((_, most))) = (before, memory()) {
         let grown = (most - before) >> 20;
         println!("grown by {grown} MiB");
@@ -233,12 +232,13 @@ async fn a_burst_from_three_teams_deep_reaches_nine_viewers_whole_beside_one_tha
         team_tail,
         ..
     } = hub.config.limits;
-    // Three teams keep a tail each. What is more is for the one that is stalled: it was there all the time.
+    // Three teams keep a tail each. The remaining bytes are for the stalled viewer, so it was connected all
+    // the time.
     let held = ring_bytes(&hub, 3 * team_tail.0).await;
     assert!(held <= team_ring.0 + 2 * team_tail.0, "{held}");
 }
 
-/// What all rings hold, as the hub counts it once a second; waits until that is more than `least`.
+/// The bytes of all rings, as the hub counts them once a second; waits for more than `least`.
 async fn ring_bytes(hub: &TestHub, least: usize) -> usize {
     let counted = async {
         loop {
@@ -265,7 +265,7 @@ async fn what_a_runtime_publishes_in_a_burst_reaches_them_as_well() {
     let mut viewers = JoinSet::new();
     for _ in 0..9 {
         let mut raw = view(&hub).await;
-        // It is there when it has been greeted.
+        // The viewer is attached once it has the greeting.
         assert!(raw.text().await.starts_with(r#"{"type":"CONNECTED""#));
         viewers.spawn(async move {
             let mut sights = Sights::default();
@@ -290,7 +290,7 @@ async fn what_a_runtime_publishes_in_a_burst_reaches_them_as_well() {
     }
 }
 
-/// An event of `dba`, as an outside runtime publishes it.
+/// An event of `dba`, as published by an outside runtime.
 fn envelope(number: u64) -> String {
     format!(
         r#"{{"team_id":"t3","event_source_type":"AGENT","data":{{"agent_name":"dba","agent_event":{{"agent_id":"a3","event_type":"segment_event","data":{{"type":"SEGMENT_CONTENT","segment_id":"s","segment_type":"text","payload":{{"delta":"{number:06} of them "}}}}}}}}}}"#
@@ -314,7 +314,7 @@ async fn a_viewer_that_lags_beyond_the_ring_is_told_what_it_missed_and_sees_the_
     sights.see_until(&mut slow, last).await;
     assert!(sights.gaps > 0, "{sights:?}");
     assert!(sights.missed > 0 && sights.pieces < SMALL, "{sights:?}");
-    // It goes on like everybody else.
+    // The viewer continues like any other.
     let before = (sights.gaps, sights.pieces);
     nested.ask(&hub).await.burst(1).await;
     let last = last_sequence(&hub).await;

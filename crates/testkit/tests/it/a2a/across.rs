@@ -1,4 +1,4 @@
-//! What A2A callers get of agents of other doors: kinds of chunks, files, failures, cancels.
+//! A2A callers and agents of other doors: chunk kinds, files, failures, cancellation.
 
 use jackfield_testkit::TestHub;
 use serde_json::json;

@@ -1,5 +1,5 @@
-//! Outside judges: published A2A clients of other authors call agents of every door. `cargo xtask test` prepares those
-//! in other languages; without them their tests only say so.
+//! Outside judges: published A2A clients of other authors call agents of every door. `cargo xtask test` installs those
+//! in other languages; without them their tests only print a notice.
 
 mod behaviour;
 mod frames;
@@ -21,10 +21,10 @@ use frames::Dialect;
 /// A hub with an agent of every kind.
 struct Cast {
     hub: TestHub,
-    /// Those that cannot ask.
+    /// Agents that can't ask questions.
     agents: Vec<&'static str>,
     asking: Vec<&'static str>,
-    /// Those among all that get the bytes of files.
+    /// Agents, of both lists, that receive the bytes of files.
     filing: Vec<&'static str>,
     _in_process: InProcess,
     _working: JoinSet<()>,
@@ -32,7 +32,7 @@ struct Cast {
 
 impl Cast {
     async fn start() -> Self {
-        // The judges are told of tasks on this machine.
+        // The judges receive push notifications on this machine.
         let hub = TestHub::start_with(|config| config.allow_private_outbound = true).await;
         let mut working = JoinSet::new();
         let releases = || Arc::new(Semaphore::new(0));
@@ -77,12 +77,12 @@ impl Cast {
         }
     }
 
-    /// Where an agent is called.
+    /// The A2A URL of an agent.
     fn url(&self, id: &str) -> String {
         self.hub.url(&format!("/a2a/agents/{id}"))
     }
 
-    /// What a judge is told: the transports, and the agents.
+    /// Arguments of a judge: the transports, and the agents.
     fn arguments(&self, transports: &[&str]) -> Vec<String> {
         let transports = transports
             .iter()
@@ -117,7 +117,7 @@ async fn judged(
 
 fn python(python: OsString) -> Command {
     let mut python = Command::new(python);
-    // It would put what it compiled beside the scripts.
+    // Python would write bytecode beside the scripts.
     python.env("PYTHONDONTWRITEBYTECODE", "1");
     python
 }

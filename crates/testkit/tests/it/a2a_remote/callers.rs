@@ -19,71 +19,71 @@ pub(crate) use self::{
     seed::Seed,
 };
 
-/// How a call ended.
+/// The end of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Ended {
     Done,
-    /// With what is told of it.
+    /// With the error message.
     Failed(String),
     Cancelled,
 }
 
-/// What a caller is told of its call.
+/// An event of a caller.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Told {
     /// A piece of the answer.
     Text(String),
-    /// What the agent is doing.
+    /// A status of the agent.
     Status(String),
     /// The agent waits for the caller.
     Asked,
-    /// Anything else.
+    /// Any other event.
     Other,
     Ended(Ended),
 }
 
-/// How a door's callers meet a question.
+/// How a door's callers handle a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Questions {
-    /// They are asked, and answer.
+    /// Callers see the question and answer.
     Answered,
-    /// They are told, and wait.
+    /// Callers see the question and wait.
     Told,
-    /// The call fails with it.
+    /// The question fails the call.
     Fatal,
 }
 
-/// Somebody who calls the remote through one door, one call at a time.
+/// A caller of the remote agent through one door, with a single call at a time.
 pub(crate) trait Caller {
     const NAME: &'static str;
     const QUESTIONS: Questions;
-    /// Whether the caller is told that its call is cancelled: it can leave only, otherwise.
+    /// Whether the caller receives a cancellation. Otherwise cancelling means disconnecting.
     const HEARS_CANCEL: bool = true;
 
     async fn join(hub: &TestHub) -> Self;
 
-    /// Calls, to be told piece by piece.
+    /// Starts a streamed call.
     async fn begin(&mut self, text: &str);
 
-    /// What comes next.
+    /// Returns the next event.
     async fn next(&mut self) -> Told;
 
-    /// Cancels, or leaves.
+    /// Cancels, or disconnects.
     async fn cancel(&mut self);
 
-    /// Answers what the agent asked.
+    /// Answers the agent's question.
     async fn answer(&mut self, text: &str);
 
-    /// Everything that came since the call began, as it came.
+    /// All raw events since the call began.
     fn heard(&self) -> &[Value];
 
-    /// Calls, and takes the answer as a whole where the door has that.
+    /// Calls without streaming, where the door supports it.
     async fn once(&mut self, text: &str) -> (String, Ended) {
         self.begin(text).await;
         self.rest().await
     }
 
-    /// All that is said from here to the end, and the end.
+    /// Returns the remaining text and the end.
     async fn rest(&mut self) -> (String, Ended) {
         let mut said = String::new();
         loop {
@@ -97,12 +97,12 @@ pub(crate) trait Caller {
     }
 }
 
-/// The text of a member; nothing if there is none.
+/// The text of a member; empty if missing.
 fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// A piece of this kind.
+/// A chunk of this kind.
 fn piece(kind: &Value, words: String) -> Told {
     match kind.as_str() {
         None | Some("text") => Told::Text(words),

@@ -1,4 +1,4 @@
-//! What holds for every published server, whoever calls it.
+//! Promises for every published server, from every caller.
 
 use jackfield_testkit::with_files;
 use serde_json::Value;
@@ -15,7 +15,7 @@ const QUESTION: &str = "Which colour?";
 const ANSWER: &str = "You said: blue";
 const FAILURE: &str = "I cannot do that";
 
-/// All of them.
+/// Checks all promises.
 pub(crate) async fn all<C: Caller>(stage: &mut Stage) {
     println!("{}", C::NAME);
     let mut caller = C::join(&stage.hub).await;
@@ -52,8 +52,8 @@ async fn one_shot(caller: &mut impl Caller) {
     kept("one-shot");
 }
 
-/// Reads until the first half of `count` is there: as the answer, or as what the agent is doing, where it says nothing
-/// else before the end. Gives what was said of the answer.
+/// Reads until the first half of `count` has arrived: as answer, or as status for servers that answer only at the end.
+/// Returns the answer so far.
 pub(crate) async fn first_half(caller: &mut impl Caller, stage: &Stage) -> String {
     let mut said = String::new();
     let mut done = String::new();
@@ -72,7 +72,8 @@ pub(crate) async fn first_half(caller: &mut impl Caller, stage: &Stage) -> Strin
     said
 }
 
-/// The pieces are there before the end: the server waits in the middle until somebody has read so far.
+/// Pieces arrive before the end: the server waits in the middle until a caller has read the first
+/// half.
 async fn streamed(caller: &mut impl Caller, stage: &mut Stage) {
     caller.begin("count").await;
     let mut said = first_half(caller, stage).await;
@@ -175,7 +176,7 @@ async fn made(caller: &mut impl Caller, stage: &Stage) {
     let (_, end) = caller.rest().await;
     assert_eq!(end, Ended::Done, "{:?}", caller.heard());
     let heard = with_files(caller.heard().into()).await.to_string();
-    // As a link, or as it is.
+    // As a link, or as bytes.
     let file = [r#""fetched: Hello, file""#, r#""SGVsbG8sIGZpbGU=""#];
     assert!(file.iter().any(|it| heard.contains(it)), "{heard}");
     if stage.published.has(Lack::Data) {

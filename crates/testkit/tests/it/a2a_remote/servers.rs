@@ -1,4 +1,4 @@
-//! The table: which servers there are.
+//! The table of published servers.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use crate::a2a_remote::{
     server::{ACTOR, Lack, Published, Stage},
 };
 
-/// Of the SDKs of the protocol's own project, which have everything.
+/// A server of an SDK by the protocol's own project; these lack no capability.
 const fn of_sdk(variable: &'static str, script: &'static str, binding: &'static str) -> Published {
     Published {
         variable,
@@ -77,7 +77,7 @@ async fn called_from_every_door(published: Published) {
     all::<V1>(stage).await;
 }
 
-/// The server's card stays as it was, and the hub's own for it leads to the hub.
+/// Checks that the server's card is unchanged, and that the hub's card for it points to the hub.
 async fn cards_are_right(stage: &Stage) {
     let url = stage.hub.url(&format!("/v1/remotes/{ACTOR}/card"));
     let kept = jackfield_testkit::fetch(&url).await;

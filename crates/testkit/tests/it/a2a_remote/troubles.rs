@@ -1,4 +1,4 @@
-//! Trouble between the hub and a server, where it makes no difference who calls.
+//! Faults between the hub and a server, independent of the caller.
 
 use crate::a2a_remote::{
     callers::{Caller, Ended, Own, Told},

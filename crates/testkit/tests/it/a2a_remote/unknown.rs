@@ -1,4 +1,4 @@
-//! What the hub knows nothing of passes between a caller and a server of one version.
+//! Unknown fields pass unchanged between a caller and a server of the same version.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! One operation, asked for by one caller: once for what is ann's, once for what does not exist.
+//! An operation, requested by a caller: once for ann's thing, once for a thing that doesn't exist.
 
 use std::time::Duration;
 
@@ -11,12 +11,12 @@ use crate::access::{
     scene::Scene,
 };
 
-/// What nobody has.
+/// The id of a thing that doesn't exist.
 const NOTHING: &str = "nobodys-thing";
-/// A task that nobody has.
+/// The id of a task that doesn't exist.
 const NO_TASK: &str = "0190a0a0-0000-7000-8000-000000000000";
 
-/// What a caller may do, as the table says it.
+/// A caller's permission, as written in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cell {
     Yes,
@@ -38,18 +38,18 @@ impl Cell {
     }
 }
 
-/// What the hub said.
+/// A response of the hub.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Said {
     is_refused: bool,
     text: String,
 }
 
-/// What the hub answered.
+/// The hub's responses to an operation.
 #[derive(Debug)]
 pub(crate) struct Answer {
     real: Said,
-    /// To the same about a thing that does not exist, if the operation is about one.
+    /// Response for a thing that doesn't exist, if the operation takes one.
     other: Option<Said>,
     pub(crate) tells_of_ann: bool,
 }
@@ -73,7 +73,7 @@ impl Answer {
         }
     }
 
-    /// What it means; whether it is a list of things, some of them ann's.
+    /// The permission that the responses show; `is_list` for lists that may contain ann's things.
     pub(crate) fn cell(&self, is_list: bool) -> Cell {
         match &self.other {
             Some(other) if *other == self.real && other.is_refused => Cell::No,
@@ -86,7 +86,7 @@ impl Answer {
     }
 }
 
-/// What stands where a row has a name in braces.
+/// Values for the names in braces of a row.
 #[derive(Debug, Clone, Copy)]
 struct Names<'a> {
     agent: &'a str,
@@ -109,7 +109,7 @@ impl<'a> Names<'a> {
 
     fn nothing_for(row: &Row) -> Self {
         Self {
-            // Who may register it would make it something.
+            // Registering the id would create the agent.
             agent: match row.kind {
                 Kind::Agora(_) => "nobodys-first",
                 Kind::Bridge => "nobodys-second",
@@ -178,7 +178,7 @@ async fn http(scene: &Scene, method: &str, path: &str, body: Option<String>) -> 
         kind.as_bytes().starts_with(b"text/event-stream") && !path.starts_with("/mcp")
     });
     let text = if is_stream {
-        // Streams may never end; what comes first is enough, and may be long in coming.
+        // Streams may never end; the first bytes are enough, and may take long.
         let first = tokio::time::timeout(Duration::from_millis(300), response.chunk());
         let first = first.await.ok().and_then(Result::ok).flatten();
         String::from_utf8_lossy(&first.unwrap_or_default()).into_owned()
@@ -206,7 +206,7 @@ async fn grpc(scene: &Scene, path: &str) -> Said {
         let value = response.headers().get(name);
         value.map_or_else(String::new, |value| value.to_str().unwrap().to_owned())
     };
-    // Without a status among the headers there is an answer.
+    // Without a status among the headers, the call has an answer.
     let status = told("grpc-status");
     Said {
         is_refused: matches!(status.as_str(), "7" | "16"),
@@ -250,7 +250,7 @@ async fn bridge(scene: &Scene, agent: &str) -> Said {
 async fn viewer(scene: &Scene, path: &str) -> Said {
     match Raw::connect_with(scene.hub.addr(), path, &headers(scene)).await {
         Ok(mut raw) => {
-            // What is wrong is told on the open connection.
+            // Errors arrive on the open connection.
             let first = tokio::time::timeout(Duration::from_secs(2), raw.maybe_text()).await;
             Said {
                 is_refused: false,

@@ -1,4 +1,4 @@
-//! The frames that `docs/protocols/agora.md` begins with: what the page shows is what is sent, and what it says is taken.
+//! The first frames of `docs/protocols/agora.md`: the hub sends and accepts them exactly as shown.
 
 use std::{fs, path::Path};
 
@@ -7,7 +7,7 @@ use jackfield_model::{Answer, End, Event, Failure, Reason};
 use jackfield_testkit::{Raw, TestHub, fake_request};
 use serde_json::{Value, json};
 
-/// The JSON blocks of the page, one object a line.
+/// The JSON blocks of the page, an object per line.
 fn blocks() -> Vec<Vec<Value>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/protocols/agora.md");
     let page = fs::read_to_string(path).expect("the page");
@@ -17,7 +17,7 @@ fn blocks() -> Vec<Vec<Value>> {
     blocks.map(|lines| lines.map(parsed).collect()).collect()
 }
 
-/// A frame of the hub as the page shows it: ids differ each time.
+/// A frame of the hub in the form of the page: ids differ each time.
 fn shown(mut frame: Value) -> Value {
     frame["from"] = "call:…".into();
     let in_payload = ["request_id", "session_id"].map(|id| format!("/payload/{id}"));
@@ -29,7 +29,7 @@ fn shown(mut frame: Value) -> Value {
     frame
 }
 
-/// Says the frames of a block about a call.
+/// Sends the frames of a block about a call.
 async fn say(agent: &mut Raw, frames: &[Value], call: &Value) {
     for frame in frames {
         let mut frame = frame.clone();

@@ -18,7 +18,7 @@ const STREAMS: usize = 7;
 
 fn chunk(number: usize, peer: &str, kind: &str) -> String {
     let stream = number % STREAMS;
-    // Some short, some long, with escapes that must stay as they are.
+    // Short and long payloads, with escapes that must stay unchanged.
     let pad = "\\u00e9 ".repeat(number % 13);
     format!(r#"{{"type":"{kind}",{peer},"stream_id":"{stream}","chunk":"{number} {pad}"}}"#)
 }

@@ -1,5 +1,5 @@
-//! The nine codes of the seed, each brought about for real, wherever a peer can meet it: as the HTTP answer to a relay, in
-//! its stream, in the callback and the status of an async one, and by `call_agent`.
+//! The nine error codes of the specification, each caused for real, everywhere a peer can see them: as the HTTP
+//! response to a relay, in its stream, in the callback and status of an async relay, and by `call_agent`.
 
 use jackfield_core::units::{Size, Span};
 use jackfield_testkit::{Postbox, Raw, TestHub, bridge_register, relay_to};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::bridge::{AMY, BOB, NOBODY, chunk, error, failed};
 
-/// The codes in the order of the seed, with the HTTP status of a refusal where the hub refuses with it.
+/// The codes in the order of the specification, with the HTTP status for codes that refuse a request.
 const CODES: [(&str, Option<u16>); 9] = [
     ("timeout", None),
     ("adapter_crash", None),
@@ -21,7 +21,7 @@ const CODES: [(&str, Option<u16>); 9] = [
     ("internal_error", None),
 ];
 
-/// A hub that is soon tired of waiting, and whose agents are busy with two calls.
+/// A hub with short timeouts, whose agents are busy with two calls.
 async fn hub() -> TestHub {
     TestHub::start_with(|config| {
         config.allow_private_outbound = true;
@@ -32,7 +32,7 @@ async fn hub() -> TestHub {
     .await
 }
 
-/// The HTTP answers: codes with which a request is refused before anything is said.
+/// The HTTP responses: codes that refuse a request before any event.
 #[tokio::test]
 async fn codes_that_refuse_a_request_have_their_http_status() {
     let hub = hub().await;
@@ -71,10 +71,10 @@ async fn codes_that_refuse_a_request_have_their_http_status() {
     amy.expect_no_bridge_frame().await;
 }
 
-/// Brings a code about in a request that is at the agent, other than by the agent's own `error` frame.
+/// Causes a code in a request at the agent, other than by the agent's own `error` frame.
 async fn bring_about(hub: &TestHub, agent: &mut Raw, request: &str, code: &str) {
     match code {
-        // Nothing comes for too long.
+        // The agent stays silent for too long.
         "timeout" => {}
         "adapter_crash" => agent.send(error(request, code, "it died")).await,
         "agent_offline" => agent.send_raw(0x88, b"").await,
@@ -83,7 +83,7 @@ async fn bring_about(hub: &TestHub, agent: &mut Raw, request: &str, code: &str) 
             assert_eq!(hub.platform().post("/api/cancel", cancel).await.0, 200);
         }
         "internal_error" => agent.send(error(request, code, "no more")).await,
-        // What the hub says before a request begins, the agent may say of it, too.
+        // The agent may also send the codes of refused requests.
         "agent_busy" | "auth_failed" | "invalid_message" | "rate_limited" => {
             agent.send(error(request, code, "says the agent")).await;
         }
@@ -91,7 +91,7 @@ async fn bring_about(hub: &TestHub, agent: &mut Raw, request: &str, code: &str) 
     }
 }
 
-/// What is said with a code that was brought about so.
+/// The error message of a caused code.
 fn words(code: &str, is_kept: bool) -> &'static str {
     match (code, is_kept) {
         ("timeout", false) => "Agent did not respond within 3 seconds",
@@ -164,7 +164,7 @@ async fn every_code_reaches_an_agent_that_calls_another() {
             .await;
         bob.expect_message("t").await;
         match code {
-            // The platform cannot cancel what is not its own; the operator can.
+            // The platform can't cancel another's request; the operator can.
             "session_not_found" => {
                 let call = hub
                     .hub()
@@ -197,7 +197,7 @@ async fn every_code_reaches_an_agent_that_calls_another() {
     }
 }
 
-/// The codes that the hub itself says to agents and readers, beside those it passes on.
+/// The hub's own codes for agents and readers, beside forwarded codes.
 #[tokio::test]
 async fn the_hub_says_its_own_codes_to_those_they_concern() {
     let hub = TestHub::start_with(|config| {
@@ -208,24 +208,25 @@ async fn the_hub_says_its_own_codes_to_those_they_concern() {
         limits.pipe_stalled = Span::millis(100);
     })
     .await;
-    // auth_failed: a register that proves nothing.
+    // auth_failed: a register without valid proof.
     let ann = hub.token("ann", &["agent:*"]).await;
     let mut hers = hub.bridge_of(&ann, BOB).await;
     let mut raw = hub.connect_bridge(BOB).await;
     raw.send(bridge_register(BOB)).await;
     raw.expect(json!({"type": "registered", "status": "error", "error": "Authentication failed"}))
         .await;
-    // invalid_message: a frame that cannot be read.
+    // invalid_message: an unreadable frame.
     hers.send(json!({"type": "chunk"})).await;
     assert_eq!(hers.frame().await["code"], "invalid_message");
-    // agent_busy: a call too many.
+    // agent_busy: a call beyond the limit.
     let mut amy = hub.bridge(AMY).await;
     let mut events = hub.platform().relay(AMY, "r-1").await;
     amy.expect_message("hi").await;
     let mut caller = hub.bridge("caller").await;
     caller.send(json!({"type": "call_agent", "target_agent_id": AMY, "task_description": "t", "call_id": "c"})).await;
     assert_eq!(caller.frame().await["code"], "agent_busy");
-    // internal_error: a reader that does not read, of more than sockets hold. The agent is told to stop.
+    // internal_error: a reader that doesn't read, with more bytes than sockets hold. The agent gets a
+    // cancel.
     let text = "x".repeat(60 << 10);
     for _ in 0..400 {
         amy.send(chunk("r-1", &text)).await;

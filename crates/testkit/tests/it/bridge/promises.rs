@@ -1,4 +1,4 @@
-//! What the original hub gets wrong (wire notes 1.12, and what 1.4 says beside it), each as the promise that we keep.
+//! Known defects of the original hub (wire notes 1.12, and remarks in 1.4), each as a promise that we keep.
 
 use jackfield_testkit::{Postbox, Raw, TestHub, bridge_register, relay_to};
 use serde_json::{Value, json};
@@ -43,7 +43,7 @@ async fn a_newer_connection_ends_the_relays_of_the_older_one() {
         [failed("agent_offline", "Agent disconnected")]
     );
     assert_eq!(old.closed().await.0, 4001);
-    // The new one was not asked: what it says of the old request is nothing to anybody.
+    // The new connection didn't get the request, so its frames about it are ignored.
     new.send(crate::bridge::chunk("r-1", "late")).await;
     let mut events = platform.relay(AMY, "r-1").await;
     new.expect_message("hi").await;
@@ -137,7 +137,7 @@ async fn the_platforms_secret_is_shown_to_no_callback_that_is_not_listed() {
         let post = postbox.next().await;
         let header = post.headers.get("x-platform-secret");
         assert_eq!(header.map(|value| value.to_str().unwrap()), shown);
-        // Whoever is not trusted with the secret checks the signature.
+        // Untrusted receivers verify the signature instead of the secret.
         let signature = post.headers["jackfield-signature"].to_str().unwrap();
         assert!(
             signature.starts_with("t=") && signature.contains(",v1="),
@@ -182,7 +182,7 @@ async fn two_requests_of_one_session_are_never_at_the_agent_together() {
     }
 }
 
-/// The original notices it with its next write (1.4).
+/// The original notices the disconnect with its next write (1.4).
 #[tokio::test]
 async fn a_reader_that_hangs_up_cancels_at_once() {
     let hub = TestHub::start().await;
@@ -194,7 +194,7 @@ async fn a_reader_that_hangs_up_cancels_at_once() {
         .await;
 }
 
-/// The original leaves the agent at work (1.4).
+/// The original leaves the agent working (1.4).
 #[tokio::test]
 async fn an_agent_that_was_too_slow_is_told_to_stop() {
     let hub = TestHub::start_with(|config| {

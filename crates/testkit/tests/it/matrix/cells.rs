@@ -1,4 +1,5 @@
-//! The topics, one function each: both sides play it, and what is seen is what the table says.
+//! The topics, one function each: both sides run through the topic, and the result must match the
+//! table.
 
 use jackfield_hub::matrix::{Support, Topic};
 use jackfield_testkit::TestHub;
@@ -12,10 +13,10 @@ use crate::matrix::{
     stage::{self, Owner},
 };
 
-/// What is said to a slow reader that gets all of it in the end.
+/// Bytes for a slow reader that gets all of them in the end.
 const MUCH: usize = 1 << 20;
 
-/// A hub, an agent, and a caller whose question has reached it.
+/// A hub, an agent, and a caller whose question has reached the agent.
 struct Scene<C, A> {
     hub: TestHub,
     support: Support,
@@ -23,7 +24,7 @@ struct Scene<C, A> {
     agent: A,
 }
 
-/// Plays one cell.
+/// Runs a cell.
 pub(crate) async fn play<C: Caller, A: Callee>(topic: Topic) {
     let hub = stage::hub(topic, C::PROTOCOL, A::PROTOCOL).await;
     let support = C::PROTOCOL.calls(A::PROTOCOL, topic);
@@ -74,7 +75,7 @@ impl<C: Caller, A: Callee> Scene<C, A> {
         self.expect_whole();
         for piece in ["one ", "two "] {
             self.agent.says(piece).await;
-            // Only then it goes on.
+            // The agent continues only afterwards.
             assert_eq!(self.caller.hear().await, Heard::text(piece));
         }
         self.agent.ends().await;
@@ -140,7 +141,7 @@ impl<C: Caller, A: Callee> Scene<C, A> {
                 assert_eq!(self.agent.is_told().await, Told::Cancel);
                 return;
             }
-            // What it said was no word of the protocol.
+            // The frame isn't part of the protocol.
             Support::Unsupported(_) => {}
         }
         self.agent.says("sunny").await;
@@ -207,7 +208,7 @@ impl<C: Caller, A: Callee> Scene<C, A> {
     async fn timeout(mut self) {
         if is_apart::<C, A>(Protocol::Agora) {
             assert!(matches!(self.support, Support::Unsupported(_)));
-            // A call of the same age is over by now.
+            // A call of the same age has timed out by now.
             let agent = self.hub.bridge("other").await;
             let mut events = self.hub.platform().relay("other", "r-1").await;
             assert_eq!(events.rest().await[0]["code"], "timeout");
@@ -250,7 +251,7 @@ impl<C: Caller, A: Callee> Scene<C, A> {
         assert!(is_slow, "{end:?}");
     }
 
-    /// The agent says something, and the caller hears it.
+    /// Sends text as the agent, and reads it as the caller.
     async fn begin(&mut self) {
         self.agent.says("one ").await;
         assert_eq!(self.caller.hear().await, Heard::text("one "));
@@ -276,7 +277,7 @@ impl<C: Caller, A: Callee> Scene<C, A> {
         assert_eq!(self.caller.rest().await, expected.into());
     }
 
-    /// Nothing comes but the failure.
+    /// Checks that the next event is the failure.
     async fn expect_failed(&mut self, reason: &str, words: &str) {
         let heard = self.caller.rest().await;
         expect_failure(C::PROTOCOL, reason, words, &heard);
@@ -298,7 +299,7 @@ async fn foreign<C: Caller, A: Callee>(hub: &TestHub, support: &Support) {
     if matches!(support, Support::Full(_)) {
         return expect_refused::<C>(hub, &stranger, &agent.id()).await;
     }
-    // Whoever may call everybody meets no foreign agents.
+    // Callers with rights to all agents have no foreign agents.
     let mut caller = C::join(hub, &agent.id(), A::PROTOCOL).await;
     caller.call().await;
     agent.called().await;
@@ -325,12 +326,12 @@ fn expect_failure(caller: Protocol, reason: &str, words: &str, heard: &[Heard]) 
     }
 }
 
-/// Whether both sides are of this protocol, and so joined in another way than by a call.
+/// Whether both sides use this protocol, and so are connected directly instead of by a call.
 fn is_apart<C: Caller, A: Callee>(protocol: Protocol) -> bool {
     C::PROTOCOL == protocol && A::PROTOCOL == protocol
 }
 
-/// What a caller calls a failure.
+/// The caller's code of a failure.
 fn code(caller: Protocol, reason: &str) -> String {
     let is_own = [FAILURE_CODE, "failed", "peer_error"].contains(&reason);
     let code = match (caller, reason) {

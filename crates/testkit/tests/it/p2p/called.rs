@@ -1,4 +1,4 @@
-//! Peers are agents of a hub, and are called from every other door.
+//! Peers as agents of a hub, called from every other door.
 
 use jackfield_testkit::{Events, TestHub, answer};
 use reqwest::Method;
@@ -10,7 +10,7 @@ use crate::p2p::{
     tcp,
 };
 
-/// A hub with a peer of each language, which could be started, as its agents.
+/// A hub with a peer of each installed language as its agents.
 async fn guests(paths: &[&str]) -> (TestHub, Vec<Peer>) {
     let hub = hub().await;
     let mut guests = Vec::new();
@@ -20,7 +20,7 @@ async fn guests(paths: &[&str]) -> (TestHub, Vec<Peer>) {
     (hub, guests)
 }
 
-/// What the hub says of an agent.
+/// The hub's description of an agent.
 async fn shown(hub: &TestHub, id: &str) -> Option<Value> {
     let (status, answer) = hub.web().get("/v1/agents").await;
     assert_eq!(status, 200, "{answer}");
@@ -32,7 +32,7 @@ fn calls(id: &str) -> String {
     format!("/v1/agents/{id}/calls")
 }
 
-/// The answer to a call of the own API, as a whole.
+/// Calls by the own API without streaming.
 async fn ask(hub: &TestHub, id: &str, body: Value) -> (u16, Value) {
     let mut body = body;
     body["stream"] = false.into();
@@ -75,7 +75,7 @@ async fn a_peer_that_connects_is_an_agent_with_its_skills_until_it_leaves() {
                 (&json!("goal"), &json!("The goal"))
             ]
         );
-        // Others find it in the registry, where it said to listen.
+        // The registry lists the peer, with its listen address.
         let (_, found) = hub.web().get("/peers").await;
         let found = found["peers"].as_array().unwrap().iter();
         let mut found = found.filter(|it| it["peer_id"] == guest.id);
@@ -95,7 +95,7 @@ async fn a_peer_that_connects_is_an_agent_with_its_skills_until_it_leaves() {
             "{answer}"
         );
 
-        // It may come back, and may vanish without a word.
+        // The peer may reconnect, and may disconnect abruptly.
         guest.ok(json!({"do": "connect", "addr": tcp(&hub)})).await;
         watch.until_online().await;
         guest.kill().await;
@@ -121,7 +121,7 @@ pub(crate) async fn call_from_every_door(hub: &TestHub, guest: &mut Peer) {
             "jsonrpc": "2.0", "id": "1", "method": "SendMessage", "params": {"message": message},
         }))
     };
-    // A2A, and a team whose member the peer is.
+    // A2A, and a team with the peer as a member.
     let team = format!("team-{:?}", guest.language).to_lowercase();
     let members = json!([{"name": "guest", "agent": id}]);
     let body = json!({"id": team, "coordinator": "guest", "members": members});
@@ -148,7 +148,7 @@ pub(crate) async fn call_from_every_door(hub: &TestHub, guest: &mut Peer) {
         "{end}"
     );
     expect_handoff(guest, "by relay").await;
-    // An agent of the bridge.
+    // A bridge agent.
     let mut amy = hub.bridge("amy").await;
     amy.send(json!({"type": "call_agent", "target_agent_id": id, "task_description": "by amy", "call_id": "c-1"}))
         .await;
@@ -173,13 +173,13 @@ pub(crate) async fn call_from_every_door(hub: &TestHub, guest: &mut Peer) {
         "{reply}"
     );
     expect_handoff(guest, "by Agora").await;
-    // The hub's own.
+    // The hub's own API.
     let (status, own) = ask(hub, &id, json!({"text": "by its own"})).await;
     assert_eq!((status, &own["text"]), (200, &json!("by its own")), "{own}");
     expect_handoff(guest, "by its own").await;
 }
 
-/// The next handoff to a peer brings these words to its first skill.
+/// Checks that the peer's next handoff has this text for its first skill.
 async fn expect_handoff(guest: &mut Peer, words: &str) {
     let handoff = guest.event("handoff").await;
     let body: Value = serde_json::from_str(handoff["body"].as_str().unwrap()).unwrap();
@@ -198,7 +198,7 @@ async fn large_requests_and_answers_pass() {
     }
 }
 
-/// A megabyte goes to a peer and back; the request with its names is below it, which is the limit.
+/// Sends a megabyte to a peer and back; the whole request stays below the limit of a megabyte.
 pub(crate) async fn expect_large(hub: &TestHub, guest: &Peer) {
     for (skill, bytes) in [("echo", 60 << 10), ("echo", 1000 << 10), ("large", 1 << 20)] {
         let body = json!({"text": "x".repeat(bytes), "metadata": {"skill": skill}});
@@ -274,7 +274,7 @@ async fn an_error_of_the_peer_fails_the_call() {
         let body = json!({"text": "x", "metadata": {"skill": "mute"}});
         let (_, answer) = ask(&hub, &guest.agent(), body).await;
         match guest.language {
-            // A stream that ends without a word is no answer.
+            // A stream that ends without any byte is no answer.
             Language::Python => assert_eq!(answer["error"], "crashed", "{answer}"),
             // Its frame says that the answer is empty.
             Language::JavaScript => assert_eq!(answer["text"], "", "{answer}"),
@@ -314,7 +314,7 @@ async fn a_peer_that_streams_is_heard_chunk_by_chunk() {
             (&event["type"], &event["delta"]),
             (&json!("chunk"), &json!(chunk))
         );
-        // Only then it goes on.
+        // The peer continues only afterwards.
         if chunk != "3 " {
             guest.release().await;
         }
@@ -343,7 +343,7 @@ async fn a_cancel_resets_the_stream_at_the_peer() {
         if guest.language == Language::JavaScript {
             guest.event("lost").await;
         }
-        // A caller that hangs up does the same.
+        // A disconnecting caller has the same effect.
         let mut events = hub
             .web()
             .stream(&calls(&guest.agent()), json!({"text": "y"}))

@@ -1,4 +1,4 @@
-//! Cards that say more than is true: who a peer is, its connection says.
+//! Cards with false claims: the connection proves a peer's identity, not the card.
 
 use jackfield_testkit::TestHub;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::p2p::{
     tcp,
 };
 
-/// The ids of the agents that are there.
+/// The ids of the online agents.
 async fn online(hub: &TestHub) -> Vec<String> {
     let (_, answer) = hub.web().get("/v1/agents").await;
     let agents = answer["agents"].as_array().unwrap().iter();
@@ -19,7 +19,7 @@ async fn online(hub: &TestHub) -> Vec<String> {
         .collect()
 }
 
-/// Connects anew, so that the hub looks at its card, under which it becomes this agent.
+/// Reconnects with another card, so that the hub reads the card, and waits for this agent.
 async fn come_as(peer: &mut Peer, hub: &TestHub, card: Value, id: &str) {
     leave(peer, hub).await;
     peer.ok(json!({"do": "show", "card": card})).await;
@@ -45,7 +45,7 @@ async fn a_card_in_another_agents_name_takes_nothing_from_it() {
     let [honest, thief] = &mut peers[..] else {
         return;
     };
-    // Two peers of one name, and an agent that is called so: three agents.
+    // Two peers with the same name, and an agent with that name: three agents.
     let (first, second) = (honest.agent(), thief.agent());
     let mut there = online(&hub).await;
     there.sort();
@@ -53,7 +53,7 @@ async fn a_card_in_another_agents_name_takes_nothing_from_it() {
     wanted.sort();
     assert_eq!(there, wanted);
 
-    // It calls itself by the other one's whole id, and says that it is the other peer.
+    // The peer uses the other peer's full agent id as name, and claims its peer id.
     let mut forged = card(&first, &["/echo", "/agents/ada/ask"]);
     for (name, value) in [("id", "ada"), ("peer_id", &honest.id), ("agent_id", &first)] {
         forged[name] = value.into();
@@ -76,7 +76,7 @@ async fn a_card_in_another_agents_name_takes_nothing_from_it() {
     assert_eq!(entry["peer_id"], thief.id, "{entry}");
     let (_, entry) = hub.web().get("/peers?agent_name=ada").await;
     assert_eq!(entry["peer_id"], honest.id, "{entry}");
-    // The agent hears its own callers, and peers see it alone.
+    // The agent gets only its own callers, and peers see only the agent.
     let ask = json!({"method": "POST", "path": "/agents/ada/ask", "input_data": "you?"});
     let command = json!({"do": "handoff", "addr": tcp(&hub), "request": ask});
     let number = thief.begin(command).await;
@@ -120,7 +120,7 @@ async fn a_card_that_is_no_good_makes_no_agent_and_a_good_one_later_does() {
             }
             peer.ok(json!({"do": "connect", "addr": tcp(&hub)})).await;
             peer.event("shown").await;
-            // It may still ask.
+            // The peer may still call.
             let card = json!({"method": "GET", "path": "/card"});
             let told = peer.hand_off(&tcp(&hub), card).await;
             assert!(told.contains("skills"), "{told}");

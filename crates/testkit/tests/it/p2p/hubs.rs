@@ -1,4 +1,4 @@
-//! Two hubs that are connected as peers, and let each other in: each has the other's agents.
+//! Two hubs that are connected as peers and allow each other: each has the other's agents.
 
 use jackfield_testkit::{Raw, TestHub};
 use serde_json::{Value, json};
@@ -9,13 +9,13 @@ use crate::p2p::{
     tcp,
 };
 
-/// The id that an agent of a hub has at other hubs.
+/// The id of a hub's agent at other hubs.
 pub(crate) fn at(hub: &TestHub, agent: &str) -> String {
     let address = tcp(hub);
     format!("{agent}@{}", short(address.rsplit('/').next().unwrap()))
 }
 
-/// A hub that lets another one in, which it is going to dial: whom it dials does not come from this machine.
+/// A hub that allows another hub, which it will dial: dialled peers don't count as local programs.
 async fn hub_that_allows(other: &TestHub) -> TestHub {
     let address = tcp(other);
     let peer = address.rsplit('/').next().unwrap().to_owned();
@@ -26,7 +26,7 @@ async fn hub_that_allows(other: &TestHub) -> TestHub {
     .await
 }
 
-/// Connects two hubs, of which the second allows the first; each has an agent of the other afterwards.
+/// Connects two hubs, of which the second allows the first. Afterwards each has an agent of the other.
 async fn meet(first: &TestHub, of_first: &str, second: &TestHub, of_second: &str) {
     let mut at_first = first.watch(&at(second, of_second));
     let mut at_second = second.watch(&at(first, of_first));
@@ -35,7 +35,7 @@ async fn meet(first: &TestHub, of_first: &str, second: &TestHub, of_second: &str
     at_second.until_online().await;
 }
 
-/// Two hubs with a bridge agent each, which know each other.
+/// Two connected hubs with a bridge agent each.
 async fn pair() -> (TestHub, Raw, TestHub, Raw) {
     let first = hub().await;
     let second = hub_that_allows(&first).await;
@@ -78,7 +78,7 @@ async fn a_hub_keeps_a_connection_with_the_peers_that_are_configured() {
     })
     .await;
     let id = at(&first, "amy");
-    // It may be there already.
+    // The agent may be online already.
     let mut watch = second.watch(&id);
     if !ids(&second).await.contains(&id) {
         watch.until_online().await;
@@ -109,7 +109,7 @@ async fn hubs_stream_from_each_others_agents_and_cancel_there() {
         let request = agent.expect_message("count").await;
         for delta in ["one", "two"] {
             say(agent, &request, delta).await;
-            // Only then the agent goes on.
+            // The agent continues only afterwards.
             assert_eq!(events.next().await["text"], delta);
         }
         drop(events);
@@ -138,7 +138,7 @@ async fn an_error_of_an_agent_behind_another_hub_is_told() {
     );
 }
 
-/// Calls an agent behind the other hub, which `answer` plays; the words and the last event that the caller is told.
+/// Calls an agent behind the other hub, with `answer` as the agent. Returns text and last event of the caller.
 async fn told(
     hub: &TestHub,
     id: &str,
@@ -254,7 +254,7 @@ async fn a_loop_through_two_hubs_is_cut() {
     let (first, mut amy, second, mut bob) = pair().await;
     let _events = first.platform().relay("amy", "c-0").await;
     let mut parent = amy.expect_message("hi").await;
-    // Each turn is a call here and a call there: 1 | 2, 3 | 4, 5 | 6, 7 | 8 and no further.
+    // Each turn is a call on both hubs: 1 | 2, 3 | 4, 5 | 6, 7 | 8, then the limit.
     for (turn, said) in ["first", "second", "third", "fourth"]
         .into_iter()
         .enumerate()

@@ -1,4 +1,4 @@
-//! Peers of other kinds: with keys that are not inside their ids, and by the other transport.
+//! Other kinds of peers: with keys that are not inside their ids, and by the other transport.
 
 use jackfield_testkit::TestHub;
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ async fn a_peer_with_an_rsa_key_calls_is_called_and_registers() {
             continue;
         };
         assert!(peer.id.starts_with("Qm"), "{}", peer.id);
-        // Before it was ever connected.
+        // Before its first connection.
         let body = registration(&peer, "elder");
         let body = signed(&hub, &mut peer, body).await;
         let mut without_key = body.clone();
@@ -42,7 +42,7 @@ async fn a_peer_with_an_rsa_key_calls_is_called_and_registers() {
     }
 }
 
-/// Python only: the other program has no such transport.
+/// Python only: the other program lacks this transport.
 #[tokio::test]
 async fn a_peer_by_quic_reads_the_card_and_hands_off() {
     let hub = hub().await;
@@ -56,7 +56,7 @@ async fn a_peer_by_quic_reads_the_card_and_hands_off() {
     expect_card(&mut peer, &quic).await;
     let said = ask_ada(&mut peer, &quic, &mut ada, "small").await;
     assert_eq!(said, "small");
-    // Its library loses the end of what is large now and then, and never anything else, and not every time.
+    // The peer's library sometimes loses the end of a large message, and nothing else. So the test retries.
     let large = "a".repeat(256 << 10);
     for tries_left in (0..5).rev() {
         let said = ask_ada(&mut peer, &quic, &mut ada, &large).await;
@@ -81,7 +81,7 @@ async fn expect_card(peer: &mut Peer, address: &str) {
     assert_eq!(card["skills"][0]["path"], "/agents/ada/ask", "{card}");
 }
 
-/// Hands off to an agent that answers so; what the peer gets of it.
+/// Hands off to an agent with this answer; returns the peer's result.
 async fn ask_ada(
     peer: &mut Peer,
     address: &str,

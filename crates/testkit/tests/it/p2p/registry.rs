@@ -1,5 +1,5 @@
-//! The AI Registry over HTTP, by the words of the documentation: what is signed is put together here by hand, and signed by
-//! the published peers.
+//! The AI Registry over HTTP, exactly as documented: the statements are built by hand here, and signed by the published
+//! peers.
 
 use std::net::Ipv4Addr;
 
@@ -14,13 +14,13 @@ use crate::p2p::{
     tcp,
 };
 
-/// What a peer would register with: somewhere that everybody could reach, and nobody dials here.
+/// A registration with a public address that is never dialled here.
 pub(crate) fn registration(peer: &Peer, name: &str) -> Value {
     let address = format!("/ip4/8.8.8.8/tcp/4001/p2p/{}", peer.id);
     json!({"agent_name": name, "peer_id": peer.id, "addrs": [address]})
 }
 
-/// A registration with the signature of a peer, which should be the one that it is of.
+/// A registration signed by `signer`, usually the registered peer.
 pub(crate) async fn signed(hub: &TestHub, signer: &mut Peer, mut body: Value) -> Value {
     let (name, address) = (&body["agent_name"], &body["addrs"][0]);
     let further = [name, address].map(|it| it.as_str().unwrap());
@@ -30,7 +30,7 @@ pub(crate) async fn signed(hub: &TestHub, signer: &mut Peer, mut body: Value) ->
     body
 }
 
-/// The fields by which a peer proves that it wants something.
+/// The fields that prove a peer's request.
 async fn prove(
     hub: &TestHub,
     signer: &mut Peer,
@@ -57,7 +57,7 @@ async fn the_originals_default_address_is_registered_as_that_of_whoever_asks() {
     let peer = "12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN";
     let address = format!("/ip4/0.0.0.0/tcp/4001/p2p/{peer}");
     let body = json!({"agent_name": "travel", "peer_id": peer, "addrs": [address]});
-    // Whatever a header says of where it is from.
+    // Headers about the sender's address don't count.
     let request = hub.web().ask(Method::POST, "/register");
     let token = hub.token("ann", &["admin"]).await;
     let request = request.header("x-forwarded-for", "8.8.8.8");
@@ -74,7 +74,7 @@ async fn published_clients_register_find_renew_and_leave_in_every_shape() {
     let hub = hub().await;
     let web = hub.web();
     let peer = "12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN";
-    // Somebody listens there, and must not be dialled because of it.
+    // A listening address that the registry must not dial.
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let address = format!("/ip4/127.0.0.1/tcp/{port}/p2p/{peer}");
@@ -91,7 +91,7 @@ async fn published_clients_register_find_renew_and_leave_in_every_shape() {
     assert_eq!(told["peer_id"], peer);
     assert!(told["expires_at"].is_string(), "{told}");
 
-    // The whole list, where the hub itself is too.
+    // The whole list, which includes the hub itself.
     let (_, all) = web.get("/peers").await;
     let ids: Vec<_> = all["peers"]
         .as_array()
@@ -101,7 +101,7 @@ async fn published_clients_register_find_renew_and_leave_in_every_shape() {
         .collect();
     assert!(tcp(&hub).ends_with(ids[0].as_str().unwrap()), "{all}");
     assert_eq!(ids[1], peer);
-    // One by name, by both spellings of the question.
+    // A single peer by name, in both spellings of the query.
     for path in ["/peers?agent_name=travel", "/peers?travel"] {
         let (status, one) = web.get(path).await;
         assert_eq!((status, &one["peer_id"]), (200, &json!(peer)), "{one}");
@@ -156,7 +156,7 @@ async fn published_clients_register_find_renew_and_leave_in_every_shape() {
     );
 }
 
-/// A hub that others reach too, where these peers may hand off.
+/// A public hub where these peers may hand off.
 async fn open_hub(allowed: &[Peer], relay: bool) -> TestHub {
     let allowed = allowed.iter().map(|peer| peer.id.clone()).collect();
     TestHub::start_with(|config| {
@@ -187,7 +187,7 @@ async fn nobody_says_anything_of_a_peer_that_speaks_for_itself() {
     let again = web.post("/register", own).await;
     assert_eq!(again.0, 401, "a signature is good once: {}", again.1);
 
-    // Nobody else by a word alone, nor by a token, nor by another's signature.
+    // Other peers can't replace the entry: not unsigned, not by token, not by their own signature.
     let body = registration(guest, "stolen");
     let with_its_key = signed(&hub, thief, body.clone()).await;
     let mut without = signed(&hub, thief, body.clone()).await;
@@ -206,7 +206,7 @@ async fn nobody_says_anything_of_a_peer_that_speaks_for_itself() {
     let word = json!({"peer_id": guest.id});
     assert_eq!(web.post("/heartbeat", word).await.0, 401);
     assert_eq!(answer(web.ask(Method::DELETE, &path)).await.0, 401);
-    // Addresses are the peer's own.
+    // Addresses must belong to the peer.
     let mut foreign = registration(thief, "x");
     foreign["addrs"] = registration(guest, "x")["addrs"].take();
     let foreign = signed(&hub, thief, foreign).await;
@@ -236,12 +236,12 @@ async fn a_relay_has_a_place_for_a_peer_once_it_is_registered() {
         let Some(mut peer) = Peer::start(language, card("guest", &["/echo"])).await else {
             continue;
         };
-        // Nobody let it in: it is connected, and that alone makes it no guest.
+        // The peer is connected but not allowed, so it gets no reservation.
         let reserve = json!({"do": "reserve", "relay": relay, "within": 5});
         let number = peer.begin(reserve.clone()).await;
         let told = peer.answer(number).await;
         assert_eq!(told["ok"], false, "{language:?}: {told}");
-        // A signature without a token is not enough where the operator did not allow the peer.
+        // A signature without a token isn't enough for a peer that the operator didn't allow.
         let body = registration(&peer, "guest");
         let body = signed(&hub, &mut peer, body).await;
         assert_eq!(hub.web().post("/register", body).await.0, 401);

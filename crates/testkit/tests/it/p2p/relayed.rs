@@ -1,4 +1,4 @@
-//! A hub as the relay through which peers are reached that hold a place there.
+//! A hub as the relay for peers with a reservation.
 
 use jackfield_testkit::TestHub;
 use serde_json::json;
@@ -19,7 +19,7 @@ async fn relay() -> TestHub {
     .await
 }
 
-/// A place at the relay: the address through it.
+/// Makes a reservation at the relay, and returns the address through it.
 async fn reserve(guest: &mut Peer, relay: &TestHub) -> String {
     let answer = guest
         .ok(json!({"do": "reserve", "relay": tcp(relay)}))
@@ -44,7 +44,7 @@ async fn a_peer_with_a_place_is_called_from_every_door_of_another_hub() {
         watch.until_online().await;
         call_from_every_door(&other, &mut guest).await;
         expect_large(&other, &guest).await;
-        // The peer knows who calls: not the relay.
+        // The peer sees the real caller, not the relay.
         let handoff = guest.event("handoff").await;
         assert!(tcp(&other).ends_with(handoff["peer"].as_str().unwrap()));
         let mut watch = other.watch(&id);

@@ -1,4 +1,5 @@
-//! Peers with the handlers of the seed document: they write their card or their answer, and never close the stream.
+//! Peers with the handlers of the original specification: they write their card or their answer, and never close
+//! the stream.
 
 use jackfield_kit::tasks::Tasks;
 use jackfield_peer::{
@@ -22,7 +23,7 @@ use crate::p2p::{
 struct Seed {
     handoffs: Incoming,
     agent: String,
-    /// What it was asked on: dropping a stream would end it.
+    /// Open request streams; dropping a stream would end it.
     open: Vec<Stream>,
     _node: Node,
     _tasks: Tasks,
@@ -67,7 +68,8 @@ impl Seed {
         }
     }
 
-    /// Begins a call of it, and reads the handoff as the seed does: to the end of the request.
+    /// Begins a call to the peer, and reads the handoff to the end of the request, as the
+    /// specification does.
     async fn call(&mut self, hub: &TestHub) -> (Events, &mut Stream) {
         let path = format!("/v1/agents/{}/calls", self.agent);
         let events = hub.web().stream(&path, json!({"text": "Paris"})).await;
@@ -84,7 +86,7 @@ async fn words_of_a_peer_that_never_closes_arrive_as_it_says_them() {
     let hub = hub().await;
     let mut seed = Seed::attach(&hub).await;
     let (mut events, stream) = seed.call(&hub).await;
-    // The call itself.
+    // The event of the opened call.
     events.next().await;
     for words in ["sunny ", "in Paris"] {
         write(stream, words).await;

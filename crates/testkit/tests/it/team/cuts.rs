@@ -1,4 +1,4 @@
-//! The same day when the client's socket is cut again and again, and when the hub itself goes away.
+//! The same scenario with repeated cuts of the client's socket, and with a hub restart.
 
 use jackfield_core::units::Size;
 use jackfield_testkit::{Dropped, FaultProxy, Screen, TestHub, WebClient, answer};
@@ -10,11 +10,11 @@ use crate::team::{
     duo_of,
 };
 
-/// About the bytes of a whole day.
+/// Approximate number of bytes of the whole scenario.
 const DAY: u64 = 50_000;
 
-/// Places for cuts, in bytes from the beginning of a connection: far enough for the handshake, further and further into
-/// the day, wherever that is within a frame.
+/// Positions of cuts, in bytes from the start of a connection: after the handshake, further and further into the
+/// scenario, also within frames.
 fn places(seed: u64, cuts: u64) -> Vec<usize> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut place = 1500;
@@ -44,7 +44,7 @@ async fn day_with_cuts(seed: u64, cuts: u64) {
     let all: Vec<_> = (1..=numbers.len() as u64).collect();
     assert_eq!(numbers, all, "{context}");
     let lost = user.screen.lost();
-    // A decision whose frame was lost may have arrived all the same.
+    // A decision whose frame was lost may still have arrived.
     let lost: Vec<_> = lost
         .iter()
         .filter(|(_, text)| !text.contains("APPROVAL_INVOCATION_NOT_PENDING"))
@@ -66,7 +66,7 @@ async fn a_day_with_many_cuts_ends_in_the_same_state() {
     }
 }
 
-/// The client sees nothing between the first words and the evening.
+/// The client reads nothing between the first text and the end.
 #[tokio::test]
 async fn a_client_that_was_away_while_everything_happened_is_told_all_of_it() {
     let hub = TestHub::start().await;
@@ -74,7 +74,7 @@ async fn a_client_that_was_away_while_everything_happened_is_told_all_of_it() {
     let proxy = FaultProxy::start(hub.addr()).await;
     let mut user = WebClient::open(hub.addr(), "shop", &MEMBERS).await;
     let mut sleeper = WebClient::open(proxy.addr(), "shop", &MEMBERS).await;
-    // Who says something is not shown it, so that somebody else does.
+    // A user's own message isn't echoed, so a second user sends it.
     let mut speaker = WebClient::open(hub.addr(), "shop", &MEMBERS).await;
     speaker.say("wake up", None).await;
     let request = shop.lead.hears("wake up").await;
@@ -82,7 +82,7 @@ async fn a_client_that_was_away_while_everything_happened_is_told_all_of_it() {
     sleeper
         .until("the first word", |screen| screen.text("lead") == "Good ")
         .await;
-    // It comes back only when it is read again.
+    // The client reconnects only on its next read.
     proxy.cut();
     shop.lead.says(&request, "morning.").await;
     shop.lead.ends(&request).await;
@@ -145,7 +145,7 @@ async fn a_question_that_is_older_than_all_that_is_kept_is_asked_once_of_old_and
         .await;
     cut.until("the question", |screen| screen.approvals().len() == 1)
         .await;
-    // Another call fills what is kept.
+    // Another call fills the ring.
     quick.say("and you?", Some("dev")).await;
     let other = dev.hears("and you?").await;
     for _ in 0..50 {
@@ -200,11 +200,11 @@ async fn after_a_restart_of_the_hub_the_new_run_is_shown_and_nothing_is_taken_fo
     let again = &user.screen.passed()[seen..];
     let again: Vec<_> = again.iter().filter(|(run, _)| *run != first).collect();
     assert_eq!(again[0].1, 1, "it counts from 1 on");
-    // The board outlives the hub.
+    // The plan outlives the hub.
     assert_eq!(user.screen.shown()["plan"], evening()["plan"]);
 }
 
-/// As the published client: one attempt, and no other.
+/// Like the published client: a single attempt.
 #[tokio::test]
 async fn a_client_that_finds_nobody_when_it_comes_back_stays_away() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

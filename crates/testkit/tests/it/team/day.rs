@@ -1,11 +1,12 @@
-//! A day in a shop: a team of three levels in which everything happens once, and what the web client shows in the end.
+//! A scenario of a shop: a team of three levels in which every kind of event happens, and the web client's final
+//! screen.
 
 use jackfield_testkit::{Raw, TestHub, WebClient};
 use serde_json::{Value, json};
 
 use crate::team::{cast::Player, make_team};
 
-/// The names that a client must know beforehand to show everybody.
+/// The member names that a client needs to show everything.
 pub(crate) const MEMBERS: [&str; 5] = ["lead", "dev", "ada", "backend/chief", "backend/db/dba"];
 
 /// The shop's members. `shop` has `backend`, which has `db`.
@@ -18,7 +19,7 @@ pub(crate) struct Shop {
 }
 
 impl Shop {
-    /// Everybody comes; the teams are made.
+    /// Connects all agents and creates the teams.
     pub(crate) async fn open(hub: &TestHub) -> Self {
         let shop = Self::come(hub).await;
         let dba = json!({"name": "dba", "agent": "agent-dba"});
@@ -34,7 +35,7 @@ impl Shop {
         shop
     }
 
-    /// Everybody comes (again).
+    /// Connects all agents, also after a restart.
     pub(crate) async fn come(hub: &TestHub) -> Self {
         Self {
             lead: Player::join(hub, "agent-lead").await,
@@ -45,7 +46,7 @@ impl Shop {
         }
     }
 
-    /// The whole day. The user approves and denies by the client.
+    /// Runs the whole scenario. The user approves and denies by the client.
     pub(crate) async fn day(&mut self, hub: &TestHub, user: &mut WebClient) {
         let say = json!({"content": "fix the shop"});
         let (status, answer) = hub.web().post("/v1/teams/shop/messages", say).await;
@@ -67,7 +68,7 @@ impl Shop {
         self.lead.ends(&request).await;
     }
 
-    /// The developer asks twice, and gets a yes and a no.
+    /// The developer asks for two approvals, and gets a yes and a no.
     async fn mend(&mut self, request: &str, user: &mut WebClient) {
         let (lead, dev) = (&mut self.lead, &mut self.dev);
         lead.calls(request, "agent-dev", "c-dev", "mend a.rs").await;
@@ -85,7 +86,7 @@ impl Shop {
         dev.makes(&work, "patch.diff", "+1").await;
         dev.says(&work, "Mended.").await;
         dev.ends(&work).await;
-        // Callers of the bridge get a text that was made as text.
+        // Callers of the bridge get a text artifact as text.
         assert_eq!(lead.hears_back("c-dev").await, "On it. +1Mended.");
     }
 
@@ -105,7 +106,7 @@ impl Shop {
         patch(hub, json!({"status": "completed", "deliverables": files})).await;
     }
 
-    /// Down two levels, where somebody asks as well.
+    /// Calls two levels down, with a further approval.
     async fn count(&mut self, request: &str, user: &mut WebClient) {
         let (lead, chief, dba) = (&mut self.lead, &mut self.chief, &mut self.dba);
         lead.calls(request, "team-backend", "c-back", "check the tables")
@@ -129,7 +130,7 @@ impl Shop {
         assert_eq!(lead.hears_back("c-back").await, "All fine.");
     }
 
-    /// An agent of Agora calls one of the bridge for it.
+    /// An Agora agent calls a bridge agent.
     async fn note(&mut self, request: &str) {
         let (lead, dev, ada) = (&mut self.lead, &mut self.dev, &mut self.ada);
         lead.calls(request, "agent-ada", "c-ada", "write it down")
@@ -153,7 +154,7 @@ impl Shop {
     }
 }
 
-/// Changes the first task.
+/// Changes the first task of the plan.
 async fn patch(hub: &TestHub, change: Value) {
     let patch = hub
         .web()
@@ -162,7 +163,7 @@ async fn patch(hub: &TestHub, change: Value) {
     assert_eq!(status, 200, "{answer}");
 }
 
-/// What is on the screen after the day.
+/// The expected screen after the scenario.
 pub(crate) fn evening() -> Value {
     let message = |segments: Value| json!({ "segments": segments });
     json!({

@@ -1,5 +1,5 @@
-//! A team called like an agent, from every door: the coordinator gets the call, the stream of the team shows who works on
-//! it, and the caller gets the whole answer.
+//! A team called like an agent, from every door: the coordinator gets the call, the team's stream shows the working
+//! members, and the caller gets the whole answer.
 
 mod a2a;
 mod agora;
@@ -12,10 +12,10 @@ use jackfield_testkit::WebClient;
 
 use crate::team::cast::Player;
 
-/// What the team answers.
+/// The team's answer.
 const ANSWER: &str = "The answer is 42.";
 
-/// The coordinator asks the other member, and puts its word into the answer.
+/// The coordinator calls the other member, and includes its text in the answer.
 async fn work(lead: &mut Player, dev: &mut Player, words: &str) {
     let request = lead.hears(words).await;
     lead.says(&request, "The answer ").await;
@@ -29,7 +29,7 @@ async fn work(lead: &mut Player, dev: &mut Player, words: &str) {
     lead.ends(&request).await;
 }
 
-/// The coordinator and the other member are in the middle of it; their requests.
+/// Starts the work of coordinator and member; returns their requests.
 async fn begin(lead: &mut Player, dev: &mut Player, words: &str) -> (String, String) {
     let request = lead.hears(words).await;
     lead.says(&request, "The answer ").await;
@@ -38,7 +38,7 @@ async fn begin(lead: &mut Player, dev: &mut Player, words: &str) -> (String, Str
     (request, dev.hears("what is it?").await)
 }
 
-/// Both hear that their work is not wanted any more.
+/// Checks that both members receive a cancel.
 async fn expect_cancel(lead: &mut Player, dev: &mut Player, requests: &(String, String)) {
     dev.is_cancelled(&requests.1).await;
     let told = [lead.line.frame().await, lead.line.frame().await];
@@ -46,7 +46,7 @@ async fn expect_cancel(lead: &mut Player, dev: &mut Player, requests: &(String, 
     assert_eq!(cancel.unwrap()["request_id"], *requests.0, "{told:?}");
 }
 
-/// The client has seen the work, this often by now.
+/// Checks that the client has seen the work this many times.
 async fn expect_shown(user: &mut WebClient, times: usize) {
     user.until_rest(times).await;
     assert_eq!(user.screen.text("lead"), ANSWER.repeat(times));

@@ -1,4 +1,4 @@
-//! A team of two, as the web client shows and steers it.
+//! A team of two members, shown and controlled by the web client.
 
 use jackfield_testkit::{Dropped, WebClient, relay_to};
 use serde_json::json;
@@ -14,7 +14,7 @@ async fn an_answer_that_is_given_whole_is_shown_once() {
         .send(json!({"type": "done", "request_id": request, "result": "Hi."}))
         .await;
     user.until_rest(1).await;
-    // Nothing of what the user said: its page shows that by itself.
+    // The user's own message is missing: the page shows it without an event.
     assert_eq!(
         user.screen.shown()["members"]["lead"],
         json!({"status": "idle", "messages": [{"segments": [{"text": "Hi."}]}]})
@@ -176,7 +176,7 @@ async fn what_cannot_be_done_is_answered_and_changes_nothing_on_the_screen() {
     ] {
         let count = before(&user) + 1;
         user.send(message).await;
-        // Errors of the connection name no member, and this client shows only members'.
+        // Connection errors name no member, and this client shows only members' errors.
         user.until("it is refused", |screen| {
             screen.dropped(Dropped::UnknownMember) == count
         })

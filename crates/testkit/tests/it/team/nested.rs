@@ -1,4 +1,4 @@
-//! Teams within teams, as the web client shows them.
+//! Nested teams, shown by the web client.
 
 use jackfield_testkit::{Dropped, TestHub, WebClient};
 use serde_json::json;
@@ -51,7 +51,7 @@ async fn each_team_of_the_tree_has_its_own_stream_and_its_own_names() {
     let day = evening();
     let members = &backend.screen.shown()["members"];
     assert_eq!(members["db/dba"], day["members"]["backend/db/dba"]);
-    // Whoever called from outside is not of this team.
+    // An outside caller isn't a member of this team.
     assert_eq!(
         members["chief"]["messages"],
         json!([{"segments": [{"text": "All fine."}]}])
@@ -81,7 +81,7 @@ async fn the_user_speaks_to_a_nested_member_and_its_tools_are_approved_there() {
     assert_eq!(user.screen.lost(), Vec::<&(Dropped, String)>::new());
 }
 
-/// As the published client is when it builds its members: it leaves out teams.
+/// The published client builds its members without nested teams.
 #[tokio::test]
 async fn a_client_that_knows_only_leaf_names_shows_nested_members_by_their_route() {
     let hub = TestHub::start().await;
@@ -95,7 +95,7 @@ async fn a_client_that_knows_only_leaf_names_shows_nested_members_by_their_route
     blind.until_rest(1).await;
     let mut shown = leaves.screen.shown();
     let members = shown["members"].as_object_mut().unwrap();
-    // The ones that it took after are there, and did nothing.
+    // The expected leaf members exist, without any event.
     for name in ["chief", "dba"] {
         let unused = json!({"status": "uninitialized", "messages": []});
         assert_eq!(members.remove(name), Some(unused));

@@ -1,36 +1,36 @@
-//! What the agents do that the judges call: by the text of a message, and the same in every protocol. The judges'
-//! `promise.py` says it for them.
+//! Behaviour of the agents that the judges call: selected by the text of a message, and the same in every
+//! protocol. The judges' `promise.py` describes it.
 
 use std::{sync::Arc, time::Duration};
 
 use tokio::sync::Semaphore;
 
-/// What lets `count` go on: a permit for each `release`.
+/// Continues `count`: a permit for each `release`.
 pub(super) type Releases = Arc<Semaphore>;
 
-/// How often `work` says something.
+/// Interval between the pieces of `work`.
 const PACE: Duration = Duration::from_millis(50);
-/// How often in all, if nobody cancels it.
+/// Number of pieces of `work` without a cancellation.
 const PATIENCE: usize = 200;
 
-/// The agent's end of a call, whatever its protocol.
+/// The agent's end of a call, independent of the protocol.
 pub(super) trait Mouth {
-    /// Says a piece of the answer.
+    /// Sends a piece of the answer.
     async fn say(&mut self, text: &str);
 
-    /// Asks the caller; nothing if the answer will come as a message of its own.
+    /// Asks the caller. Returns `None` if the answer will come as a separate message.
     async fn ask(&mut self, question: &str) -> Option<String>;
 
-    /// The bytes of the file in the message, where its protocol brings them.
+    /// The bytes of the message's file, if the protocol transports them.
     fn file(&self) -> Option<Vec<u8>> {
         None
     }
 
-    /// Hands over a file, where its protocol can.
+    /// Sends a file, if the protocol supports it.
     async fn give(&mut self, _: Vec<u8>) {}
 }
 
-/// Answers a message. Who calls it drops it when the call is cancelled.
+/// Answers a message. The caller drops the future when the call is cancelled.
 pub(super) async fn answer(text: &str, mouth: &mut impl Mouth, releases: &Semaphore) {
     match text {
         "hello" => {

@@ -1,4 +1,4 @@
-//! Agents of Agora and of the bridge that write their frames by hand.
+//! Agents of Agora and of the bridge with hand-written frames.
 
 use std::collections::HashMap;
 
@@ -11,16 +11,16 @@ use tokio::{
 
 use super::behaviour::{Mouth, Releases, answer};
 
-/// How an agent writes its frames.
+/// The frame format of an agent.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Dialect {
     Agora,
     Bridge,
-    /// Of the bridge, with numbers in its frames, as the extension `resume` wants them.
+    /// The bridge with numbered frames, as the extension `resume` requires.
     Numbered,
 }
 
-/// What a frame of the hub brings.
+/// The meaning of a frame from the hub.
 enum Heard {
     Message(String),
     Answer(String),
@@ -43,7 +43,7 @@ impl Dialect {
         }
     }
 
-    /// What names the call in the frames of both sides.
+    /// The call id in the frames of both sides.
     fn call_of(self, frame: &Value) -> String {
         let id = match self {
             Self::Agora => &frame["from"],
@@ -53,7 +53,7 @@ impl Dialect {
     }
 }
 
-/// One call that an agent works on.
+/// An open call of an agent.
 struct Work {
     dialect: Dialect,
     message: Value,
@@ -112,7 +112,7 @@ impl Mouth for Work {
     }
 }
 
-/// Answers whatever comes, several calls at once, until the connection ends.
+/// Answers every message, several calls at once, until the connection ends.
 pub(super) async fn run(mut line: Raw, dialect: Dialect, releases: Releases) {
     let mut working = JoinSet::new();
     let mut calls: HashMap<String, (AbortHandle, mpsc::Sender<String>)> = HashMap::new();

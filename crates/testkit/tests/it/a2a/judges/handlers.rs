@@ -13,7 +13,7 @@ enum Asking {
     Ending,
 }
 
-/// One call that an agent works on.
+/// An open call of an agent.
 struct Work {
     asking: Asking,
     message: Message,
@@ -65,7 +65,7 @@ fn agent(id: &str, asking: Asking, releases: Releases) -> Agent {
     })
 }
 
-/// An agent that asks while it works.
+/// An agent that asks during its turn.
 pub(super) fn waiting(id: &str, releases: Releases) -> Agent {
     agent(id, Asking::Waiting, releases)
 }

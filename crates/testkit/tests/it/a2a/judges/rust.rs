@@ -1,4 +1,4 @@
-//! The published Rust client of version 1.0. It is part of this test, so it always judges.
+//! The published Rust client of version 1.0. It's a dependency of this test, so it always runs.
 
 mod followed;
 mod promises;
@@ -23,7 +23,7 @@ use super::Cast;
 
 type Stream = BoxStream<'static, Result<StreamResponse, A2AError>>;
 
-/// A message of the user, which goes on with a task if one is given. The configuration is as JSON names it.
+/// A user message, which continues a task if given. The configuration is the protocol's JSON.
 fn request(text: &str, task: Option<&Task>, configuration: Option<Value>) -> SendMessageRequest {
     let mut message = Message::new(Role::User, vec![Part::text(text)]);
     message.task_id = task.map(|task| task.id.clone());
@@ -38,7 +38,7 @@ fn request(text: &str, task: Option<&Task>, configuration: Option<Value>) -> Sen
     }
 }
 
-/// One agent by one transport.
+/// An agent with a transport.
 struct Called {
     factory: A2AClientFactory,
     card: AgentCard,
@@ -47,7 +47,7 @@ struct Called {
 }
 
 impl Called {
-    /// The client chooses among what the card offers, and this transport is what it likes best.
+    /// Connects by this transport, which must be on the card.
     async fn connect(card: AgentCard, transport: &'static str) -> Self {
         let factory = A2AClientFactory::builder()
             .register(Arc::new(GrpcTransportFactory::new()))
@@ -62,12 +62,12 @@ impl Called {
         }
     }
 
-    /// The old client is gone afterwards, and so are the connections of gRPC.
+    /// Replaces the client; the old client's gRPC connections are closed.
     async fn reconnect(&mut self) {
         self.client = connected(&self.factory, &self.card, self.transport).await;
     }
 
-    /// A client that shows a token.
+    /// A client with a token.
     async fn somebody(&self) -> A2AClient<Box<dyn Transport>> {
         let client = connected(&self.factory, &self.card, self.transport).await;
         client.with_interceptors(vec![Arc::new(AuthInterceptor::bearer("any"))])
@@ -131,8 +131,7 @@ async fn connected(
     client
 }
 
-/// Says what is judged, so that a failure shows where it was. It waits long, since that only matters when something
-/// is broken.
+/// Runs a promise and prints its name on failure. The timeout is long, since only a defect reaches it.
 async fn kept(name: &str, promise: impl Future<Output = ()>) {
     println!("  {name}");
     let in_time = tokio::time::timeout(SOON, promise).await;

@@ -1,4 +1,4 @@
-//! An agent of Agora.
+//! An Agora agent as caller.
 
 use jackfield_testkit::{Raw, TestHub};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ pub(crate) struct Agora {
     line: Raw,
     calls: usize,
     ask: Value,
-    /// The end, where it came with the answer.
+    /// The end, if it arrived with the answer.
     end: Option<Ended>,
     heard: Vec<Value>,
 }

@@ -1,4 +1,4 @@
-//! An agent of the bridge, by `call_agent`.
+//! A bridge agent as caller, by `call_agent`.
 
 use std::net::SocketAddr;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Caller, Ended, Questions, Told, piece, text};
 use crate::a2a_remote::server::ACTOR;
 
-/// An id as the published clients have them.
+/// An id in the format of the published clients.
 const AMY: &str = "3f2b8c1e-9a4d-4f6b-8e2a-7c5d1b0a9f3e";
 
 pub(crate) struct BridgeAgent {
@@ -54,7 +54,7 @@ impl Caller for BridgeAgent {
         }
     }
 
-    /// It can only leave.
+    /// Disconnects, since the protocol has no cancel.
     async fn cancel(&mut self) {
         let line = register(self.hub).await;
         std::mem::replace(&mut self.line, line).close().await;

@@ -19,13 +19,13 @@ pub(crate) struct Official<V> {
     web: Web,
     events: Option<Events>,
     task: Option<String>,
-    /// The artifacts of which a piece has come.
+    /// Artifacts with at least one received piece.
     artifacts: HashSet<String>,
     heard: Vec<Value>,
     version: PhantomData<V>,
 }
 
-/// The words of some parts.
+/// The joined text of parts.
 fn words(parts: &Value) -> String {
     let parts = parts.as_array().into_iter().flatten();
     parts.map(|part| text(&part["text"])).collect()
@@ -46,7 +46,7 @@ impl<V: Version> Official<V> {
         request.json(&json!({"jsonrpc": "2.0", "id": "1", "method": method, "params": params}))
     }
 
-    /// Sends a message as it is, and gives what is answered.
+    /// Sends a message unchanged, and returns the result.
     pub(crate) async fn send(&mut self, message: Value) -> Value {
         let request = self.call(V::SEND, &json!({"message": message}));
         let (status, answer) = jackfield_testkit::answer(request).await;

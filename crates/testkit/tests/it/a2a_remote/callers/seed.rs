@@ -1,4 +1,4 @@
-//! A caller of the seed's dialect.
+//! A caller of Agno's dialect.
 
 use jackfield_testkit::{Events, TestHub, Web};
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ pub(crate) struct Seed {
 }
 
 impl Seed {
-    /// The next request of a conversation.
+    /// The next request of a session.
     fn request(&mut self, text: &str) -> Value {
         self.calls += 1;
         let id = format!("m-{}", self.calls);
@@ -56,7 +56,7 @@ impl Caller for Seed {
         }
     }
 
-    /// It can only leave.
+    /// Disconnects, since the protocol has no cancel.
     async fn cancel(&mut self) {
         self.events = None;
     }

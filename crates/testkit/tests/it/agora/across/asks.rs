@@ -1,4 +1,4 @@
-//! Questions of an agent, both ways; parents and loops.
+//! Questions in both directions; parent calls and loops.
 
 use jackfield_core::{
     call::Reply,
@@ -45,7 +45,7 @@ async fn an_agora_caller_is_asked_and_answers_by_ask_id() {
             asked["payload"]["input_required"],
             json!({"id": "q-1", "kind": "input", "text": "which city?", "schema": {"type": "string"}})
         );
-        // It can be matched: by the request, or by the stream.
+        // Callers can match the question by request or by stream.
         assert_eq!(
             asked["payload"]["request_id"],
             send["payload"]["request_id"]
@@ -167,7 +167,7 @@ async fn a_named_parent_passes_its_cancel_on() {
     let hub = TestHub::start().await;
     let fake = FakeAgent::attach(hub.hub(), "fake");
     let mut agent = hub.agora("agent").await;
-    // Two open calls, so that the parent must be named.
+    // With two open calls the parent must be named.
     let first = hub
         .hub()
         .calls()

@@ -1,4 +1,4 @@
-//! An agent of another door calls an Agora agent, which answers as it would answer an Agora agent.
+//! An agent of another door calls an Agora agent, which answers as for an Agora caller.
 
 use jackfield_core::{call::CallerHandle, hub::Request, principal::Principal};
 use jackfield_model::{
@@ -71,7 +71,7 @@ async fn the_message_says_who_calls_and_where_the_answer_goes() {
             "metadata": {"trace": "t"},
         })
     );
-    // The same id of somebody else's does not clash: the agent sees another one.
+    // Another caller's equal id doesn't clash: the agent sees a different id.
     let fake = Principal::local().as_agent(jackfield_model::AgentId::parse("someone").unwrap());
     let mut request = Request::new(
         fake,
@@ -151,7 +151,7 @@ async fn a_streamed_reply_keeps_its_kinds() {
         })
         .collect();
     assert_eq!(events[..2], [piece(ChunkKind::Thinking, "hm"), tool]);
-    // What the end repeats is a result, not said twice.
+    // A repeated text at the end is the result, and isn't appended to the text.
     assert_eq!(text, "it é is");
     let End::Done(done) = end else {
         panic!("{end:?}")
@@ -312,7 +312,7 @@ async fn the_agent_is_told_when_the_caller_cancels_and_when_it_leaves() {
     let expected = told(&call, &to);
     drop(call);
     agent.expect(expected).await;
-    // What it still says is dropped without a word, and touches no other call.
+    // Later frames are dropped silently, and affect no other call.
     let call = hub
         .hub()
         .calls()
@@ -340,7 +340,7 @@ async fn the_agent_is_told_when_the_caller_cancels_and_when_it_leaves() {
 async fn a_call_that_is_cancelled_before_the_agent_saw_it_is_never_shown() {
     let hub = TestHub::start().await;
     let mut agent = hub.agora("agent").await;
-    // One thread: the agent's session does not run in between.
+    // A single thread, so the agent's session doesn't run in between.
     for _ in 0..100 {
         drop(
             hub.hub()
@@ -410,7 +410,7 @@ async fn an_agent_that_leaves_or_is_replaced_fails_its_calls_as_offline() {
     };
     assert_eq!(failure.reason, Reason::Offline);
     assert!(failure.text.contains("newer connection"), "{failure:?}");
-    // The new connection was not asked, so its answer does not count.
+    // The new connection didn't get the message, so its answer doesn't count.
     new.send(json!({"type": "reply", "to": to, "payload": "late"}))
         .await;
     new.expect_nothing().await;
@@ -454,7 +454,7 @@ async fn a_caller_may_stream_its_message() {
     agent
         .expect(json!({"type": "message_end", "from": from, "stream_id": from}))
         .await;
-    // It may begin to answer whenever it likes.
+    // The agent may begin its answer at any time.
     agent
         .send(json!({"type": "reply", "to": from, "payload": "short"}))
         .await;

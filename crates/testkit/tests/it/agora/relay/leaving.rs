@@ -1,4 +1,5 @@
-//! Who leaves, is replaced, dies or is stopped: the other side is told, and nobody else notices.
+//! Agents that disconnect, are replaced, die or are stopped: their partners are told, and no other
+//! agent is affected.
 
 use std::time::{Duration, Instant};
 
@@ -56,12 +57,12 @@ async fn a_sender_hears_that_the_receiver_of_its_stream_left() {
     two.close().await;
     one.expect_error(json!({"code": "offline", "from": "two", "to": "two", "stream_id": "a"}))
         .await;
-    // What it still sends is answered, frame by frame.
+    // Each further frame is answered with an error.
     one.send(json!({"type": "send_chunk", "to": "two", "stream_id": "a", "chunk": "x"}))
         .await;
     one.expect_error(json!({"code": "offline", "to": "two", "stream_id": "a", "frame_type": "send_chunk", "field": "to"}))
         .await;
-    // And it can start anew as soon as the other is back.
+    // A new stream works as soon as the partner is back.
     let mut two = hub.agora("two").await;
     one.send(json!({"type": "send", "to": "two", "payload": "again"}))
         .await;
@@ -93,7 +94,7 @@ async fn a_cut_line_is_as_good_as_a_goodbye() {
         told.push((error["stream_id"].clone(), error["to"].clone()));
     }
     told.sort_by_key(|(stream_id, _)| stream_id.to_string());
-    // Its own stream is told with `to`, as every frame that did not arrive.
+    // The error about its own stream has `to`, like every undelivered frame.
     assert_eq!(
         told,
         [(json!("a"), json!(null)), (json!("b"), json!("one"))]
@@ -122,7 +123,7 @@ async fn the_newest_connection_wins_and_the_old_one_is_told_4001() {
     });
     told.sort();
     assert_eq!(told, ["in", "out"]);
-    // The late close of the old one is harmless.
+    // The late close of the old connection is harmless.
     old.gone().await;
     drop(old);
     two.send(json!({"type": "send", "to": "one", "payload": "to the new one"}))
@@ -204,7 +205,7 @@ async fn a_dead_connection_is_dropped_while_others_write_to_it() {
     proxy.stall();
     let begun = Instant::now();
     loop {
-        // A trickle: each frame is a reason for the session to turn, none is a sign of life.
+        // A trickle of frames: each wakes the session, none is a sign of life of the peer.
         one.send(json!({"type": "send_chunk", "to": "dead", "stream_id": "a", "chunk": ""}))
             .await;
         one.send(json!({"type": "ping"})).await;

@@ -1,4 +1,4 @@
-//! An agent of the bridge calls an agent of Agora by `call_agent`.
+//! A bridge agent calls an Agora agent by `call_agent`.
 
 use jackfield_model::{Done, End};
 use jackfield_testkit::{FakeAgent, Raw, TestHub, with_files};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{agora_files, both, bridge_files, pieces, reply_chunk};
 use crate::bridge::{AMY, with};
 
-/// Calls, and returns what the called agent got.
+/// Calls, and returns the received message.
 async fn call(amy: &mut Raw, ada: &mut Raw, call_id: &str) -> Value {
     amy.send(json!({"type": "call_agent", "target_agent_id": "ada", "task_description": "why?", "call_id": call_id}))
         .await;
@@ -51,7 +51,7 @@ async fn a_streamed_reply_keeps_its_kinds_and_tools() {
         ada.send(reply_chunk(&to, text, &fields)).await;
         amy.expect(with(said("c-1", text), &fields)).await;
     }
-    // What the end repeats is not said twice.
+    // Text repeated at the end isn't sent twice.
     ada.send(
         json!({"type": "reply_end", "to": to, "stream_id": "x", "payload": {"answer": "it is 2"}}),
     )
@@ -82,7 +82,7 @@ async fn files_and_words_that_are_made_on_the_way_arrive() {
     amy.expect(end).await;
 }
 
-/// Agents of other doors may say all they have to say at the end.
+/// Agents of other doors may send their whole answer at the end.
 #[tokio::test]
 async fn an_answer_that_comes_only_with_the_end_is_heard() {
     let hub = TestHub::start().await;
@@ -114,7 +114,7 @@ async fn a_failure_keeps_its_words_and_its_code() {
         amy.expect(json!({"type": "call_agent_error", "call_id": "c-1", "code": told, "message": "no more"}))
             .await;
     }
-    // The called agent may also give up without a reason, or refuse.
+    // The called agent may also fail without a reason, or refuse.
     let to = call(&mut amy, &mut ada, "c-1").await["from"].clone();
     ada.send(json!({"type": "cancel", "to": to, "request_id": "c-1"}))
         .await;

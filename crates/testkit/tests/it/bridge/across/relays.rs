@@ -1,4 +1,4 @@
-//! The platform relays to agents of Agora as it does to those of the bridge.
+//! The platform relays to Agora agents in the same way as to bridge agents.
 
 use jackfield_testkit::{Postbox, TestHub, relay_to, with_files};
 use serde_json::json;
@@ -131,7 +131,7 @@ async fn an_async_relay_to_either_door_is_called_back() {
         let fails = matches!(request, "r-3" | "r-4");
         if agent == AMY {
             amy.expect_message("hi").await;
-            // The words are taken from the chunks where the end does not repeat them.
+            // The result is taken from the chunks if the end doesn't repeat the text.
             amy.send(crate::bridge::chunk(request, "all ")).await;
             amy.send(crate::bridge::chunk(request, "of it")).await;
             let end = match fails {
@@ -164,7 +164,7 @@ async fn an_async_relay_to_either_door_is_called_back() {
     }
 }
 
-/// The caller is gone long before; the agent, too.
+/// The caller and the agent have disconnected long before.
 #[tokio::test]
 async fn an_async_relay_is_called_back_when_its_agent_leaves() {
     let mut postbox = Postbox::start().await;

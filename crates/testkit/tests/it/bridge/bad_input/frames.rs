@@ -1,4 +1,4 @@
-//! Frames of a registered agent that are nobody's, too late, too large or not to be read.
+//! Frames of a registered agent that are unmatched, too late, too large or unreadable.
 
 use jackfield_testkit::TestHub;
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ async fn nobody_answers_for_another_agent() {
     for frame in lies {
         bob.send(frame).await;
     }
-    // Nothing tells it that there is such a request.
+    // The agent learns nothing about the request.
     bob.expect_no_bridge_frame().await;
     assert_eq!(counted(&hub.web()).await - before, number as f64);
     amy.send(chunk("r-1", "the truth")).await;
@@ -59,7 +59,7 @@ async fn what_comes_after_the_end_is_counted_and_dropped() {
         amy.expect_no_bridge_frame().await;
         assert_eq!(counted(&platform).await - before, 4.0);
     }
-    // What was cancelled is over, too.
+    // A cancelled request is over, too.
     let events = platform.relay(AMY, "r-1").await;
     amy.expect_message("hi").await;
     drop(events);
@@ -84,7 +84,7 @@ async fn a_request_never_ended_is_not_ended_by_another_ones_end() {
     let mut two = platform.stream("/api/relay", body).await;
     amy.expect_message("hi").await;
     amy.expect_message("hi").await;
-    // The session in a frame is what the agent believes; the request is what counts.
+    // The frame's session is ignored; the request id counts.
     amy.send(json!({"type": "done", "session_id": "s-2", "request_id": "r-1"}))
         .await;
     assert_eq!(one.rest().await, [finished()]);
@@ -100,7 +100,7 @@ async fn frames_that_cannot_be_read_are_answered_and_the_connection_goes_on() {
     let mut events = hub.platform().relay(AMY, "r-1").await;
     amy.expect_message("hi").await;
     let deep = format!("{}{}", "[".repeat(65), "]".repeat(65));
-    // About a request that is not open: one that is would end.
+    // About a request that isn't open; an open request would end.
     let in_chunk = |field: &str| json!({"code": "invalid_message", "frame_type": "chunk", "request_id": "r-9", "field": field});
     for (text, fields) in [
         ("hello".to_owned(), json!({"code": "invalid_message"})),
@@ -129,7 +129,7 @@ async fn frames_that_cannot_be_read_are_answered_and_the_connection_goes_on() {
         amy.send_text(text).await;
         amy.expect_error(fields).await;
     }
-    // A call that cannot be read fails as calls fail.
+    // An unreadable call fails like any call.
     amy.send(json!({"type": "call_agent", "call_id": "c-1", "target_agent_id": BOB}))
         .await;
     let refused = amy.frame().await;
@@ -147,7 +147,7 @@ async fn frames_that_cannot_be_read_are_answered_and_the_connection_goes_on() {
             .unwrap()
             .contains("task_description")
     );
-    // Unknown types are answered, where the original ignores them, and do no harm.
+    // Unknown types are answered, unlike in the original, and do no harm.
     amy.send(json!({"type": "shout", "request_id": "r-1"}))
         .await;
     amy.expect_error(json!({"code": "invalid_message", "frame_type": "shout", "field": "type"}))
@@ -193,7 +193,7 @@ async fn an_agent_learns_nothing_of_agents_that_are_not_its_owners() {
         .map(|it| &it["id"])
         .collect();
     assert_eq!(ids, [AMY]);
-    // One that is there and one that never was are the same to it.
+    // Existing and unknown agents get the same error.
     let mut told = Vec::new();
     for id in ["bystander", "by-nobody"] {
         amy.send(json!({"type": "call_agent", "target_agent_id": id, "task_description": "t", "call_id": "c"}))

@@ -1,4 +1,4 @@
-//! A server of the official protocol, version 1.0, that the hub dials: JSON-RPC, and streams of events that the test
+//! A server of the official protocol, version 1.0, that the hub dials: JSON-RPC, and event streams that the test
 //! writes one by one.
 
 use std::{convert::Infallible, sync::Arc};
@@ -29,23 +29,23 @@ use crate::matrix::{
     stage::Owner,
 };
 
-/// Far more requests than the hub makes before the test looks.
+/// Larger than the number of requests between two checks of a test.
 const ASKED: usize = 16;
 
-/// A request, and where the events go that answer it.
+/// A request, and the channel for its events.
 struct Asked {
     body: Value,
     events: Sender<String>,
 }
 
-/// What the server answers with.
+/// State of the server.
 #[derive(Clone)]
 struct Desk {
     asked: Sender<Asked>,
     task: Arc<Mutex<Task>>,
 }
 
-/// The task as it stands, for whoever looks at it.
+/// The current task, for requests that read it.
 #[derive(Default)]
 struct Task {
     state: String,
@@ -66,13 +66,13 @@ impl Task {
 pub(crate) struct A2a {
     asked: Receiver<Asked>,
     task: Arc<Mutex<Task>>,
-    /// The request that is being answered.
+    /// The request being answered.
     open: Option<Asked>,
     call: String,
     _server: JoinSet<()>,
 }
 
-/// Answers a request with a stream that the test writes; a look at the task, and its end, with the task.
+/// Answers a message with a stream that the test writes, and a request about the task with the task.
 async fn serve(State(desk): State<Desk>, Json(body): Json<Value>) -> Response {
     let (events, written) = mpsc::channel(1);
     let id = body["id"].clone();
@@ -81,7 +81,7 @@ async fn serve(State(desk): State<Desk>, Json(body): Json<Value>) -> Response {
     if method == "GetTask" {
         return whole(desk.task.lock().shown()).into_response();
     }
-    // Whoever has hung up does not answer.
+    // The test may have closed the channel.
     desk.asked.send(Asked { body, events }).await.ok();
     if method == "CancelTask" {
         desk.task.lock().state = "TASK_STATE_CANCELED".to_owned();
@@ -96,7 +96,7 @@ async fn serve(State(desk): State<Desk>, Json(body): Json<Value>) -> Response {
 }
 
 impl A2a {
-    /// The next request is this one.
+    /// Returns the next request, which must have this method.
     async fn expect(&mut self, method: &str) -> Asked {
         let asked = tokio::time::timeout(SOON, self.asked.recv()).await;
         let asked = asked.expect("the hub asks in time").unwrap();
@@ -104,7 +104,7 @@ impl A2a {
         asked
     }
 
-    /// Writes an event; false if nobody reads it.
+    /// Writes an event; false if the reader has disconnected.
     async fn write(&mut self, result: Value) -> bool {
         let Some(Asked { body, events }) = &self.open else {
             panic!("nobody asked");
@@ -142,7 +142,7 @@ impl A2a {
 
     async fn tells_task(&mut self) {
         let task = self.task.lock().shown();
-        // A call that was short may be over by now.
+        // A short call may be over by now.
         self.write(json!({"task": task})).await;
     }
 }
@@ -256,7 +256,7 @@ impl Callee for A2a {
         self.open = None;
     }
 
-    /// The stream ends in the middle.
+    /// Ends the stream in the middle.
     async fn leaves(&mut self) {
         self.open = None;
     }

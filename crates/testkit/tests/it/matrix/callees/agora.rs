@@ -1,4 +1,4 @@
-//! An agent of Agora.
+//! An Agora agent.
 
 use crate::matrix::protocol::Protocol;
 use jackfield_testkit::{Raw, TestHub};

@@ -1,4 +1,4 @@
-//! An agent of the bridge, with the extensions that it needs.
+//! A bridge agent, with the required extensions.
 
 use crate::matrix::protocol::Protocol;
 use jackfield_testkit::{Raw, TestHub};
@@ -64,7 +64,7 @@ impl Callee for Bridge {
         self.call.clone()
     }
 
-    /// As the published client does it.
+    /// Like the published client.
     async fn answers_at_once(&mut self, words: &str) {
         self.chunk(words, json!({})).await;
         self.send(json!({"type": "done", "result": words})).await;

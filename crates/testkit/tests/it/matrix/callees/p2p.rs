@@ -26,7 +26,7 @@ pub(crate) struct P2p {
     chunks: u64,
 }
 
-/// Shows a card to whoever asks.
+/// Sends the card on request.
 async fn show_card(mut asked: Incoming) {
     let skill = json!({"id": "ask", "name": "Ask", "description": "Answers.", "path": "/ask", "method": "POST"});
     let card =
@@ -95,7 +95,7 @@ impl Callee for P2p {
         };
         assert_eq!(request["input_data"], QUESTION, "{request}");
         self.stream = Some(stream);
-        // A call that was short may be over by now.
+        // A short call may be over by now.
         self.write(json!({"type": "accepted"})).await;
     }
 
@@ -112,7 +112,7 @@ impl Callee for P2p {
         assert!(self.chunk(words).await, "the stream is open");
     }
 
-    /// It has words for what it does, and for nothing else.
+    /// The protocol supports status only.
     async fn works(&mut self) {
         let status = json!({"type": "status", "kind": "status", "text": "reading"});
         assert!(self.write(status).await, "the stream is open");
@@ -125,7 +125,7 @@ impl Callee for P2p {
             .await;
     }
 
-    /// There is no such frame.
+    /// The protocol has no such frame.
     async fn asks(&mut self, question: &str) {
         let ask = json!({"type": "ask", "id": Self::ASK, "text": question});
         assert!(self.write(ask).await, "the stream is open");

@@ -1,4 +1,4 @@
-//! A team, whose coordinator is an agent of the bridge.
+//! A team whose coordinator is a bridge agent.
 
 use crate::matrix::protocol::Protocol;
 use jackfield_testkit::TestHub;

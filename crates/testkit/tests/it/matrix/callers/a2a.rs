@@ -25,7 +25,7 @@ fn message(words: &str) -> Value {
     json!({"messageId": format!("m-{words}"), "role": "ROLE_USER", "parts": [{"text": words}]})
 }
 
-/// The words of some parts.
+/// The joined text of parts.
 fn words(parts: &Value) -> String {
     let parts = parts.as_array().into_iter().flatten();
     parts.map(|part| text(&part["text"])).collect()
@@ -63,7 +63,7 @@ impl A2a {
                     Heard::File(File::linked(&part["filename"], &part["url"]).await)
                 }
                 part => match part["text"].as_str().unwrap() {
-                    // The last piece of a reply may have no words.
+                    // The last piece of a reply may be empty.
                     "" => continue,
                     words => Heard::text(words),
                 },

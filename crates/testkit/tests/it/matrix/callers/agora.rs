@@ -1,4 +1,4 @@
-//! An agent of Agora that calls, on its own WebSocket.
+//! An Agora agent as caller, on its own WebSocket.
 
 use std::collections::VecDeque;
 
@@ -34,7 +34,7 @@ impl Agora {
         self.line.as_mut().unwrap().send(frame).await;
     }
 
-    /// A whole answer, or the end of one.
+    /// A whole answer, or the end of an answer.
     async fn end(&mut self, payload: &Value) {
         let words = [&payload["body"]["answer"], &payload["answer"]];
         let words = words.into_iter().find_map(Value::as_str);

@@ -25,7 +25,7 @@ pub(crate) struct P2p {
 }
 
 impl P2p {
-    /// The next frame; nothing at the end.
+    /// Returns the next frame, or `None` at the end.
     async fn frame(&mut self) -> Option<Value> {
         loop {
             if let Some(at) = self.unread.iter().position(|byte| *byte == b'\n') {
@@ -40,7 +40,7 @@ impl P2p {
         }
     }
 
-    /// The answer: words, or an object where there is more than that.
+    /// The answer: text, or an object with more fields.
     async fn result(&mut self, data: &Value) {
         let words = data.as_str().or(data["text"].as_str());
         if let Some(words) = words.filter(|words| !self.has_text && !words.is_empty()) {
@@ -56,7 +56,7 @@ impl P2p {
 
 impl Caller for P2p {
     const PROTOCOL: Protocol = Protocol::P2p;
-    /// Streams have little room, and a hub that cannot write gives up soon.
+    /// Streams have small windows, and a hub with a blocked write gives up soon.
     const UNREAD: usize = 2 << 20;
 
     async fn join(hub: &TestHub, target: &str, _: Protocol) -> Self {
@@ -120,7 +120,7 @@ impl Caller for P2p {
         unreachable!("its call has failed");
     }
 
-    /// A stream that is dropped is reset.
+    /// Dropping a stream resets it.
     async fn cancel(&mut self) {
         self.stream = None;
     }

@@ -1,4 +1,4 @@
-//! Somebody who speaks to a member of a team on the team's socket. The member is the agent, or the team, that is called.
+//! A user who talks to a member of a team on the team's socket. The member is the called agent, or the called team.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -14,16 +14,16 @@ use crate::matrix::{
 
 const SOCKET: &str = "/ws/agent-team/callers";
 
-/// What stands for questions, and for status lines outside of tools.
+/// Placeholders for questions, and for status lines outside of tools.
 const NO_TOOLS: [&str; 2] = ["ask_user", "status"];
 
 pub(crate) struct Team {
     hub: std::net::SocketAddr,
     line: Option<Raw>,
-    /// A team has a coordinator, which nobody speaks to here.
+    /// The required coordinator of the team; not called here.
     _front: Raw,
     target: String,
-    /// The segments that were begun, by their ids.
+    /// Begun segments, by id.
     segments: HashMap<String, Value>,
     has_spoken: bool,
     is_busy: bool,

@@ -1,4 +1,4 @@
-//! Callers of A2A: the official protocol in two versions, and the seed's dialect.
+//! Callers of A2A: the official protocol in two versions, and Agno's dialect.
 
 use jackfield_testkit::{Events, Web, answer};
 use reqwest::{Method, RequestBuilder};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{ANSWER, begin, expect_cancel, expect_shown, work};
 use crate::team::duo;
 
-/// What differs between the versions.
+/// Differences between the versions.
 struct Version {
     header: Option<&'static str>,
     send: &'static str,
@@ -46,7 +46,7 @@ impl Version {
         }
     }
 
-    /// A result as `task`, `message`, `statusUpdate` or `artifactUpdate`, and what it is.
+    /// A result as `task`, `message`, `statusUpdate` or `artifactUpdate`, with its content.
     fn item(&self, result: &Value) -> (String, Value) {
         if self.header.is_some() {
             let (name, item) = result.as_object().unwrap().iter().next().unwrap();

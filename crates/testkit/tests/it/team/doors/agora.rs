@@ -1,4 +1,4 @@
-//! Agents of Agora call a team, also one that another agent of Agora leads.
+//! Agora agents call a team, also a team with an Agora agent as coordinator.
 
 use jackfield_testkit::{Raw, TestHub, WebClient};
 use serde_json::json;
@@ -50,7 +50,7 @@ async fn an_agent_of_agora_finds_and_calls_a_team() {
     user.until_rest(2).await;
 }
 
-/// Two agents of Agora are joined by a plain relay; through a team it is a call.
+/// Two Agora agents use a direct route; through a team they use a call.
 #[tokio::test]
 async fn an_agent_of_agora_calls_a_team_that_an_agent_of_agora_leads() {
     let hub = TestHub::start().await;

@@ -1,4 +1,4 @@
-//! An agent of the bridge that is no member.
+//! A bridge agent that isn't a member.
 
 use serde_json::json;
 

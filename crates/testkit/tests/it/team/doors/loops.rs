@@ -1,4 +1,5 @@
-//! Chains and loops through teams: a call of a team is one hop, as one of its coordinator would be.
+//! Chains and loops through teams: a call to a team is a single hop, like a call to its
+//! coordinator.
 
 use jackfield_testkit::TestHub;
 use serde_json::{Value, json};
@@ -26,7 +27,7 @@ async fn a_coordinator_that_calls_its_own_team_again_and_again_is_cut_off() {
     let second = lead.hears("again").await;
     lead.calls(&second, "duo", "c-2", "and again").await;
     expect_loop(&lead.line.frame().await, "c-2");
-    // By its own name as well.
+    // By the coordinator's own id as well.
     lead.calls(&second, "agent-lead", "c-3", "and again").await;
     expect_loop(&lead.line.frame().await, "c-3");
     lead.says(&second, "enough").await;

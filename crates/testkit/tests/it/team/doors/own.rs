@@ -60,7 +60,7 @@ async fn a_caller_that_leaves_stops_the_team() {
     assert_eq!(user.screen.status("dev"), "idle");
 }
 
-/// A question goes to whoever called; the team's viewers see it.
+/// A question goes to the caller; the team's viewers see it.
 #[tokio::test]
 async fn a_coordinator_asks_the_caller_of_the_team() {
     let (hub, mut lead, _dev, mut user) = duo().await;

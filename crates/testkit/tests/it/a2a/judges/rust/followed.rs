@@ -1,4 +1,4 @@
-//! What tasks and streams tell: their text, and for streams the order too.
+//! Content of tasks and streams: their text, and for streams also the order of events.
 
 use std::collections::HashSet;
 
@@ -24,7 +24,7 @@ pub(super) fn said(task: &Task, role: &Role) -> Vec<String> {
     of_role.map(|message| words(&message.parts)).collect()
 }
 
-/// What a status says.
+/// The text of a status.
 pub(super) fn told(message: Option<&Message>) -> String {
     message.map_or_else(String::new, |message| words(&message.parts))
 }
@@ -33,14 +33,14 @@ pub(super) fn is_open(state: &TaskState) -> bool {
     matches!(state, TaskState::Submitted | TaskState::Working)
 }
 
-/// What a stream tells of one task, checked for order while it is read.
+/// The events of a stream about a single task, with their order checked while reading.
 pub(super) struct Followed {
     stream: Stream,
-    /// As the stream began with it.
+    /// The task at the start of the stream.
     pub(super) task: Task,
     pub(super) state: TaskState,
     pub(super) text: String,
-    /// What the latest status says.
+    /// The text of the latest status.
     pub(super) message: String,
     artifacts: HashSet<String>,
 }
@@ -63,7 +63,7 @@ impl Followed {
         }
     }
 
-    /// Hears one more event, if there is one.
+    /// Reads an event. Returns false at the end.
     async fn hear(&mut self) -> bool {
         let Some(event) = self.stream.next().await else {
             return false;
@@ -94,7 +94,7 @@ impl Followed {
         true
     }
 
-    /// Up to the first piece of the answer.
+    /// Reads up to the first piece of the answer.
     pub(super) async fn first_piece(stream: Stream) -> Self {
         let mut followed = Self::begin(stream).await;
         while followed.text.is_empty() {
@@ -106,13 +106,13 @@ impl Followed {
         followed
     }
 
-    /// The rest of it.
+    /// Reads the rest.
     pub(super) async fn finish(mut self) -> Self {
         while self.hear().await {}
         self
     }
 
-    /// All of it.
+    /// Reads the whole stream.
     pub(super) async fn read(stream: Stream) -> Self {
         Self::begin(stream).await.finish().await
     }

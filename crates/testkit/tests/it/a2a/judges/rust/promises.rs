@@ -1,4 +1,4 @@
-//! What is promised to the callers of an agent, whatever its door.
+//! Promises to the callers of an agent, independent of the agent's door.
 
 use a2a::{
     A2AError, DeleteTaskPushNotificationConfigRequest, GetExtendedAgentCardRequest,
@@ -20,7 +20,7 @@ const QUESTION: &str = "Which colour?";
 const ANSWER: &str = "You said: blue";
 const NOBODY: &str = "00000000-0000-4000-8000-000000000000";
 
-/// All that `count` says.
+/// The complete text of `count`.
 fn counted() -> String {
     (1..=20).map(|number| format!("{number} ")).collect()
 }
@@ -29,7 +29,7 @@ fn code<T>(refused: Result<T, A2AError>) -> i32 {
     refused.err().expect("it is refused").code
 }
 
-/// A stream may be refused before it begins, or by its first item.
+/// The error code of a stream that is refused before it begins, or by its first item.
 async fn stream_code(stream: Result<Stream, A2AError>) -> i32 {
     match stream {
         Ok(mut stream) => code(stream.next().await.expect("it is refused")),
@@ -77,7 +77,7 @@ pub(super) async fn cancelled(called: &Called) {
 
 pub(super) async fn resubscribed(called: &mut Called) {
     let stream = called.stream(&request("count", None, None)).await;
-    // The stream goes with the rest of what is followed.
+    // Dropping the stream disconnects the subscriber.
     let task = Followed::first_piece(stream).await.task;
     called.reconnect().await;
     let again = Followed::begin(called.subscribe(&task.id).await.unwrap()).await;
@@ -95,7 +95,7 @@ pub(super) async fn resubscribed(called: &mut Called) {
     assert_eq!(ended, error_code::UNSUPPORTED_OPERATION);
 }
 
-/// The tasks that a list with these fields gives.
+/// Lists tasks with these fields.
 async fn listed(called: &Called, fields: Value) -> ListTasksResponse {
     let request: ListTasksRequest = serde_json::from_value(fields).unwrap();
     called.client.list_tasks(&request).await.unwrap()
@@ -191,7 +191,7 @@ pub(super) async fn pushed(called: &Called) {
 
 pub(super) async fn extended(called: &Called) {
     let request = GetExtendedAgentCardRequest { tenant: None };
-    // It is for those who show a token; a hub on loopback takes any.
+    // The extended card requires a token; a hub on loopback accepts any.
     let nobody = called.client.get_extended_agent_card(&request).await;
     nobody.unwrap_err();
     let card = called.somebody().await;
