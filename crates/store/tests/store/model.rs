@@ -6,7 +6,7 @@ use jackfield_model::{ChunkKind, End, Event, TaskId};
 use jackfield_store::SqliteStore;
 use proptest::prelude::*;
 
-use crate::records::{chunk, look_inside, message, row, save, task, text, whole_log};
+use crate::records::{chunk, message, open_database, row, save, task, text, whole_log};
 
 const TASKS: usize = 3;
 
@@ -25,12 +25,12 @@ enum Step {
     Restart,
 }
 
-fn words() -> impl Strategy<Value = String> {
+fn joined_text() -> impl Strategy<Value = String> {
     let short = || "[a-zé\u{1F600}\"\n]{0,12}";
     prop_oneof![
         8 => short(),
-        1 => (short(), 300..900_usize).prop_map(|(words, times)| words.repeat(times)),
-        1 => (short(), 3000_usize..4000).prop_map(|(words, times)| words.repeat(times)),
+        1 => (short(), 300..900_usize).prop_map(|(joined_text, times)| joined_text.repeat(times)),
+        1 => (short(), 3000_usize..4000).prop_map(|(joined_text, times)| joined_text.repeat(times)),
     ]
 }
 
@@ -44,9 +44,9 @@ fn item() -> impl Strategy<Value = LogItem> {
         Just(ChunkKind::Status)
     ];
     prop_oneof![
-        8 => words().prop_map(|words| text(0, &words).item),
-        4 => (kind, call, words()).prop_map(|(kind, call, words)| chunk(kind, call, &words)),
-        1 => words().prop_map(|words| message(0, &words).item),
+        8 => joined_text().prop_map(|joined_text| text(0, &joined_text).item),
+        4 => (kind, call, joined_text()).prop_map(|(kind, call, joined_text)| chunk(kind, call, &joined_text)),
+        1 => joined_text().prop_map(|joined_text| message(0, &joined_text).item),
         1 => Just(LogItem::End(End::done())),
     ]
 }
@@ -170,7 +170,7 @@ impl Model {
 }
 
 fn bytes_are_kept_up_to_date(dir: &std::path::Path) {
-    let wrong: i64 = look_inside(dir)
+    let wrong: i64 = open_database(dir)
         .query_row(
             "SELECT count(*) FROM tasks WHERE bytes <>
              (SELECT coalesce(sum(octet_length(body)), 0) FROM log WHERE task = tasks.id)",

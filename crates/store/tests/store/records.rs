@@ -167,8 +167,8 @@ pub(crate) fn end(store: &dyn Store, record: &TaskRecord, rows: Vec<LogRow>) {
         row,
         reply: Vec::new(),
     });
-    let told = callback.into_iter().collect();
-    let ended = store.save_task(record.clone(), rows, told, true);
+    let new_callbacks = callback.into_iter().collect();
+    let ended = store.save_task(record.clone(), rows, new_callbacks, true);
     ended.wait().unwrap();
 }
 
@@ -202,7 +202,7 @@ pub(crate) fn whole_log(store: &dyn Store, task: TaskId, mut from: u64, max: usi
 }
 
 /// Joins the text of rows.
-pub(crate) fn words(rows: &[LogRow]) -> String {
+pub(crate) fn joined_text(rows: &[LogRow]) -> String {
     let texts = rows.iter().map(|row| match &row.item {
         LogItem::Event(Event::Chunk(chunk)) => chunk.text.as_str(),
         _ => "",
@@ -218,7 +218,7 @@ pub(crate) fn sqlite() -> (tempfile::TempDir, SqliteStore) {
 }
 
 /// Opens the database as another program would.
-pub(crate) fn look_inside(dir: &std::path::Path) -> rusqlite::Connection {
+pub(crate) fn open_database(dir: &std::path::Path) -> rusqlite::Connection {
     rusqlite::Connection::open(dir.join("jackfield.db")).unwrap()
 }
 

@@ -243,7 +243,7 @@ pub(super) fn a_dead_callback_is_sent_again_and_a_pending_one_is_not(store: &dyn
 }
 
 pub(super) fn trimming_keeps_what_a_callback_still_needs(store: &dyn Store) {
-    let [pending, given_up, told, plain] = [1, 2, 3, 4].map(|second| {
+    let [pending, given_up, delivered, plain] = [1, 2, 3, 4].map(|second| {
         let url = format!("https://{second}.example/");
         ended(store, &url, time(second - 1_000_000_000))
     });
@@ -256,7 +256,7 @@ pub(super) fn trimming_keeps_what_a_callback_still_needs(store: &dyn Store) {
     let trim = |before, total| store.trim(before, total).wait().unwrap();
     assert_eq!(trim(now, usize::MAX), 2, "those that were told");
     assert!(is_there(&pending) && is_there(&given_up));
-    assert!(!is_there(&told) && !is_there(&plain));
+    assert!(!is_there(&delivered) && !is_there(&plain));
     assert_eq!(
         trim(Timestamp::MAX, usize::MAX),
         1,
