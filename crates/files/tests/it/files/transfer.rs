@@ -38,15 +38,15 @@ async fn a_folder_arrives_as_it_was_sent() {
     let part = part(parts.path(), bundle.offer()).await;
     let (mut left, mut right) = pipe();
     let (sent, taken) = (Mutex::default(), Mutex::default());
-    let tell = |told: &Mutex<Vec<u64>>, done, total| {
+    let record = |progress: &Mutex<Vec<u64>>, done, total| {
         assert_eq!(total, bundle.size());
-        told.lock().unwrap().push(done);
+        progress.lock().unwrap().push(done);
     };
     let (done, archive) = tokio::join!(
-        send(&mut left, &bundle, 0, |done, total| tell(
+        send(&mut left, &bundle, 0, |done, total| record(
             &sent, done, total
         )),
-        receive(&mut right, part, |done, total| tell(&taken, done, total)),
+        receive(&mut right, part, |done, total| record(&taken, done, total)),
     );
     done.unwrap();
     let into = tempfile::tempdir().unwrap();
@@ -60,10 +60,10 @@ async fn a_folder_arrives_as_it_was_sent() {
     .await
     .unwrap();
     assert_eq!(tree(into.path()), tree(folder.path()));
-    for told in [sent, taken] {
-        let told = told.into_inner().unwrap();
-        assert_eq!(told[..3], [0, 65_536, 131_072]);
-        assert_eq!(told.last(), Some(&bundle.size()));
+    for progress in [sent, taken] {
+        let progress = progress.into_inner().unwrap();
+        assert_eq!(progress[..3], [0, 65_536, 131_072]);
+        assert_eq!(progress.last(), Some(&bundle.size()));
     }
 }
 
@@ -115,7 +115,7 @@ async fn a_sender_speaks_as_the_published_client_does() {
 #[tokio::test]
 async fn a_sender_that_goes_on_says_where_and_one_that_cannot_begins_anew() {
     let (bundle, _folder) = bundle().await;
-    for (asked, said) in [
+    for (asked, offset_in_header) in [
         (1000, Some(1000)),
         (bundle.size(), Some(bundle.size())),
         (bundle.size() + 1, None),
@@ -129,7 +129,10 @@ async fn a_sender_that_goes_on_says_where_and_one_that_cannot_begins_anew() {
             serde_json::from_str::<serde_json::Value>(&header).unwrap()
         };
         let (_cut, header) = tokio::join!(send(&mut left, &bundle, asked, quiet), first);
-        assert_eq!(header.get("offset").and_then(|it| it.as_u64()), said);
+        assert_eq!(
+            header.get("offset").and_then(|it| it.as_u64()),
+            offset_in_header
+        );
     }
 }
 
@@ -198,7 +201,7 @@ const ARCHIVE: [u8; 100] = [7; 100];
 
 /// Receives the peer's messages on top of `have` existing bytes. Returns the result and the number
 /// of bytes afterwards.
-async fn heard(
+async fn receive_from(
     there: usize,
     speak: impl AsyncFnOnce(&mut Pipe, &ArchiveOffer),
 ) -> (Result<Archive, TransferError>, Option<u64>) {
@@ -222,13 +225,13 @@ async fn refused(
     there: usize,
     speak: impl AsyncFnOnce(&mut Pipe, &ArchiveOffer),
 ) -> (String, Option<u64>) {
-    let (result, left) = heard(there, speak).await;
+    let (result, left) = receive_from(there, speak).await;
     (result.unwrap_err().to_string(), left)
 }
 
 #[tokio::test]
 async fn texts_and_members_that_mean_nothing_are_skipped() {
-    let (archive, _) = heard(0, async |peer, offer| {
+    let (archive, _) = receive_from(0, async |peer, offer| {
         peer.text("no json").await;
         peer.text(r#"{"type":"hello"}"#).await;
         let header = header(offer, None);
@@ -257,7 +260,7 @@ async fn endless_talk_without_an_archive_is_ended() {
 #[tokio::test]
 async fn a_header_without_an_offset_begins_anew() {
     for offset in [None, Some(0)] {
-        let (archive, _) = heard(60, async |peer, offer| {
+        let (archive, _) = receive_from(60, async |peer, offer| {
             peer.text(&header(offer, offset)).await;
             peer.binary(&ARCHIVE).await;
             peer.text(r#"{"type":"complete"}"#).await;
@@ -269,7 +272,7 @@ async fn a_header_without_an_offset_begins_anew() {
 
 #[tokio::test]
 async fn a_header_with_the_right_offset_goes_on() {
-    let (archive, _) = heard(60, async |peer, offer| {
+    let (archive, _) = receive_from(60, async |peer, offer| {
         peer.text(&header(offer, Some(60))).await;
         peer.binary(&ARCHIVE[60..]).await;
         peer.text(r#"{"type":"complete"}"#).await;
@@ -325,7 +328,7 @@ async fn messages_out_of_order_are_refused() {
 
 #[tokio::test]
 async fn more_bytes_than_offered_leave_nothing() {
-    let (result, left) = heard(0, async |peer, offer| {
+    let (result, left) = receive_from(0, async |peer, offer| {
         peer.text(&header(offer, None)).await;
         peer.binary(&ARCHIVE).await;
         peer.binary(b"x").await;
@@ -355,7 +358,7 @@ async fn fewer_or_other_bytes_than_offered_leave_nothing() {
 
 #[tokio::test]
 async fn a_cut_keeps_what_came() {
-    let (result, left) = heard(0, async |peer, offer| {
+    let (result, left) = receive_from(0, async |peer, offer| {
         peer.text(&header(offer, None)).await;
         peer.binary(&ARCHIVE[..40]).await;
     })

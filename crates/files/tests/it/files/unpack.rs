@@ -221,12 +221,12 @@ async fn an_archive_that_contradicts_itself_is_refused() {
 async fn entries_that_share_bytes_are_refused() {
     // Two names for the same content, as in the smallest overlapping bomb.
     let kernel = Entry::new("a", &[0; 100_000]);
-    let twin = Entry {
+    let duplicate = Entry {
         name: b"b".to_vec(),
         start: Some(0),
         ..kernel.clone()
     };
-    has(&refusal(&[kernel, twin]).await, "contradicts itself");
+    has(&refusal(&[kernel, duplicate]).await, "contradicts itself");
     // A local header inside the content of another entry, as in larger overlapping bombs.
     let mut quoted = zip(&[Entry::new("b", &[0; 1000])]);
     quoted.truncate(quoted.len() - 22 - 47);
