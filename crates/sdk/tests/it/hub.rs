@@ -4,7 +4,7 @@
 
 mod agents;
 mod asks;
-mod beside;
+mod background;
 mod calls;
 mod cuts;
 mod gone;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use crate::bridge::{
-    script::{Script, Wire},
+    script::{ScriptedHub, Wire},
     work::{dropped, waiting},
 };
 
@@ -34,12 +34,12 @@ const FRAMES: u64 = 9;
 
 /// Frames of the reply to `r` received by a hub; each sequence number once.
 #[derive(Default)]
-struct Got {
+struct ReceivedFrames {
     frames: BTreeMap<u64, Value>,
     answered: Vec<String>,
 }
 
-impl Got {
+impl ReceivedFrames {
     /// Reads a frame: the next in order or a repeated one. Answers questions, including repeated questions.
     async fn take(&mut self, wire: &mut Wire) {
         let frame = wire.frame().await;
@@ -73,10 +73,10 @@ fn have(count: u64) -> Value {
 
 /// The reply without any cut.
 async fn uncut() -> BTreeMap<u64, Value> {
-    let script = Script::start(scripted()).await;
+    let script = ScriptedHub::start(scripted()).await;
     let mut wire = script.first().await;
     wire.message("r", "go").await;
-    let mut got = Got::default();
+    let mut got = ReceivedFrames::default();
     while !got.is_whole() {
         got.take(&mut wire).await;
     }
@@ -91,10 +91,10 @@ async fn a_cut_after_any_frame_loses_nothing_and_doubles_nothing() {
         // The hub may have lost the last frames, and may or may not have acknowledged the others.
         for kept in 0..=cut {
             for acked in [0, kept] {
-                let script = Script::start(scripted()).await;
+                let script = ScriptedHub::start(scripted()).await;
                 let mut wire = script.first().await;
                 wire.message("r", "go").await;
-                let mut got = Got::default();
+                let mut got = ReceivedFrames::default();
                 while (got.frames.len() as u64) < cut {
                     got.take(&mut wire).await;
                 }
@@ -131,7 +131,7 @@ async fn a_cut_after_any_frame_loses_nothing_and_doubles_nothing() {
 #[tokio::test]
 async fn what_was_acknowledged_is_not_sent_again() {
     let (agent, _handlers) = waiting();
-    let script = Script::start(agent).await;
+    let script = ScriptedHub::start(agent).await;
     let mut wire = script.first().await;
     wire.message("r", "go").await;
     assert_eq!(wire.frame().await["seq"], 1);
@@ -145,7 +145,7 @@ async fn what_was_acknowledged_is_not_sent_again() {
 #[tokio::test]
 async fn an_end_is_kept_until_the_hub_has_it() {
     let agent = Agent::new("a").on_message(|_, reply| async move { Ok(reply.text("x").await?) });
-    let script = Script::start(agent).await;
+    let script = ScriptedHub::start(agent).await;
     let mut wire = script.first().await;
     wire.message("r", "go").await;
     wire.frame().await;
@@ -179,7 +179,7 @@ async fn handlers_of_requests_that_are_gone_are_dropped() {
     ];
     for (resume, expected) in cases {
         let (agent, mut handlers) = waiting();
-        let script = Script::start(agent).await;
+        let script = ScriptedHub::start(agent).await;
         let mut wire = script.first().await;
         for request in ["r1", "r2"] {
             wire.message(request, "go").await;
@@ -204,7 +204,7 @@ async fn handlers_of_requests_that_are_gone_are_dropped() {
 #[tokio::test]
 async fn without_a_way_back_a_cut_drops_the_handlers() {
     let (agent, mut handlers) = waiting();
-    let script = Script::start(agent).await;
+    let script = ScriptedHub::start(agent).await;
     let mut wire = script.plain().await;
     wire.message("r", "go").await;
     wire.frame().await;
@@ -216,21 +216,21 @@ async fn without_a_way_back_a_cut_drops_the_handlers() {
 
 #[tokio::test]
 async fn a_handler_goes_on_while_nobody_is_connected() {
-    let (told, mut heard) = mpsc::channel(1);
+    let (ended_sender, mut ended_receiver) = mpsc::channel(1);
     let (go, going) = tokio::sync::watch::channel(false);
     let agent = Agent::new("a").on_message(move |_, reply| {
-        let (told, mut going) = (told.clone(), going.clone());
+        let (ended_sender, mut going) = (ended_sender.clone(), going.clone());
         async move {
             reply.text("before ").await?;
             going.wait_for(|go| *go).await?;
             for _ in 0..100 {
                 reply.text("meanwhile ").await?;
             }
-            told.try_send(()).unwrap();
+            ended_sender.try_send(()).unwrap();
             Ok(())
         }
     });
-    let script = Script::start(agent).await;
+    let script = ScriptedHub::start(agent).await;
     let mut wire = script.first().await;
     wire.message("r", "go").await;
     assert_eq!(wire.frame().await["delta"], "before ");
@@ -238,7 +238,7 @@ async fn a_handler_goes_on_while_nobody_is_connected() {
     // Connected but not confirmed: the agent can't send.
     let (mut wire, _) = script.greet().await;
     go.send_replace(true);
-    heard.recv().await.unwrap();
+    ended_receiver.recv().await.unwrap();
     wire.send(json!({
         "type": "registered", "status": "ok", "extensions": ["resume"], "resume": have(1),
     }))
@@ -259,7 +259,7 @@ async fn a_question_that_nobody_answered_is_put_again_even_if_the_hub_had_it() {
         let (one, two) = tokio::join!(reply.ask("one?"), reply.ask("two?"));
         Ok(reply.text(one?.text + &two?.text).await?)
     });
-    let script = Script::start(agent).await;
+    let script = ScriptedHub::start(agent).await;
     let mut wire = script.first().await;
     wire.message("r", "go").await;
     let (one, two) = (wire.frame().await, wire.frame().await);
@@ -287,6 +287,6 @@ async fn a_question_that_nobody_answered_is_put_again_even_if_the_hub_had_it() {
         json!({"type": "answer", "request_id": "r", "ask_id": two["ask_id"], "content": "2"}),
     )
     .await;
-    let said = wire.frame().await;
-    assert_eq!((&said["seq"], &said["delta"]), (&json!(3), &json!("12")));
+    let frame = wire.frame().await;
+    assert_eq!((&frame["seq"], &frame["delta"]), (&json!(3), &json!("12")));
 }

@@ -21,12 +21,12 @@ use tokio_tungstenite::{
 };
 
 /// A scripted hub and its agent.
-pub(crate) struct Script {
+pub(crate) struct ScriptedHub {
     listener: TcpListener,
     agents: JoinSet<Result<(), Error>>,
 }
 
-impl Script {
+impl ScriptedHub {
     pub(crate) async fn start(agent: Agent) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address =

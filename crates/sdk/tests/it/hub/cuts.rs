@@ -14,7 +14,7 @@ use rand::{RngExt as _, SeedableRng as _, rngs::StdRng, seq::IndexedRandom as _}
 use serde_json::{Value, json};
 use tokio::{sync::watch, task::JoinSet, time::timeout};
 
-use crate::hub::beside::{Beside, client};
+use crate::hub::background::{BackgroundAgent, client};
 
 /// Number of concurrent calls.
 const CALLS: u64 = 32;
@@ -99,9 +99,9 @@ async fn perform(message: Message, reply: Reply) -> Result<(), jackfield_sdk::Ha
 
 /// Events of a caller. Adjacent text of one kind is joined, since the hub may join it too.
 #[derive(Debug, Default, PartialEq)]
-struct Seen(Vec<(String, String)>);
+struct Received(Vec<(String, String)>);
 
-impl Seen {
+impl Received {
     fn add(&mut self, kind: &str, text: &str) {
         let joins = !matches!(kind, "status" | "artifact" | "ask");
         match self.0.last_mut() {
@@ -133,13 +133,13 @@ fn answer_to(question: &str) -> String {
 }
 
 /// Calls the agent, answers its questions, and reports the number of received bytes.
-async fn call(hub: Hub, seed: u64, keeps: bool, came: watch::Sender<usize>) -> Seen {
+async fn call(hub: Hub, seed: u64, keeps: bool, came: watch::Sender<usize>) -> Received {
     let mut builder = hub.call("bob").text(seed.to_string());
     if keeps {
         builder = builder.durable();
     }
     let mut call = builder.start().await.expect("it begins");
-    let mut seen = Seen::default();
+    let mut seen = Received::default();
     loop {
         let event = call.next().await;
         let event = event.unwrap_or_else(|error| panic!("{error:?} (kept: {keeps})"));
@@ -183,12 +183,12 @@ async fn calls_under_load_are_byte_identical_whenever_the_connection_is_cut() {
         count.fetch_add(1, Ordering::Relaxed);
         perform(message, reply)
     });
-    let mut bob = Beside::start(agent, proxy.addr()).await;
+    let mut bob = BackgroundAgent::start(agent, proxy.addr()).await;
     let hub = client(served.addr());
 
     let seeds: Vec<u64> = (0..CALLS).map(|number| seed ^ (number << 32)).collect();
-    let expected: Vec<Seen> = seeds.iter().map(|seed| Seen::expected(*seed)).collect();
-    let size = |seen: &Seen| seen.0.iter().map(|(_, text)| text.len()).sum::<usize>();
+    let expected: Vec<Received> = seeds.iter().map(|seed| Received::expected(*seed)).collect();
+    let size = |seen: &Received| seen.0.iter().map(|(_, text)| text.len()).sum::<usize>();
     let total: usize = expected.iter().map(size).sum();
     let mut rng = StdRng::seed_from_u64(seed);
     let mut cuts: Vec<usize> = (0..CUTS)
@@ -232,7 +232,7 @@ async fn calls_under_load_are_byte_identical_whenever_the_connection_is_cut() {
 }
 
 /// First difference between two replies.
-fn difference(seen: &Seen, expected: &Seen) -> Value {
+fn difference(seen: &Received, expected: &Received) -> Value {
     let at = seen.0.iter().zip(&expected.0).position(|(a, b)| a != b);
     let at = at.unwrap_or(seen.0.len().min(expected.0.len()));
     json!({"at": at, "seen": seen.0.get(at), "expected": expected.0.get(at)})

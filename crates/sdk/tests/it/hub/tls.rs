@@ -36,7 +36,7 @@ fn params(names: &[&str], is_ca: bool) -> CertificateParams {
 }
 
 /// A self-signed certificate.
-fn by_itself(names: &[&str], is_ca: bool) -> Certified {
+fn self_signing(names: &[&str], is_ca: bool) -> Certified {
     let key = KeyPair::generate().unwrap();
     let certificate = params(names, is_ca).self_signed(&key).unwrap();
     Certified {
@@ -46,7 +46,7 @@ fn by_itself(names: &[&str], is_ca: bool) -> Certified {
 }
 
 /// A certificate signed by a private CA.
-fn by_ca(params: &CertificateParams) -> Certified {
+fn ca_signed(params: &CertificateParams) -> Certified {
     let ca_key = KeyPair::generate().unwrap();
     let ca_params = self::params(&[], true);
     let ca = ca_params.self_signed(&ca_key).unwrap();
@@ -97,7 +97,7 @@ fn file(folder: &TempDir, certificate: &CertificateDer<'_>) -> PathBuf {
 
 /// Connects the HTTP client and the WebSocket, which must agree. Returns the TLS error, or `None`
 /// for a trusted server.
-async fn trouble(url: &str, trust: TlsTrust) -> Option<HubTlsError> {
+async fn tls_error(url: &str, trust: TlsTrust) -> Option<HubTlsError> {
     let address = HubAddress::new(url).unwrap().with_trust(trust);
     let of = |error: Error| match error {
         Error::Tls { why, .. } => Some(why),
@@ -114,49 +114,49 @@ async fn trouble(url: &str, trust: TlsTrust) -> Option<HubTlsError> {
 #[tokio::test]
 async fn a_ca_of_ones_own_is_trusted_by_its_file_or_its_fingerprint_by_http_and_by_websocket() {
     let (mut tasks, folder) = (JoinSet::new(), tempfile::tempdir().unwrap());
-    let certified = by_ca(&params(&["localhost"], false));
+    let certified = ca_signed(&params(&["localhost"], false));
     let port = serve(&certified, &mut tasks).await.port();
     let url = format!("https://localhost:{port}");
     let path = file(&folder, &certified.chain[1]);
     let by_file = TlsTrust::from_ca(path.to_str().unwrap()).unwrap();
-    assert_eq!(trouble(&url, by_file.clone()).await, None);
+    assert_eq!(tls_error(&url, by_file.clone()).await, None);
     for certificate in &certified.chain {
         let pin = Fingerprint::of(certificate).to_string();
         let pinned = TlsTrust::from_ca(&pin).unwrap();
-        assert_eq!(trouble(&url, pinned.clone()).await, None, "{pin}");
+        assert_eq!(tls_error(&url, pinned.clone()).await, None, "{pin}");
         assert_eq!(pinned.ca(), Some(pin));
     }
-    let unknown = trouble(&url, TlsTrust::default()).await;
+    let unknown = tls_error(&url, TlsTrust::default()).await;
     assert_eq!(unknown, Some(HubTlsError::UnknownIssuer));
     let other = TlsTrust::pinned(Fingerprint::of(b"another"));
     let shown = Fingerprint::of(&certified.chain[1]);
     assert_eq!(
-        trouble(&url, other).await,
+        tls_error(&url, other).await,
         Some(HubTlsError::NotPinned { shown })
     );
 
     // A CA's certificate must match the name. A certificate that is trusted directly need not.
     let by_address = format!("https://127.0.0.1:{port}");
     let wrong = Some(HubTlsError::WrongName(vec!["localhost".to_owned()]));
-    assert_eq!(trouble(&by_address, by_file).await, wrong);
+    assert_eq!(tls_error(&by_address, by_file).await, wrong);
     let pinned = |at: usize| TlsTrust::pinned(Fingerprint::of(&certified.chain[at]));
-    assert_eq!(trouble(&by_address, pinned(1)).await, wrong);
-    assert_eq!(trouble(&by_address, pinned(0)).await, None);
+    assert_eq!(tls_error(&by_address, pinned(1)).await, wrong);
+    assert_eq!(tls_error(&by_address, pinned(0)).await, None);
 }
 
 #[tokio::test]
 async fn a_ca_that_serves_by_itself_is_trusted_where_exactly_it_is_named() {
     let (mut tasks, folder) = (JoinSet::new(), tempfile::tempdir().unwrap());
-    let certified = by_itself(&["localhost"], true);
+    let certified = self_signing(&["localhost"], true);
     let port = serve(&certified, &mut tasks).await.port();
     let url = format!("https://localhost:{port}");
-    let refused = trouble(&url, TlsTrust::default()).await;
+    let refused = tls_error(&url, TlsTrust::default()).await;
     assert_eq!(refused, Some(HubTlsError::CaAsLeaf));
     let path = file(&folder, &certified.chain[0]);
     let named = TlsTrust::from_ca(path.to_str().unwrap()).unwrap();
-    assert_eq!(trouble(&url, named.clone()).await, None);
+    assert_eq!(tls_error(&url, named.clone()).await, None);
     let by_address = format!("https://127.0.0.1:{port}");
-    let wrong = trouble(&by_address, named).await;
+    let wrong = tls_error(&by_address, named).await;
     assert!(
         matches!(wrong, Some(HubTlsError::WrongName(_))),
         "{wrong:?}"
@@ -169,11 +169,11 @@ async fn a_certificate_that_has_expired_is_told_as_that() {
     let mut params = params(&["localhost"], false);
     params.not_before = rcgen::date_time_ymd(2001, 1, 1);
     params.not_after = rcgen::date_time_ymd(2002, 1, 1);
-    let certified = by_ca(&params);
+    let certified = ca_signed(&params);
     let port = serve(&certified, &mut tasks).await.port();
     let ca = TlsTrust::pinned(Fingerprint::of(&certified.chain[1]));
-    let told = trouble(&format!("https://localhost:{port}"), ca).await;
-    assert_eq!(told, Some(HubTlsError::Expired));
+    let error_seen = tls_error(&format!("https://localhost:{port}"), ca).await;
+    assert_eq!(error_seen, Some(HubTlsError::Expired));
 }
 
 #[tokio::test]
@@ -189,7 +189,10 @@ async fn speaking_tls_to_a_server_without_it_is_told_as_that() {
         }
     });
     let pinned = TlsTrust::pinned(Fingerprint::of(b"any"));
-    assert_eq!(trouble(&url, pinned).await, Some(HubTlsError::PlainServer));
+    assert_eq!(
+        tls_error(&url, pinned).await,
+        Some(HubTlsError::PlainServer)
+    );
 }
 
 #[tokio::test]
@@ -212,8 +215,8 @@ async fn speaking_plainly_to_a_server_that_wants_tls_is_told_as_that() {
                 tcp.write_all((head + body).as_bytes()).await.ok();
             }
         });
-        let told = trouble(&url, TlsTrust::default()).await;
-        assert_eq!(told, Some(HubTlsError::TlsServer), "{body}");
+        let error_seen = tls_error(&url, TlsTrust::default()).await;
+        assert_eq!(error_seen, Some(HubTlsError::TlsServer), "{body}");
     }
 }
 

@@ -35,7 +35,7 @@ async fn a_handler_hears_all_of_a_message_and_says_more_than_text() {
         reply.tool_result("t1", "found").await?;
         reply.status("nearly there").await?;
         let parts: Vec<Value> = message.parts.iter().cloned().map(Value::from).collect();
-        let said = json!([
+        let sent = json!([
             message.text,
             message.session,
             message.context_id,
@@ -48,7 +48,7 @@ async fn a_handler_hears_all_of_a_message_and_says_more_than_text() {
             message.client_id,
             message.with_files,
         ]);
-        Ok(reply.text(said.to_string()).await?)
+        Ok(reply.text(sent.to_string()).await?)
     });
     let (hub, _bob) = with(agent).await;
     let message = Message {
@@ -66,7 +66,7 @@ async fn a_handler_hears_all_of_a_message_and_says_more_than_text() {
     let replies = hub.calls().open(request).unwrap().replies();
     let id = replies.asking().call().id.to_string();
     let outcome = outcome(replies).await;
-    let besides = [
+    let other_chunks = [
         ("thinking", "hm"),
         ("tool_start", ""),
         ("tool_input", "where"),
@@ -74,8 +74,8 @@ async fn a_handler_hears_all_of_a_message_and_says_more_than_text() {
         ("status", "nearly there"),
     ];
     assert_eq!(
-        outcome.besides,
-        besides.map(|(kind, text)| (kind, text.to_owned()))
+        outcome.other_chunks,
+        other_chunks.map(|(kind, text)| (kind, text.to_owned()))
     );
     let parts =
         json!([{"text": "x"}, {"file": {"name": "a", "bytes": "aGk="}}, {"data": {"b": [1]}}]);
@@ -150,8 +150,8 @@ async fn whoever_ends_a_call_drops_its_handler() {
 async fn a_handler_waits_while_its_caller_does_not_read() {
     const PIECE: usize = 64 << 10;
     const PIECES: usize = 100;
-    let said = Arc::new(AtomicUsize::new(0));
-    let counter = said.clone();
+    let sent = Arc::new(AtomicUsize::new(0));
+    let counter = sent.clone();
     let agent = Agent::new("bob").on_message(move |_, reply| {
         let counter = counter.clone();
         async move {
@@ -167,7 +167,7 @@ async fn a_handler_waits_while_its_caller_does_not_read() {
     let mut replies = call(&hub, "bob", "x");
     // The paused clock advances only when all tasks are idle.
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let waits_after = said.load(Ordering::Relaxed);
+    let waits_after = sent.load(Ordering::Relaxed);
     // The pipe and the handler's own buffer hold one mebibyte each.
     assert!((16..=40).contains(&waits_after), "{waits_after}");
     let mut pieces = String::new();
@@ -182,7 +182,7 @@ async fn a_handler_waits_while_its_caller_does_not_read() {
     }
 }
 
-async fn asked(replies: &mut Replies) -> Ask {
+async fn next_ask(replies: &mut Replies) -> Ask {
     match next(replies).await {
         Reply::Event(Event::Ask(ask)) => ask,
         other => panic!("{other:?}"),
@@ -195,13 +195,13 @@ async fn what_a_handler_asks_is_answered() {
         let name = reply.ask("who?").await?;
         let file = &name.parts[0];
         let may = reply.approve("rm", json!({"path": "/"})).await?;
-        let said = format!("{} {file:?} {} {:?}", name.text, may.approved, may.reason);
-        Ok(reply.text(said).await?)
+        let sent = format!("{} {file:?} {} {:?}", name.text, may.approved, may.reason);
+        Ok(reply.text(sent).await?)
     });
     let (hub, _bob) = with(agent).await;
     let mut replies = call(&hub, "bob", "x");
     let id = replies.asking().call().id;
-    let ask = asked(&mut replies).await;
+    let ask = next_ask(&mut replies).await;
     assert_eq!((ask.kind, ask.text.as_str()), (AskKind::Input, "who?"));
     let answer = Answer {
         content: Some("ann".into()),
@@ -333,13 +333,19 @@ async fn the_newest_of_an_id_has_it_and_the_older_one_is_told() {
         Ok(reply.text(message.text.to_uppercase()).await?)
     });
     let newer = shout.attach_to(&hub).unwrap();
-    let told = timeout(SOON, older.closed()).await.unwrap();
-    assert!(matches!(told, Error::Closed { code: 4001, .. }), "{told:?}");
+    let error = timeout(SOON, older.closed()).await.unwrap();
+    assert!(
+        matches!(error, Error::Closed { code: 4001, .. }),
+        "{error:?}"
+    );
     drop(older);
     assert_eq!(words(&hub, "bob", "still here").await, "STILL HERE");
     hub.stop(Duration::ZERO).await;
-    let told = timeout(SOON, newer.closed()).await.unwrap();
-    assert!(matches!(told, Error::Closed { code: 1001, .. }), "{told:?}");
+    let error = timeout(SOON, newer.closed()).await.unwrap();
+    assert!(
+        matches!(error, Error::Closed { code: 1001, .. }),
+        "{error:?}"
+    );
 }
 
 #[tokio::test]

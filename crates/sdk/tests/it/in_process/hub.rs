@@ -49,7 +49,7 @@ pub(crate) async fn next_chunk(replies: &mut Replies) -> Chunk {
 pub(crate) struct Outcome {
     pub(crate) words: String,
     /// Kind and text of all chunks other than text.
-    pub(crate) besides: Vec<(&'static str, String)>,
+    pub(crate) other_chunks: Vec<(&'static str, String)>,
     pub(crate) end: End,
 }
 
@@ -71,18 +71,18 @@ impl Outcome {
 }
 
 pub(crate) async fn outcome(mut replies: Replies) -> Outcome {
-    let (mut words, mut besides) = (String::new(), Vec::new());
+    let (mut words, mut other_chunks) = (String::new(), Vec::new());
     loop {
         match next(&mut replies).await {
             Reply::Event(Event::Chunk(chunk)) => match chunk.kind.name() {
                 "text" => words += &chunk.text,
-                kind => besides.push((kind, chunk.text)),
+                kind => other_chunks.push((kind, chunk.text)),
             },
             Reply::Event(other) => panic!("{other:?}"),
             Reply::End(end) => {
                 return Outcome {
                     words,
-                    besides,
+                    other_chunks,
                     end,
                 };
             }
@@ -104,11 +104,11 @@ pub(crate) fn echo(id: &str) -> Agent {
 
 /// An agent that begins and never ends. Each of its handlers reports its own drop.
 pub(crate) fn endless(id: &str) -> (Agent, mpsc::Receiver<()>) {
-    let (told, dropped) = mpsc::channel(4);
+    let (sender, dropped) = mpsc::channel(4);
     let agent = Agent::new(id).on_message(move |_, reply| {
-        let told = Told(told.clone());
+        let sender = DropReport(sender.clone());
         async move {
-            let _told = told;
+            let _report = sender;
             reply.text("working").await?;
             std::future::pending().await
         }
@@ -117,9 +117,9 @@ pub(crate) fn endless(id: &str) -> (Agent, mpsc::Receiver<()>) {
 }
 
 /// Reports its own drop.
-struct Told(mpsc::Sender<()>);
+struct DropReport(mpsc::Sender<()>);
 
-impl Drop for Told {
+impl Drop for DropReport {
     fn drop(&mut self) {
         self.0.try_send(()).ok();
     }
@@ -127,6 +127,6 @@ impl Drop for Told {
 
 /// Waits until a handler of [`endless`] is dropped.
 pub(crate) async fn is_dropped(dropped: &mut mpsc::Receiver<()>) {
-    let told = timeout(SOON, dropped.recv()).await;
-    told.expect("the handler is dropped in time").unwrap();
+    let sender = timeout(SOON, dropped.recv()).await;
+    sender.expect("the handler is dropped in time").unwrap();
 }
