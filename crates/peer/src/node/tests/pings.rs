@@ -57,7 +57,7 @@ async fn ping_on(mut stream: Stream, ping: [u8; 32]) -> Stream {
 #[tokio::test]
 async fn a_peer_that_refuses_to_be_pinged_gets_its_own_pings_answered() {
     in_time(async {
-        let server = Rig::listening(TCP).await;
+        let server = TestNode::listening(TCP).await;
         let (to, mut swarm) = (server.node.peer_id(), silent());
         swarm.dial(server.node.addresses()[0].clone()).unwrap();
         while !matches!(

@@ -234,8 +234,8 @@ fn params_are_judged_only_where_the_path_has_a_place_for_them() {
     }
     // All fields are passed on unchanged, except null, which is dropped.
     let written = value(&read(&text("/p")).to_json());
-    let said = value(&params.replace(r#""b":null,"#, ""));
-    assert_eq!(written["params"], said);
+    let expected_params = value(&params.replace(r#""b":null,"#, ""));
+    assert_eq!(written["params"], expected_params);
 }
 
 #[test]
@@ -309,11 +309,11 @@ fn json_goes_to_peers_of_the_seed_as_a_string_and_to_those_that_answer_in_frames
         (Data::from_text("hello"), r#""hello""#, r#""hello""#),
     ] {
         request.input = Some(input);
-        let told = |input: &str| {
+        let wire_json = |input: &str| {
             format!(r#"{{"method":"POST","path":"/x","params":{{}},"input_data":{input}}}"#)
         };
-        assert_eq!(request.to_json(), told(seed));
-        assert_eq!(request.to_framed_json(), told(framed));
+        assert_eq!(request.to_json(), wire_json(seed));
+        assert_eq!(request.to_framed_json(), wire_json(framed));
     }
 }
 

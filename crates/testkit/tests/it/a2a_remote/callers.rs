@@ -48,7 +48,7 @@ pub(crate) enum Questions {
     /// Callers see the question and answer.
     Answered,
     /// Callers see the question and wait.
-    Told,
+    Shown,
     /// The question fails the call.
     Fatal,
 }

@@ -142,7 +142,7 @@ async fn asked<C: Caller>(caller: &mut C) {
                 caller.heard()
             );
         }
-        Questions::Told => {
+        Questions::Shown => {
             loop {
                 match caller.next().await {
                     Told::Status(text) if text.contains(QUESTION) => break,

@@ -26,7 +26,7 @@ async fn register(hub: SocketAddr) -> Raw {
 
 impl Caller for BridgeAgent {
     const NAME: &'static str = "a bridge agent";
-    const QUESTIONS: Questions = Questions::Told;
+    const QUESTIONS: Questions = Questions::Shown;
     const HEARS_CANCEL: bool = false;
 
     async fn join(hub: &TestHub) -> Self {

@@ -21,7 +21,7 @@ impl Platform {
 
 impl Caller for Platform {
     const NAME: &'static str = "the platform";
-    const QUESTIONS: Questions = Questions::Told;
+    const QUESTIONS: Questions = Questions::Shown;
 
     async fn join(hub: &TestHub) -> Self {
         Self {
