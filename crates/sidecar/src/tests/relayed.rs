@@ -10,7 +10,7 @@ struct Relay {
 }
 
 impl Relay {
-    async fn start(key: &Keypair, listen: &str, guest: Option<PeerId>) -> Self {
+    async fn start(key: &Keypair, listen: &str, allowed_peer: Option<PeerId>) -> Self {
         let config = NodeConfig {
             listen: vec![listen.parse().unwrap()],
             relay_server: Some(RelayLimits::default()),
@@ -18,8 +18,8 @@ impl Relay {
         };
         let tasks = Tasks::new();
         let node = Node::start(config, key.clone(), &tasks).await.unwrap();
-        if let Some(guest) = guest {
-            node.allow_relay(guest, true);
+        if let Some(allowed_peer) = allowed_peer {
+            node.allow_relay(allowed_peer, true);
         }
         Self { node, tasks }
     }
