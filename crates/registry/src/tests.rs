@@ -44,7 +44,7 @@ impl Peer {
     }
 }
 
-fn person(owner: &str) -> Principal {
+fn principal_of(owner: &str) -> Principal {
     Principal::person(Owner::parse(owner).unwrap())
 }
 

@@ -152,7 +152,7 @@ async fn who_watches_is_told_of_those_that_come_go_and_expire() {
 #[tokio::test]
 async fn nobody_changes_what_a_peer_or_another_owner_said() {
     let (registry, peer) = (registry(), Peer::new());
-    let (ann, bob, root) = (person("ann"), person("bob"), Principal::local());
+    let (ann, bob, root) = (principal_of("ann"), principal_of("bob"), Principal::local());
     registry
         .register(&peer.registration("anns", &[]), Claimant::Caller(&ann))
         .unwrap();
@@ -248,7 +248,7 @@ async fn the_first_holder_of_a_name_keeps_it_while_it_is_there() {
 #[tokio::test(start_paused = true)]
 async fn an_owner_has_its_share_of_the_places_and_those_whose_time_is_up_make_room() {
     let registry = registry();
-    let (ann, bob) = (person("ann"), person("bob"));
+    let (ann, bob) = (principal_of("ann"), principal_of("bob"));
     let last = Peer::new();
     let fill = |claim: Claimant<'_>| {
         let taken = (0..=MAX_PEERS).take_while(|_| {
@@ -284,7 +284,7 @@ async fn an_owner_has_its_share_of_the_places_and_those_whose_time_is_up_make_ro
 
 #[tokio::test(start_paused = true)]
 async fn an_entry_that_changes_hands_counts_for_its_new_holder() {
-    let (registry, peer, ann) = (registry(), Peer::new(), person("ann"));
+    let (registry, peer, ann) = (registry(), Peer::new(), principal_of("ann"));
     let registration = peer.registration("a", &[]);
     let held = || {
         let places = &registry.0.places;
