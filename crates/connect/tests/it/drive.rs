@@ -6,6 +6,6 @@
 mod claude;
 mod exec;
 mod files;
+mod fixture;
 mod owner;
 mod peers;
-mod rig;

@@ -5,7 +5,7 @@
 
 mod a2a;
 mod acp;
+mod fixture;
 mod http;
 mod openai;
 mod server;
-mod world;

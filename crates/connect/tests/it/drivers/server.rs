@@ -12,7 +12,7 @@ use tokio::{
 
 /// A received request.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
+pub(crate) struct ReceivedRequest {
     /// The request line: method and path.
     pub(crate) line: String,
     /// The headers, in lower case.
@@ -24,23 +24,25 @@ pub(crate) struct Asked {
 /// The server; stopped when dropped.
 pub(crate) struct Server {
     addr: std::net::SocketAddr,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    received: Arc<Mutex<Vec<ReceivedRequest>>>,
     _serving: JoinSet<()>,
 }
 
 /// Makes the response to a request.
-type Answer = Arc<dyn Fn(&Asked) -> Vec<u8> + Send + Sync>;
+type Answer = Arc<dyn Fn(&ReceivedRequest) -> Vec<u8> + Send + Sync>;
 
 impl Server {
     /// Starts a server with these responses. An endless response is repeated until the client disconnects,
     /// see [`endless`].
-    pub(crate) async fn start(answer: impl Fn(&Asked) -> Vec<u8> + Send + Sync + 'static) -> Self {
+    pub(crate) async fn start(
+        answer: impl Fn(&ReceivedRequest) -> Vec<u8> + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
-        let asked: Arc<Mutex<Vec<Asked>>> = Arc::default();
+        let received: Arc<Mutex<Vec<ReceivedRequest>>> = Arc::default();
         let answer: Answer = Arc::new(answer);
         let mut serving = JoinSet::new();
-        let all = asked.clone();
+        let all = received.clone();
         serving.spawn(async move {
             let mut connections = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
@@ -49,7 +51,7 @@ impl Server {
         });
         Self {
             addr,
-            asked,
+            received,
             _serving: serving,
         }
     }
@@ -59,21 +61,22 @@ impl Server {
     }
 
     /// Returns the received requests, without those for the card or the list of models.
-    pub(crate) fn asked(&self) -> Vec<Asked> {
-        let asked = self.asked.lock().clone();
-        let is_work =
-            |asked: &Asked| !asked.line.ends_with("/models") && !asked.line.ends_with("/card");
-        asked.into_iter().filter(is_work).collect()
+    pub(crate) fn requests(&self) -> Vec<ReceivedRequest> {
+        let received = self.received.lock().clone();
+        let is_work = |received: &ReceivedRequest| {
+            !received.line.ends_with("/models") && !received.line.ends_with("/card")
+        };
+        received.into_iter().filter(is_work).collect()
     }
 
     /// Returns a URL without a listener.
-    pub(crate) async fn nobody() -> String {
+    pub(crate) async fn unreachable_url() -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         format!("http://{}", listener.local_addr().unwrap())
     }
 }
 
-async fn serve(mut stream: TcpStream, answer: Answer, all: Arc<Mutex<Vec<Asked>>>) {
+async fn serve(mut stream: TcpStream, answer: Answer, all: Arc<Mutex<Vec<ReceivedRequest>>>) {
     let mut bytes = Vec::new();
     let end = loop {
         if stream.read_buf(&mut bytes).await.unwrap_or(0) == 0 {
@@ -95,13 +98,13 @@ async fn serve(mut stream: TcpStream, answer: Answer, all: Arc<Mutex<Vec<Asked>>
             return;
         }
     }
-    let asked = Asked {
+    let received = ReceivedRequest {
         line: line.trim_end_matches(" HTTP/1.1").to_owned(),
         headers,
         body: serde_json::from_slice(&bytes[end + 4..]).unwrap_or_default(),
     };
-    all.lock().push(asked.clone());
-    let answer = answer(&asked);
+    all.lock().push(received.clone());
+    let answer = answer(&received);
     let is_endless = answer.ends_with(ENDLESS);
     let answer = answer.strip_suffix(ENDLESS).unwrap_or(&answer);
     // The client may have disconnected.

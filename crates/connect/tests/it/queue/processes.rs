@@ -31,13 +31,13 @@ fn another_process() {
     };
     let queue = MachineQueue::open(dir, limits()).unwrap();
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let mut places = Vec::new();
+    let mut slots = Vec::new();
     for line in stdin().lines() {
         match line.unwrap().as_str() {
             "enter" => {
                 let entry = runtime.block_on(queue.line_up()).unwrap();
-                places.push(match entry {
-                    QueueEntry::Place(place) => place,
+                slots.push(match entry {
+                    QueueEntry::Place(taken) => taken,
                     QueueEntry::Waiting(waiting) => {
                         println!("@waiting");
                         runtime.block_on(waiting.slot()).unwrap()
@@ -45,21 +45,21 @@ fn another_process() {
                 });
                 println!("@in");
             }
-            "leave" => drop(places.remove(0)),
+            "leave" => drop(slots.remove(0)),
             other => panic!("{other}"),
         }
     }
 }
 
 /// A child process.
-struct Other {
+struct QueueProcess {
     child: Child,
     stdin: ChildStdin,
     /// Lines of the child's standard output.
-    said: mpsc::Receiver<String>,
+    output: mpsc::Receiver<String>,
 }
 
-impl Other {
+impl QueueProcess {
     fn start(dir: &Path) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args([
@@ -74,35 +74,39 @@ impl Other {
             .unwrap();
         let stdin = child.stdin.take().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
-        let (say, said) = mpsc::channel();
+        let (sender, output) = mpsc::channel();
         // Reads on a separate thread so the test can time out. The thread ends with the process.
         std::thread::spawn(move || {
             for line in stdout.lines().map_while(Result::ok) {
-                say.send(line).ok();
+                sender.send(line).ok();
             }
         });
-        Self { child, stdin, said }
+        Self {
+            child,
+            stdin,
+            output,
+        }
     }
 
-    fn tell(&mut self, order: &str) {
+    fn send_order(&mut self, order: &str) {
         writeln!(self.stdin, "{order}").unwrap();
     }
 
     /// Waits until the child prints this word, ignoring output of the test harness.
-    fn says(&mut self, word: &str) {
+    fn expect_word(&mut self, word: &str) {
         loop {
-            let line = self.said.recv_timeout(SOON).expect("it says something");
+            let line = self.output.recv_timeout(SOON).expect("it says something");
             // The harness may have begun the line.
-            if let Some((_, said)) = line.split_once('@') {
-                assert_eq!(said.trim(), word);
+            if let Some((_, output)) = line.split_once('@') {
+                assert_eq!(output.trim(), word);
                 return;
             }
         }
     }
 
     fn enter(&mut self, word: &str) {
-        self.tell("enter");
-        self.says(word);
+        self.send_order("enter");
+        self.expect_word(word);
     }
 
     /// Kills the child like `kill -9`.
@@ -112,7 +116,7 @@ impl Other {
     }
 }
 
-impl Drop for Other {
+impl Drop for QueueProcess {
     fn drop(&mut self) {
         self.child.kill().ok();
         self.child.wait().ok();
@@ -122,7 +126,7 @@ impl Drop for Other {
 #[tokio::test]
 async fn places_of_a_killed_process_are_free_at_once() {
     let dir = tempfile::tempdir().unwrap();
-    let mut other = Other::start(dir.path());
+    let mut other = QueueProcess::start(dir.path());
     other.enter("in");
     other.enter("in");
     let queue = MachineQueue::open(dir.path(), limits()).unwrap();
@@ -140,34 +144,34 @@ async fn places_of_a_killed_process_are_free_at_once() {
 #[test]
 fn processes_come_in_the_order_in_which_they_lined_up() {
     let dir = tempfile::tempdir().unwrap();
-    let mut holder = Other::start(dir.path());
+    let mut holder = QueueProcess::start(dir.path());
     holder.enter("in");
     holder.enter("in");
-    let mut waiting: Vec<_> = (0..4).map(|_| Other::start(dir.path())).collect();
+    let mut waiting: Vec<_> = (0..4).map(|_| QueueProcess::start(dir.path())).collect();
     for other in &mut waiting {
         other.enter("waiting");
     }
     // The slot passes from each holder to the next. With a different order the test would hang.
-    holder.tell("leave");
+    holder.send_order("leave");
     for other in &mut waiting {
-        other.says("in");
-        other.tell("leave");
+        other.expect_word("in");
+        other.send_order("leave");
     }
 }
 
 #[test]
 fn nobody_waits_for_a_killed_process_that_waited() {
     let dir = tempfile::tempdir().unwrap();
-    let mut holder = Other::start(dir.path());
+    let mut holder = QueueProcess::start(dir.path());
     holder.enter("in");
     holder.enter("in");
-    let [mut first, mut second, mut third] = [(); 3].map(|()| Other::start(dir.path()));
+    let [mut first, mut second, mut third] = [(); 3].map(|()| QueueProcess::start(dir.path()));
     for other in [&mut first, &mut second, &mut third] {
         other.enter("waiting");
     }
     first.kill();
-    holder.tell("leave");
-    second.says("in");
+    holder.send_order("leave");
+    second.expect_word("in");
     second.kill();
-    third.says("in");
+    third.expect_word("in");
 }
