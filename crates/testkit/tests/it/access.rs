@@ -4,8 +4,8 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod asked;
+mod fixture;
 mod rows;
-mod scene;
 
 use std::{collections::BTreeSet, fmt::Write as _, path::Path};
 
@@ -16,8 +16,8 @@ use reqwest::{Client, Method};
 
 use self::{
     asked::{Answer, Cell},
+    fixture::{AccessFixture, Caller},
     rows::{Row, rows},
-    scene::{Caller, Scene},
 };
 
 /// Text above the table.
@@ -53,10 +53,10 @@ async fn every_operation_answers_every_caller_as_the_table_says() {
     let rows = rows();
     let mut columns = Vec::new();
     for caller in Caller::ALL {
-        let scene = Scene::new(caller).await;
+        let fixture = AccessFixture::new(caller).await;
         let mut column = Vec::new();
         for row in &rows {
-            column.push(Answer::to(&scene, row).await);
+            column.push(Answer::to(&fixture, row).await);
         }
         columns.push(column);
     }
@@ -85,8 +85,8 @@ async fn every_operation_answers_every_caller_as_the_table_says() {
         std::fs::write(&path, &page).unwrap();
     }
     let written = std::fs::read_to_string(&path).unwrap_or_default();
-    for (is, said) in page.lines().zip(written.lines()) {
-        assert_eq!(is, said, "docs/access.md says something else");
+    for (is, expected) in page.lines().zip(written.lines()) {
+        assert_eq!(is, expected, "docs/access.md says something else");
     }
     assert_eq!(page.lines().count(), written.lines().count());
 }

@@ -49,7 +49,7 @@ fn error(request: &str, code: &str, message: &str) -> Value {
 }
 
 /// The platform's event for a text chunk.
-fn said(delta: &str) -> Value {
+fn text_event(delta: &str) -> Value {
     json!({"type": "chunk", "delta": delta})
 }
 

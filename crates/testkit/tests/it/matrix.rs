@@ -9,11 +9,11 @@ mod callees;
 mod caller;
 mod callers;
 mod cells;
-mod heard;
+mod event;
 mod node;
 mod page;
 mod protocol;
-mod stage;
+mod setup;
 
 use std::{any::Any, panic::AssertUnwindSafe};
 
@@ -25,10 +25,10 @@ use crate::matrix::{callee::Callee, caller::Caller};
 /// Runs all topics between a caller and an agent at once, and reports every cell that differs from the table.
 async fn pair<C: Caller, A: Callee>() {
     let cells = Topic::ALL.map(|topic| async move {
-        let cell = AssertUnwindSafe(Box::pin(cells::play::<C, A>(topic)));
+        let cell = AssertUnwindSafe(Box::pin(cells::run_cell::<C, A>(topic)));
         cell.catch_unwind().await.err().map(|why| {
-            let said = C::PROTOCOL.calls(A::PROTOCOL, topic);
-            format!("{} ({}): {}", topic.name(), said.word(), words(&*why))
+            let expected = C::PROTOCOL.calls(A::PROTOCOL, topic);
+            format!("{} ({}): {}", topic.name(), expected.word(), words(&*why))
         })
     });
     let failed: Vec<_> = join_all(cells).await.into_iter().flatten().collect();

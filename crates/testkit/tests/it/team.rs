@@ -3,18 +3,18 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-mod cast;
 mod cuts;
-mod day;
 mod doors;
 mod flat;
+mod members;
 mod nested;
 mod rules;
+mod scenario;
 
 use jackfield_testkit::{TestHub, WebClient};
 use serde_json::{Value, json};
 
-use crate::team::cast::Player;
+use crate::team::members::MemberAgent;
 
 /// Creates a team; the first member is the coordinator.
 async fn make_team(hub: &TestHub, id: &str, members: Value) {
@@ -25,16 +25,16 @@ async fn make_team(hub: &TestHub, id: &str, members: Value) {
 }
 
 /// A hub with a team `duo` of `lead` and `dev`, and a client that watches the team.
-async fn duo() -> (TestHub, Player, Player, WebClient) {
+async fn duo() -> (TestHub, MemberAgent, MemberAgent, WebClient) {
     let hub = TestHub::start().await;
     let (lead, dev, user) = duo_of(&hub).await;
     (hub, lead, dev, user)
 }
 
 /// The same on this hub.
-async fn duo_of(hub: &TestHub) -> (Player, Player, WebClient) {
-    let lead = Player::join(hub, "agent-lead").await;
-    let dev = Player::join(hub, "agent-dev").await;
+async fn duo_of(hub: &TestHub) -> (MemberAgent, MemberAgent, WebClient) {
+    let lead = MemberAgent::join(hub, "agent-lead").await;
+    let dev = MemberAgent::join(hub, "agent-dev").await;
     let members =
         json!([{"name": "lead", "agent": "agent-lead"}, {"name": "dev", "agent": "agent-dev"}]);
     make_team(hub, "duo", members).await;

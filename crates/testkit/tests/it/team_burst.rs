@@ -50,8 +50,8 @@ impl Nested {
     }
 
     /// Calls `t1`, whose boss calls `t2`, whose lead calls `t3`.
-    async fn ask(&self, hub: &TestHub) -> Asked {
-        let mut asked = Asked {
+    async fn ask(&self, hub: &TestHub) -> NestedCalls {
+        let mut asked = NestedCalls {
             calls: Vec::new(),
             answers: Vec::new(),
         };
@@ -74,12 +74,12 @@ impl Nested {
 }
 
 /// The calls of the three teams, outermost first, and their replies.
-struct Asked {
+struct NestedCalls {
     calls: Vec<AgentHandle>,
     answers: Vec<JoinSet<(String, End)>>,
 }
 
-impl Asked {
+impl NestedCalls {
     /// Sends this many pieces at once from the innermost agent, then ends all calls from the inside out. Returns the
     /// innermost caller's text.
     async fn burst(mut self, pieces: u64) -> String {
@@ -88,16 +88,16 @@ impl Asked {
             says.push(Event::text(format!("{piece:06} of them ")));
         }
         says.finish(End::done());
-        let heard = self.heard().await;
+        let caller_text = self.caller_text().await;
         while let Some(says) = self.calls.pop() {
             says.finish(End::done());
-            self.heard().await;
+            self.caller_text().await;
         }
-        heard
+        caller_text
     }
 
     /// Returns the whole text of the innermost waiting caller.
-    async fn heard(&mut self) -> String {
+    async fn caller_text(&mut self) -> String {
         let mut answer = self.answers.pop().unwrap();
         let (text, _) = answer.join_next().await.unwrap().unwrap();
         text
@@ -117,7 +117,7 @@ fn parsed(frame: &str) -> Value {
 
 /// A viewer's observations. Every event must arrive once and in order, or be reported as missed.
 #[derive(Debug, Default)]
-struct Sights {
+struct ViewerLog {
     /// The number of the last event.
     last: u64,
     /// Pieces of answers.
@@ -127,9 +127,9 @@ struct Sights {
     missed: u64,
 }
 
-impl Sights {
+impl ViewerLog {
     /// Records a frame.
-    fn see(&mut self, frame: &str) {
+    fn record(&mut self, frame: &str) {
         if let Some(sequence) = sequence(frame) {
             assert_eq!(sequence, self.last + 1, "{frame}");
             self.last = sequence;
@@ -145,9 +145,9 @@ impl Sights {
     }
 
     /// Reads until the event with this number.
-    async fn see_until(&mut self, raw: &mut Raw, last: u64) {
+    async fn read_until(&mut self, raw: &mut Raw, last: u64) {
         while self.last < last {
-            self.see(&raw.text().await);
+            self.record(&raw.text().await);
         }
     }
 }
@@ -197,14 +197,14 @@ async fn a_burst_from_three_teams_deep_reaches_nine_viewers_whole_beside_one_tha
         viewers.spawn(async move {
             there.wait().await;
             // The last event is the idle state of the outermost team.
-            let mut sights = Sights::default();
+            let mut viewer_log = ViewerLog::default();
             loop {
                 let frame = raw.text().await;
-                sights.see(&frame);
-                if sights.last > BURST && frame.starts_with(r#"{"type":"TEAM_STATUS""#) {
+                viewer_log.record(&frame);
+                if viewer_log.last > BURST && frame.starts_with(r#"{"type":"TEAM_STATUS""#) {
                     let status = &parsed(&frame)["payload"];
                     if status["new_status"] == "idle" && status["sub_team_node_name"].is_null() {
-                        return sights;
+                        return viewer_log;
                     }
                 }
             }
@@ -212,13 +212,17 @@ async fn a_burst_from_three_teams_deep_reaches_nine_viewers_whole_beside_one_tha
     }
     there.wait().await;
     let before = memory();
-    let heard = nested.ask(&hub).await.burst(BURST).await;
-    assert_eq!(heard.len() as u64, BURST * 15, "the caller lost nothing");
+    let caller_text = nested.ask(&hub).await.burst(BURST).await;
+    assert_eq!(
+        caller_text.len() as u64,
+        BURST * 15,
+        "the caller lost nothing"
+    );
     let last = last_sequence(&hub).await;
-    while let Some(sights) = viewers.join_next().await {
-        let sights = sights.unwrap();
-        assert_eq!((sights.last, sights.gaps), (last, 0));
-        assert_eq!(sights.pieces, BURST);
+    while let Some(viewer_log) = viewers.join_next().await {
+        let viewer_log = viewer_log.unwrap();
+        assert_eq!((viewer_log.last, viewer_log.gaps), (last, 0));
+        assert_eq!(viewer_log.pieces, BURST);
     }
     // The ring may hold 192 MiB for the stalled viewer. The rest is for the viewers in this process and for the
     // allocator; ten queues of 100,000 frames would be 700 MiB.
@@ -268,9 +272,9 @@ async fn what_a_runtime_publishes_in_a_burst_reaches_them_as_well() {
         // The viewer is attached once it has the greeting.
         assert!(raw.text().await.starts_with(r#"{"type":"CONNECTED""#));
         viewers.spawn(async move {
-            let mut sights = Sights::default();
-            sights.see_until(&mut raw, BURST).await;
-            sights
+            let mut viewer_log = ViewerLog::default();
+            viewer_log.read_until(&mut raw, BURST).await;
+            viewer_log
         });
     }
     let web = hub.web();
@@ -283,10 +287,10 @@ async fn what_a_runtime_publishes_in_a_burst_reaches_them_as_well() {
         assert_eq!(answer["accepted"], AT_ONCE);
         assert_eq!(answer["last_sequence"], first + AT_ONCE);
     }
-    while let Some(sights) = viewers.join_next().await {
-        let sights = sights.unwrap();
-        assert_eq!((sights.last, sights.gaps), (BURST, 0));
-        assert_eq!(sights.pieces, BURST);
+    while let Some(viewer_log) = viewers.join_next().await {
+        let viewer_log = viewer_log.unwrap();
+        assert_eq!((viewer_log.last, viewer_log.gaps), (BURST, 0));
+        assert_eq!(viewer_log.pieces, BURST);
     }
 }
 
@@ -310,14 +314,20 @@ async fn a_viewer_that_lags_beyond_the_ring_is_told_what_it_missed_and_sees_the_
     let mut slow = view_narrow(&hub).await;
     nested.ask(&hub).await.burst(SMALL).await;
     let last = last_sequence(&hub).await;
-    let mut sights = Sights::default();
-    sights.see_until(&mut slow, last).await;
-    assert!(sights.gaps > 0, "{sights:?}");
-    assert!(sights.missed > 0 && sights.pieces < SMALL, "{sights:?}");
+    let mut viewer_log = ViewerLog::default();
+    viewer_log.read_until(&mut slow, last).await;
+    assert!(viewer_log.gaps > 0, "{viewer_log:?}");
+    assert!(
+        viewer_log.missed > 0 && viewer_log.pieces < SMALL,
+        "{viewer_log:?}"
+    );
     // The viewer continues like any other.
-    let before = (sights.gaps, sights.pieces);
+    let before = (viewer_log.gaps, viewer_log.pieces);
     nested.ask(&hub).await.burst(1).await;
     let last = last_sequence(&hub).await;
-    sights.see_until(&mut slow, last).await;
-    assert_eq!((sights.gaps, sights.pieces), (before.0, before.1 + 1));
+    viewer_log.read_until(&mut slow, last).await;
+    assert_eq!(
+        (viewer_log.gaps, viewer_log.pieces),
+        (before.0, before.1 + 1)
+    );
 }

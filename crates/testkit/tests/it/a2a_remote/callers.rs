@@ -30,7 +30,7 @@ pub(crate) enum Ended {
 
 /// An event of a caller.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Told {
+pub(crate) enum CallerEvent {
     /// A piece of the answer.
     Text(String),
     /// A status of the agent.
@@ -58,7 +58,7 @@ pub(crate) trait Caller {
     const NAME: &'static str;
     const QUESTIONS: Questions;
     /// Whether the caller receives a cancellation. Otherwise cancelling means disconnecting.
-    const HEARS_CANCEL: bool = true;
+    const RECEIVES_CANCEL: bool = true;
 
     async fn join(hub: &TestHub) -> Self;
 
@@ -66,7 +66,7 @@ pub(crate) trait Caller {
     async fn begin(&mut self, text: &str);
 
     /// Returns the next event.
-    async fn next(&mut self) -> Told;
+    async fn next(&mut self) -> CallerEvent;
 
     /// Cancels, or disconnects.
     async fn cancel(&mut self);
@@ -75,7 +75,7 @@ pub(crate) trait Caller {
     async fn answer(&mut self, text: &str);
 
     /// All raw events since the call began.
-    fn heard(&self) -> &[Value];
+    fn raw_events(&self) -> &[Value];
 
     /// Calls without streaming, where the door supports it.
     async fn once(&mut self, text: &str) -> (String, Ended) {
@@ -85,13 +85,13 @@ pub(crate) trait Caller {
 
     /// Returns the remaining text and the end.
     async fn rest(&mut self) -> (String, Ended) {
-        let mut said = String::new();
+        let mut text_so_far = String::new();
         loop {
             match self.next().await {
-                Told::Text(text) => said.push_str(&text),
-                Told::Ended(end) => return (said, end),
-                Told::Status(_) | Told::Other => {}
-                Told::Asked => panic!("{} is asked something", Self::NAME),
+                CallerEvent::Text(text) => text_so_far.push_str(&text),
+                CallerEvent::Ended(end) => return (text_so_far, end),
+                CallerEvent::Status(_) | CallerEvent::Other => {}
+                CallerEvent::Asked => panic!("{} is asked something", Self::NAME),
             }
         }
     }
@@ -103,9 +103,9 @@ fn text(value: &Value) -> String {
 }
 
 /// A chunk of this kind.
-fn piece(kind: &Value, words: String) -> Told {
+fn piece(kind: &Value, words: String) -> CallerEvent {
     match kind.as_str() {
-        None | Some("text") => Told::Text(words),
-        Some(_) => Told::Status(words),
+        None | Some("text") => CallerEvent::Text(words),
+        Some(_) => CallerEvent::Status(words),
     }
 }

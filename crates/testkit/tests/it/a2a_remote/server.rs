@@ -79,18 +79,18 @@ impl Published {
 
 /// A running server, and a hub that has it as an agent.
 #[derive(Debug)]
-pub(crate) struct Stage {
+pub(crate) struct RemoteFixture {
     pub(crate) hub: TestHub,
     pub(crate) published: Published,
     /// Between the hub and the server.
     pub(crate) proxy: FaultProxy,
-    said: Lines<BufReader<ChildStdout>>,
+    output: Lines<BufReader<ChildStdout>>,
     input: ChildStdin,
     /// The process is killed when dropped.
     child: Child,
 }
 
-impl Stage {
+impl RemoteFixture {
     /// Starts the server and adds it to a hub. Returns `None` if the server isn't installed.
     pub(crate) async fn start(published: Published) -> Option<Self> {
         let mut command = published.command()?;
@@ -98,23 +98,23 @@ impl Stage {
         // Intended errors would print many pages.
         let command = command.stderr(Stdio::null()).kill_on_drop(true);
         let mut child = command.spawn().expect("it starts");
-        let mut said = BufReader::new(child.stdout.take().expect("piped")).lines();
+        let mut output = BufReader::new(child.stdout.take().expect("piped")).lines();
         let mut input = child.stdin.take().expect("piped");
-        let port = heard(&mut said).await.parse().expect("a port");
+        let port = read_line(&mut output).await.parse().expect("a port");
         let addr = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let proxy = FaultProxy::start(addr).await;
         let line = format!("http://{}\n", proxy.addr());
         input.write_all(line.as_bytes()).await.expect("it reads");
-        let stage = Self {
+        let fixture = Self {
             hub: TestHub::start().await,
             published,
             proxy,
-            said,
+            output,
             input,
             child,
         };
-        stage.add().await;
-        Some(stage)
+        fixture.add().await;
+        Some(fixture)
     }
 
     /// The URL that an operator would enter for the agent.
@@ -152,14 +152,14 @@ impl Stage {
     }
 
     /// Waits for a line of the server: `stopped` after an early end of its work, `fifteen` after counting that far.
-    pub(crate) async fn says(&mut self, word: &str) {
-        while heard(&mut self.said).await != word {}
+    pub(crate) async fn wait_for_line(&mut self, word: &str) {
+        while read_line(&mut self.output).await != word {}
     }
 }
 
 /// Returns the server's next line.
-async fn heard(said: &mut Lines<BufReader<ChildStdout>>) -> String {
-    let line = tokio::time::timeout(SOON, said.next_line()).await;
+async fn read_line(output: &mut Lines<BufReader<ChildStdout>>) -> String {
+    let line = tokio::time::timeout(SOON, output.next_line()).await;
     let line = line.expect("the server says something in time");
     line.expect("UTF-8").expect("the server runs")
 }

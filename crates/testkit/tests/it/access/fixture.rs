@@ -53,7 +53,7 @@ impl Caller {
 }
 
 /// The environment of a caller.
-pub(crate) struct Scene {
+pub(crate) struct AccessFixture {
     pub(crate) hub: TestHub,
     /// Opens a connection for each request.
     pub(crate) client: Client,
@@ -67,7 +67,7 @@ pub(crate) struct Scene {
     pub(crate) ann: String,
 }
 
-impl Scene {
+impl AccessFixture {
     pub(crate) async fn new(caller: Caller) -> Self {
         let hub = TestHub::start_with(|config| {
             if caller != Caller::Proxy {

@@ -9,7 +9,7 @@ use jackfield_testkit::{TestHub, answer, relay_to};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::bridge::{AMY, BOB, NOBODY, answer_all, finished, said};
+use crate::bridge::{AMY, BOB, NOBODY, answer_all, finished, text_event};
 
 /// A relay with changed fields; `null` removes a field.
 fn relay(changes: &Value) -> Value {
@@ -337,10 +337,10 @@ async fn too_many_calls_at_one_agent_are_429() {
     let (status, answer) = platform.post("/api/relay", relay_to(AMY, "r-2")).await;
     assert_eq!((status, &answer["error"]), (429, &json!("agent_busy")));
     answer_all(&mut amy, "r-1", "still here").await;
-    assert_eq!(events.rest().await, [said("still here"), finished()]);
+    assert_eq!(events.rest().await, [text_event("still here"), finished()]);
     // Capacity is free again.
     let mut events = platform.relay(AMY, "r-2").await;
     amy.expect_message("hi").await;
     answer_all(&mut amy, "r-2", "again").await;
-    assert_eq!(events.rest().await, [said("again"), finished()]);
+    assert_eq!(events.rest().await, [text_event("again"), finished()]);
 }

@@ -9,7 +9,7 @@ mod signals;
 use jackfield_testkit::{Events, Raw, TestHub, Web};
 use serde_json::json;
 
-use crate::bridge::{chunk, said};
+use crate::bridge::{chunk, text_event};
 
 /// An agent that works for the platform, beside the agent with invalid input.
 struct Bystander {
@@ -29,7 +29,7 @@ impl Bystander {
     async fn is_undisturbed(&mut self) {
         self.agent.expect_no_bridge_frame().await;
         self.agent.send(chunk("its-own", "still here")).await;
-        self.events.expect(said("still here")).await;
+        self.events.expect(text_event("still here")).await;
     }
 }
 

@@ -53,14 +53,14 @@ async fn codes_that_refuse_a_request_have_their_http_status() {
     let empty = json!({"agent_id": AMY});
     let stranger = hub.web();
     let mut met = Vec::new();
-    for (who, path, body) in [
+    for (client, path, body) in [
         (&platform, "/api/relay", relay_to(AMY, "r-3")),
         (&stranger, "/api/relay", relay_to(AMY, "r-3")),
         (&platform, "/api/relay", relay_to(NOBODY, "r-3")),
         (&platform, "/api/relay", empty),
         (&platform, "/api/a2a/call", call),
     ] {
-        let (status, answer) = who.post(path, body).await;
+        let (status, answer) = client.post(path, body).await;
         assert!(!answer["message"].as_str().unwrap().is_empty());
         met.push((answer["error"].as_str().unwrap().to_owned(), status));
     }
@@ -113,7 +113,7 @@ async fn every_code_ends_a_stream() {
         let mut events = hub.platform().relay(AMY, "r-1").await;
         amy.expect_message("hi").await;
         amy.send(chunk("r-1", "so far")).await;
-        events.expect(crate::bridge::said("so far")).await;
+        events.expect(crate::bridge::text_event("so far")).await;
         bring_about(&hub, &mut amy, "r-1", code).await;
         let mut last = events.next().await;
         while last["type"] == "keepalive" {
@@ -140,12 +140,12 @@ async fn every_code_is_in_the_callback_and_in_the_status() {
         assert_eq!(platform.post("/api/relay", body).await.0, 202);
         amy.expect_message("hi").await;
         bring_about(&hub, &mut amy, code, code).await;
-        let told = json!({"request_id": code, "status": "failed", "error_code": code, "error_message": words(code, true)});
-        assert_eq!(postbox.next().await.body, told);
+        let expected_body = json!({"request_id": code, "status": "failed", "error_code": code, "error_message": words(code, true)});
+        assert_eq!(postbox.next().await.body, expected_body);
         let path = format!("/api/task-status?agent_id={AMY}&request_id={code}");
         let (status, shown) = platform.get(&path).await;
         assert_eq!(status, 200);
-        for (field, value) in told.as_object().unwrap() {
+        for (field, value) in expected_body.as_object().unwrap() {
             assert_eq!(shown[field], *value, "{shown}");
         }
         drop(amy);
@@ -233,8 +233,8 @@ async fn the_hub_says_its_own_codes_to_those_they_concern() {
     }
     amy.expect(json!({"type": "cancel", "session_id": "s-1", "request_id": "r-1"}))
         .await;
-    let heard = events.rest().await;
-    let last = heard.last().unwrap();
+    let events_seen = events.rest().await;
+    let last = events_seen.last().unwrap();
     assert_eq!(
         (&last["type"], &last["code"]),
         (&json!("error"), &json!("internal_error")),

@@ -3,7 +3,7 @@
 use jackfield_testkit::{Postbox, Raw, TestHub, bridge_register, relay_to};
 use serde_json::{Value, json};
 
-use crate::bridge::{AMY, BOB, answer_all, done, error, failed, finished, said};
+use crate::bridge::{AMY, BOB, answer_all, done, error, failed, finished, text_event};
 
 fn in_session(session: &str, request: &str) -> Value {
     let mut relay = relay_to(AMY, request);
@@ -16,16 +16,16 @@ async fn nobody_gets_the_messages_of_an_agent_by_naming_it_in_the_url() {
     let hub = TestHub::start().await;
     let ann = hub.token("ann", &["agent:*"]).await;
     let mut amy = hub.bridge_of(&ann, AMY).await;
-    let mut thief = hub.connect_bridge(AMY).await;
-    thief.send(bridge_register(BOB)).await;
-    thief
+    let mut attacker = hub.connect_bridge(AMY).await;
+    attacker.send(bridge_register(BOB)).await;
+    attacker
         .expect(json!({"type": "registered", "status": "error", "error": "agent_id differs from the one in the URL"}))
         .await;
-    assert_eq!(thief.closed().await.0, 1008);
+    assert_eq!(attacker.closed().await.0, 1008);
     let mut events = hub.platform().relay(AMY, "r-1").await;
     amy.expect_message("hi").await;
     answer_all(&mut amy, "r-1", "mine").await;
-    assert_eq!(events.rest().await, [said("mine"), finished()]);
+    assert_eq!(events.rest().await, [text_event("mine"), finished()]);
 }
 
 #[tokio::test]
@@ -36,7 +36,7 @@ async fn a_newer_connection_ends_the_relays_of_the_older_one() {
     let mut events = platform.relay(AMY, "r-1").await;
     old.expect_message("hi").await;
     old.send(crate::bridge::chunk("r-1", "so far")).await;
-    events.expect(said("so far")).await;
+    events.expect(text_event("so far")).await;
     let mut new = hub.bridge(AMY).await;
     assert_eq!(
         events.rest().await,
@@ -48,7 +48,7 @@ async fn a_newer_connection_ends_the_relays_of_the_older_one() {
     let mut events = platform.relay(AMY, "r-1").await;
     new.expect_message("hi").await;
     answer_all(&mut new, "r-1", "anew").await;
-    assert_eq!(events.rest().await, [said("anew"), finished()]);
+    assert_eq!(events.rest().await, [text_event("anew"), finished()]);
 }
 
 #[tokio::test]
@@ -71,7 +71,7 @@ async fn a_request_id_that_is_open_cannot_be_taken_over() {
     }
     amy.expect_no_bridge_frame().await;
     answer_all(&mut amy, "r-1", "the first").await;
-    assert_eq!(first.rest().await, [said("the first"), finished()]);
+    assert_eq!(first.rest().await, [text_event("the first"), finished()]);
 }
 
 #[tokio::test]
@@ -178,7 +178,7 @@ async fn two_requests_of_one_session_are_never_at_the_agent_together() {
         (&mut second, "two"),
         (&mut other, "three"),
     ] {
-        assert_eq!(events.rest().await, [said(text), finished()]);
+        assert_eq!(events.rest().await, [text_event(text), finished()]);
     }
 }
 

@@ -7,7 +7,7 @@
 use jackfield_testkit::{Events, Raw, TestHub, bridge_register, relay_to};
 use serde_json::{Value, json};
 
-use crate::bridge::{AMY, BOB, NOBODY, done, error, failed, finished, quiet_hub, said, with};
+use crate::bridge::{AMY, BOB, NOBODY, done, error, failed, finished, quiet_hub, text_event, with};
 
 /// Differences between the clients.
 struct Client {
@@ -16,7 +16,7 @@ struct Client {
     /// The last frame of an answer.
     done: Value,
     /// The platform's event for the last frame.
-    heard: Value,
+    platform_event: Value,
 }
 
 fn clients() -> [Client; 3] {
@@ -24,11 +24,11 @@ fn clients() -> [Client; 3] {
         json!([{"name": "a.png", "url": "https://files.example/a.png", "type": "image/png"}]);
     let manifest = json!([{"path": "a.png", "size": 3, "mtime_ms": 5, "type": "image/png"}]);
     let offer = json!({"transfer_id": "t-1", "zip_size": 10, "zip_sha256": "00", "file_count": 1});
-    let client = |version: &str, agent_type, sent: &Value, heard: &Value| Client {
+    let client = |version: &str, agent_type, sent: &Value, platform_event: &Value| Client {
         version: version.into(),
         agent_type,
         done: with(with(done("r-1"), &json!({"result": "4"})), sent),
-        heard: with(finished(), heard),
+        platform_event: with(finished(), platform_event),
     };
     let (attached, offered) = (
         json!({"attachments": files}),
@@ -79,7 +79,7 @@ async fn heartbeat(agent: &mut Raw, sessions: u32) {
 async fn answered(agent: &mut Raw, events: &mut Events, client: &Client) {
     agent.expect_message("hi").await;
     let chunk = json!({"type": "chunk", "session_id": "s-1", "request_id": "r-1"});
-    for (sent, heard) in [
+    for (sent, platform_event) in [
         (
             json!({"delta": "hm", "kind": "thinking", "tool_name": "", "tool_call_id": ""}),
             json!({"type": "chunk", "delta": "hm", "kind": "thinking"}),
@@ -100,15 +100,18 @@ async fn answered(agent: &mut Raw, events: &mut Events, client: &Client) {
             json!({"delta": "Writing…", "kind": "status"}),
             json!({"type": "chunk", "delta": "Writing…", "kind": "status"}),
         ),
-        (json!({"delta": "4"}), said("4")),
+        (json!({"delta": "4"}), text_event("4")),
     ] {
         agent.send(with(chunk.clone(), &sent)).await;
-        events.expect(heard).await;
+        events.expect(platform_event).await;
     }
     heartbeat(agent, 1).await;
     events.expect(json!({"type": "keepalive"})).await;
     agent.send(client.done.clone()).await;
-    assert_eq!(events.rest().await, std::slice::from_ref(&client.heard));
+    assert_eq!(
+        events.rest().await,
+        std::slice::from_ref(&client.platform_event)
+    );
 }
 
 #[tokio::test]

@@ -3,11 +3,11 @@
 use crate::matrix::protocol::Protocol;
 use jackfield_testkit::TestHub;
 
-use crate::matrix::stage::Owner;
+use crate::matrix::setup::Owner;
 
 /// How an agent learns about the end of its call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum EndNotice {
     Cancel,
     /// The other side disconnected.
     CallerLeft,
@@ -38,7 +38,7 @@ pub(crate) trait Callee: Sized {
     fn id(&self) -> String;
 
     /// Receives the question.
-    async fn called(&mut self);
+    async fn receive_call(&mut self);
 
     /// The hub's id of the call, as seen by the agent.
     fn call(&self) -> String;
@@ -46,7 +46,7 @@ pub(crate) trait Callee: Sized {
     /// Answers with this text, without earlier chunks.
     async fn answers_at_once(&mut self, words: &str);
 
-    async fn says(&mut self, words: &str);
+    async fn send_text(&mut self, words: &str);
 
     /// Thinks `hm`, reports the status `reading`, uses `Bash` and gets `ok`, as far as the protocol supports it.
     async fn works(&mut self);
@@ -67,12 +67,12 @@ pub(crate) trait Callee: Sized {
     async fn leaves(&mut self);
 
     /// Resumes the call after the lost connection.
-    async fn is_taken_up(&mut self) {
+    async fn resume_call(&mut self) {
         unreachable!("nobody comes back");
     }
 
     /// Waits for the end of the call, and returns how the agent learnt about it.
-    async fn is_told(&mut self) -> Told;
+    async fn end_notice(&mut self) -> EndNotice;
 
     /// Sends this many bytes, or fewer if the reader disconnects.
     async fn floods(&mut self, bytes: usize);

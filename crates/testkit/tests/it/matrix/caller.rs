@@ -3,7 +3,7 @@
 use crate::matrix::protocol::Protocol;
 use jackfield_testkit::TestHub;
 
-use crate::matrix::{heard::Heard, stage::Owner};
+use crate::matrix::{event::CallerEvent, setup::Owner};
 
 /// The question of every caller.
 pub(crate) const QUESTION: &str = "hi";
@@ -19,12 +19,12 @@ pub(crate) trait Caller: Sized {
     async fn join(hub: &TestHub, target: &str, callee: Protocol) -> Self;
 
     /// A caller that may not call this agent, or the agent doesn't exist.
-    async fn join_in_vain(hub: &TestHub, owner: &Owner, target: &str) -> Self;
+    async fn join_without_access(hub: &TestHub, owner: &Owner, target: &str) -> Self;
 
     async fn call(&mut self);
 
     /// Returns the next event.
-    async fn hear(&mut self) -> Heard;
+    async fn next_event(&mut self) -> CallerEvent;
 
     /// Answers the agent's question.
     async fn answer(&mut self, words: &str);
@@ -35,23 +35,23 @@ pub(crate) trait Caller: Sized {
     async fn leave(&mut self);
 
     /// Reconnects to the running call; receives all events again, or the rest.
-    async fn come_back(&mut self);
+    async fn reconnect(&mut self);
 
     /// Calls and is refused.
-    async fn refused(&mut self) -> Heard {
+    async fn refused(&mut self) -> CallerEvent {
         self.call().await;
-        self.hear().await
+        self.next_event().await
     }
 
     /// Returns all events to the end, with adjacent text joined.
-    async fn rest(&mut self) -> Vec<Heard> {
-        let mut all: Vec<Heard> = Vec::new();
+    async fn rest(&mut self) -> Vec<CallerEvent> {
+        let mut all: Vec<CallerEvent> = Vec::new();
         loop {
-            let heard = self.hear().await;
-            let is_end = heard.is_end();
-            match (all.last_mut(), heard) {
-                (Some(Heard::Text(last)), Heard::Text(more)) => last.push_str(&more),
-                (_, heard) => all.push(heard),
+            let event = self.next_event().await;
+            let is_end = event.is_end();
+            match (all.last_mut(), event) {
+                (Some(CallerEvent::Text(last)), CallerEvent::Text(more)) => last.push_str(&more),
+                (_, event) => all.push(event),
             }
             if is_end {
                 return all;

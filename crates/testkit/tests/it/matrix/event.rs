@@ -9,7 +9,7 @@ pub(crate) const FILE_TEXT: &str = "hello";
 pub(crate) const FILE_BASE64: &str = "aGVsbG8=";
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Heard {
+pub(crate) enum CallerEvent {
     Text(String),
     Thinking(String),
     /// With the tool's name.
@@ -26,7 +26,7 @@ pub(crate) enum Heard {
     Cancelled,
 }
 
-impl Heard {
+impl CallerEvent {
     pub(crate) fn is_end(&self) -> bool {
         matches!(self, Self::Done | Self::Failed { .. } | Self::Cancelled)
     }

@@ -71,8 +71,8 @@ async fn of_200_handoffs_at_once_every_one_is_answered_and_others_are_served_mea
     }
     expect_service(&mut RawPeer::stranger(&hub).await, &mut ada).await;
     for message in open {
-        let said = &message["payload"]["body"]["question"];
-        ada.send(json!({"type": "reply", "to": message["from"], "payload": said}))
+        let question = &message["payload"]["body"]["question"];
+        ada.send(json!({"type": "reply", "to": message["from"], "payload": question}))
             .await;
     }
     let mut done = 0;
@@ -105,9 +105,9 @@ async fn published_peers_that_hand_off_200_times_at_once_are_answered_each_time(
             }
             let mut done = 0;
             for number in numbers {
-                let told = peer.answer(number).await;
-                assert_eq!(told["end"], "fin", "{language:?}: {told}");
-                match told["body"].as_str().unwrap() {
+                let response = peer.answer(number).await;
+                assert_eq!(response["end"], "fin", "{language:?}: {response}");
+                match response["body"].as_str().unwrap() {
                     "yes" => done += 1,
                     body => assert_eq!(error(body).0, 429, "{body}"),
                 }
@@ -328,8 +328,8 @@ async fn expect_refusals(requests: &[Value], code: u64) {
             }
             request["input_data"] = "x".into();
             let id = peer.ask(HANDOFF, &request);
-            let (told, words) = peer.error(id).await;
-            assert_eq!(told, code, "{request}: {words}");
+            let (response, words) = peer.error(id).await;
+            assert_eq!(response, code, "{request}: {words}");
             assert!(!words.contains("127.0.0.1:"), "{words}");
         }
         ada.expect_nothing().await;
@@ -354,18 +354,22 @@ async fn a_peer_that_streams_faster_than_its_caller_reads_is_paced_and_nothing_i
     for number in 0..5 {
         let words = format!("number {number}");
         let body = json!({"text": words, "stream": false});
-        let (status, told) = hub.web().post(&calls, body).await;
-        assert_eq!((status, &told["text"]), (200, &json!(words)), "{told}");
+        let (status, response) = hub.web().post(&calls, body).await;
+        assert_eq!(
+            (status, &response["text"]),
+            (200, &json!(words)),
+            "{response}"
+        );
     }
     let most = waiting().await;
     assert!(most < 4.0, "{most} MiB wait in the hub");
     let came = hub.web().metric("jackfield_event_bytes").await / MIB as f64;
     assert!(came < 32.0, "{came} MiB were taken from the peer");
-    let mut told = Vec::new();
-    caller.read_to_end(&mut told).await.unwrap();
-    let end = String::from_utf8_lossy(&told[told.len() - KIB..]);
+    let mut response = Vec::new();
+    caller.read_to_end(&mut response).await.unwrap();
+    let end = String::from_utf8_lossy(&response[response.len() - KIB..]);
     assert!(end.contains(r#""type":"done""#), "{end}");
-    assert!(told.len() > 64 * MIB, "{} bytes", told.len());
+    assert!(response.len() > 64 * MIB, "{} bytes", response.len());
 }
 
 /// Posts over a connection with a small receive buffer.

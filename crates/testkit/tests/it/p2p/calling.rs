@@ -101,8 +101,10 @@ async fn peers_hand_off_to_an_agora_agent_in_any_size() {
             let (question, answer) = ("q".repeat(there), "a".repeat(back));
             let number = begin(&mut peer, &hub, asked("ada", &question)).await;
             reply(&mut ada, &question, &answer).await;
-            let told = peer.answer(number).await;
-            let body = told["body"].as_str().unwrap_or_else(|| panic!("{told}"));
+            let response = peer.answer(number).await;
+            let body = response["body"]
+                .as_str()
+                .unwrap_or_else(|| panic!("{response}"));
             let language = peer.language;
             assert!(
                 body == answer,
@@ -132,11 +134,11 @@ async fn peers_hand_off_to_a_bridge_agent() {
             }
             brid.send(json!({"type": "done", "request_id": request, "session_id": "s"}))
                 .await;
-            let told = peer.answer(number).await;
+            let response = peer.answer(number).await;
             assert_eq!(
-                (&told["body"], &told["ok"]),
+                (&response["body"], &response["ok"]),
                 (&json!("because it is"), &json!(true)),
-                "{told}"
+                "{response}"
             );
         }
     }
@@ -170,8 +172,8 @@ async fn a_streaming_peer_hears_each_chunk_as_it_comes() {
         }
         brid.send(json!({"type": "done", "request_id": request, "session_id": "s"}))
             .await;
-        let told = peer.answer(number).await;
-        let body = told["body"].as_str().unwrap();
+        let response = peer.answer(number).await;
+        let body = response["body"].as_str().unwrap();
         let last: Value = serde_json::from_str(body.lines().last().unwrap()).unwrap();
         assert_eq!(last["type"], "result", "{body}");
     }
@@ -192,15 +194,15 @@ async fn peers_are_told_what_is_wrong_by_a_code() {
             (at("POST", "/agents/{who}/ask"), 400),
             (json!({"path": "/agents/ada/ask"}), 400),
         ] {
-            let (said, text) = error(&mut peer, &hub, request.clone()).await;
-            assert_eq!(said, code, "{request}: {text}");
+            let (error_code, text) = error(&mut peer, &hub, request.clone()).await;
+            assert_eq!(error_code, code, "{request}: {text}");
         }
         let number = begin(&mut peer, &hub, asked("ada", "fail")).await;
         let to = ada.frame().await["from"].clone();
         ada.send(json!({"type": "error", "to": to, "code": "quota", "message": "no more today"}))
             .await;
-        let told = peer.answer(number).await;
-        assert_eq!(told["body"], r#"{"error":"no more today","code":502}"#);
+        let response = peer.answer(number).await;
+        assert_eq!(response["body"], r#"{"error":"no more today","code":502}"#);
     }
 }
 

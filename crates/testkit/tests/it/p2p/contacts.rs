@@ -48,11 +48,11 @@ async fn a_peer_that_is_kept_brings_its_agents_and_is_kept_after_a_restart() {
     let body = json!({"address": tcp(&far)});
     let (status, added) = near.web().post("/v1/peers", body.clone()).await;
     assert_eq!(status, 201, "{added}");
-    let told = json!({
+    let expected_body = json!({
         "id": peer, "name": "Jackfield", "state": "online", "relayed": false, "agents": [amy],
         "kept": true, "configured": false, "allowed": false, "blocked": false
     });
-    for (key, value) in told.as_object().unwrap() {
+    for (key, value) in expected_body.as_object().unwrap() {
         assert_eq!(&added[key], value, "{key}: {added}");
     }
     assert_eq!(
@@ -147,7 +147,7 @@ async fn what_is_no_way_to_another_peer_is_refused_with_a_remedy() {
     let (own, other) = (tcp(&hub), NOBODY.rsplit('/').next().unwrap());
     let through = format!("{own}/p2p-circuit/p2p/{other}");
     let long = format!("/dns4/{}/tcp/1/p2p/{other}", "a".repeat(10 << 10));
-    for (address, word) in [
+    for (address, expected_word) in [
         ("hello", "multiaddr"),
         ("", "/p2p/"),
         ("/ip4/192.0.2.1", "/p2p/"),
@@ -175,7 +175,7 @@ async fn what_is_no_way_to_another_peer_is_refused_with_a_remedy() {
         );
         let text = refused["message"].as_str().unwrap();
         assert!(
-            text.contains("\"address\"") && text.contains(word),
+            text.contains("\"address\"") && text.contains(expected_word),
             "{address}: {text}"
         );
     }

@@ -61,10 +61,10 @@ pub(crate) struct Peer {
     name: String,
     commands: u64,
     /// Lines read while waiting for another line.
-    unheard: VecDeque<Value>,
-    said: mpsc::Receiver<Value>,
+    pending: VecDeque<Value>,
+    output: mpsc::Receiver<Value>,
     /// Reads the program's output.
-    _hearing: JoinSet<()>,
+    _reader: JoinSet<()>,
     input: ChildStdin,
     /// The process is killed when dropped.
     child: Child,
@@ -98,16 +98,16 @@ impl Peer {
         // Intended errors would print many pages.
         let command = command.stderr(Stdio::null()).kill_on_drop(true);
         let mut child = command.spawn().expect("it starts");
-        let (say, said) = mpsc::channel(LINES);
+        let (output_sender, output) = mpsc::channel(LINES);
         let mut peer = Self {
             language,
             id: String::new(),
             addr: String::new(),
             name: card["name"].as_str().expect("a name").to_owned(),
             commands: 0,
-            unheard: VecDeque::new(),
-            said,
-            _hearing: hear(child.stdout.take().expect("piped"), say),
+            pending: VecDeque::new(),
+            output,
+            _reader: read_output(child.stdout.take().expect("piped"), output_sender),
             input: child.stdin.take().expect("piped"),
             child,
         };
@@ -173,11 +173,11 @@ impl Peer {
     }
 
     /// Whether an event with this name has arrived already.
-    pub(crate) fn has_said(&mut self, name: &str) -> bool {
-        while let Ok(line) = self.said.try_recv() {
-            self.unheard.push_back(line);
+    pub(crate) fn has_event(&mut self, name: &str) -> bool {
+        while let Ok(line) = self.output.try_recv() {
+            self.pending.push_back(line);
         }
-        self.unheard.iter().any(|line| line["event"] == name)
+        self.pending.iter().any(|line| line["event"] == name)
     }
 
     /// Lets a `/slow` answer, or a `/count` continue.
@@ -199,29 +199,29 @@ impl Peer {
     }
 
     async fn until(&mut self, is_it: impl Fn(&Value) -> bool) -> Value {
-        if let Some(at) = self.unheard.iter().position(&is_it) {
-            return self.unheard.remove(at).expect("it was found");
+        if let Some(at) = self.pending.iter().position(&is_it) {
+            return self.pending.remove(at).expect("it was found");
         }
         loop {
-            let line = tokio::time::timeout(2 * SOON, self.said.recv()).await;
+            let line = tokio::time::timeout(2 * SOON, self.output.recv()).await;
             let line = line.expect("the peer says something in time");
             let line = line.expect("the peer runs");
             if is_it(&line) {
                 return line;
             }
-            self.unheard.push_back(line);
+            self.pending.push_back(line);
         }
     }
 }
 
 /// Reads the program's output immediately: a full pipe would block the program.
-fn hear(stdout: ChildStdout, said: mpsc::Sender<Value>) -> JoinSet<()> {
+fn read_output(stdout: ChildStdout, output: mpsc::Sender<Value>) -> JoinSet<()> {
     let mut hearing = JoinSet::new();
     hearing.spawn(async move {
         let mut lines = BufReader::new(stdout).lines();
         while let Ok(Some(line)) = lines.next_line().await {
             let line = serde_json::from_str(&line).expect("JSON");
-            if said.send(line).await.is_err() {
+            if output.send(line).await.is_err() {
                 return;
             }
         }

@@ -44,8 +44,8 @@ enum Ended {
 
 /// The hub's side of a stream.
 #[derive(Debug, Default)]
-struct Line {
-    said: Vec<u8>,
+struct StreamState {
+    received: Vec<u8>,
     /// Our remaining write window.
     room: usize,
     ended: Option<Ended>,
@@ -54,7 +54,7 @@ struct Line {
 /// A connection of a raw peer.
 pub(crate) struct RawPeer {
     io: noise::Output<Compat<TcpStream>>,
-    lines: HashMap<u32, Line>,
+    lines: HashMap<u32, StreamState>,
     last: u32,
     /// Bytes for the next flush.
     unsent: Vec<u8>,
@@ -92,9 +92,9 @@ impl RawPeer {
     pub(crate) fn open(&mut self, protocol: &str, words: &[u8]) -> u32 {
         let id = self.last * 2 + 1;
         self.last += 1;
-        let line = Line {
+        let line = StreamState {
             room: ROOM,
-            ..Line::default()
+            ..StreamState::default()
         };
         self.lines.insert(id, line);
         self.frame(WINDOW, SYN, id, 0);
@@ -138,23 +138,23 @@ impl RawPeer {
             bytes = &bytes[pushed..];
             assert!(self.flush().await, "the connection lives");
             if pushed == 0 {
-                assert!(self.hear().await, "the connection lives");
+                assert!(self.read_frame().await, "the connection lives");
             }
         }
     }
 
     /// Repeats the bytes until the hub ends the stream, beyond any window. Returns the number of bytes.
     pub(crate) async fn flood(&mut self, id: u32, bytes: &[u8]) -> usize {
-        let mut said = 0;
+        let mut received = 0;
         while self.lines[&id].ended.is_none() {
             let pushed = self.push(id, bytes);
-            said += pushed;
+            received += pushed;
             assert!(self.flush().await, "the connection lives");
             if pushed < bytes.len() {
-                assert!(self.hear().await, "the connection lives");
+                assert!(self.read_frame().await, "the connection lives");
             }
         }
-        said + self.push(id, bytes)
+        received + self.push(id, bytes)
     }
 
     /// Sends unsent bytes; false if the connection is closed.
@@ -165,24 +165,24 @@ impl RawPeer {
 
     /// Returns the answer on a stream, which must close cleanly.
     pub(crate) async fn answer(&mut self, id: u32) -> String {
-        self.heard_until(id, Ended::Closed).await
+        self.bytes_until(id, Ended::Closed).await
     }
 
     /// Returns the bytes of a stream that must end in this way.
-    async fn heard_until(&mut self, id: u32, end: Ended) -> String {
+    async fn bytes_until(&mut self, id: u32, end: Ended) -> String {
         self.flush().await;
         while self.lines[&id].ended.is_none() {
-            assert!(self.hear().await, "the connection lives");
+            assert!(self.read_frame().await, "the connection lives");
         }
         let line = &self.lines[&id];
-        let body = after_agreement(&line.said);
+        let body = after_agreement(&line.received);
         assert_eq!(line.ended, Some(end), "{body}");
         body
     }
 
     /// Returns code and message of the error on a stream that is then reset.
     pub(crate) async fn error_and_reset(&mut self, id: u32) -> (u64, String) {
-        error(&self.heard_until(id, Ended::Reset).await)
+        error(&self.bytes_until(id, Ended::Reset).await)
     }
 
     /// Returns code and message of the error on a stream.
@@ -194,12 +194,12 @@ impl RawPeer {
     pub(crate) async fn dismissed(&mut self) {
         self.flush().await;
         while !self.has_goodbye {
-            assert!(self.hear().await, "the connection lives");
+            assert!(self.read_frame().await, "the connection lives");
         }
     }
 
     /// Reads a frame; false if the connection is closed.
-    async fn hear(&mut self) -> bool {
+    async fn read_frame(&mut self) -> bool {
         let mut header = [0; 12];
         let read = tokio::time::timeout(SOON, self.io.read_exact(&mut header)).await;
         if read.expect("the hub says something in time").is_err() {
@@ -216,7 +216,7 @@ impl RawPeer {
                     return false;
                 }
                 if let Some(line) = line {
-                    line.said.extend(body);
+                    line.received.extend(body);
                 }
             }
             WINDOW => {
@@ -273,16 +273,18 @@ async fn agree(io: &mut (impl AsyncReadExt + AsyncWriteExt + Unpin), protocol: &
     push_line(&mut lines, protocol);
     io.write_all(&lines).await.expect("the hub listens");
     io.flush().await.expect("the hub listens");
-    let mut said = vec![0; lines.len()];
-    io.read_exact(&mut said).await.expect("the hub agrees");
-    assert_eq!(said, lines);
+    let mut received = vec![0; lines.len()];
+    io.read_exact(&mut received).await.expect("the hub agrees");
+    assert_eq!(received, lines);
 }
 
 /// The bytes after the negotiation.
-fn after_agreement(mut said: &[u8]) -> String {
+fn after_agreement(mut received: &[u8]) -> String {
     for _ in 0..2 {
-        let length = said.first().map_or(0, |length| usize::from(*length) + 1);
-        said = said.get(length..).unwrap_or_default();
+        let length = received
+            .first()
+            .map_or(0, |length| usize::from(*length) + 1);
+        received = received.get(length..).unwrap_or_default();
     }
-    String::from_utf8(said.to_vec()).expect("text")
+    String::from_utf8(received.to_vec()).expect("text")
 }

@@ -79,10 +79,12 @@ async fn expect(hub: &TestHub, agent: &str, words: &str) {
     until_there(hub, agent).await;
     let calls = format!("/v1/agents/{agent}/calls");
     let mut events = hub.web().stream(&calls, json!({"text": "Dover"})).await;
-    let told = events.rest().await;
-    assert_eq!(told.last().unwrap()["type"], "done", "{told:?}");
-    let said = told.iter().any(|event| event.to_string().contains(words));
-    assert!(said, "{told:?}");
+    let replies = events.rest().await;
+    assert_eq!(replies.last().unwrap()["type"], "done", "{replies:?}");
+    let has_words = replies
+        .iter()
+        .any(|event| event.to_string().contains(words));
+    assert!(has_words, "{replies:?}");
 }
 
 async fn expect_low_tide(hub: &TestHub, agent: &str) {

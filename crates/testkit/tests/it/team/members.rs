@@ -4,11 +4,11 @@ use jackfield_testkit::{Raw, TestHub};
 use serde_json::{Value, json};
 
 /// A bridge agent of version 2 with artifacts and questions.
-pub(crate) struct Player {
+pub(crate) struct MemberAgent {
     pub(crate) line: Raw,
 }
 
-impl Player {
+impl MemberAgent {
     pub(crate) async fn join(hub: &TestHub, id: &str) -> Self {
         Self {
             line: hub.bridge_with(id, &["artifacts", "input"]).await,
@@ -16,7 +16,7 @@ impl Player {
     }
 
     /// Receives a message with this text; returns its `request_id`.
-    pub(crate) async fn hears(&mut self, words: &str) -> String {
+    pub(crate) async fn expect_message(&mut self, words: &str) -> String {
         self.line.expect_message(words).await
     }
 
@@ -27,7 +27,7 @@ impl Player {
         self.line.send(chunk).await;
     }
 
-    pub(crate) async fn says(&mut self, request: &str, text: &str) {
+    pub(crate) async fn send_text(&mut self, request: &str, text: &str) {
         self.chunk(request, text, json!({})).await;
     }
 
@@ -96,7 +96,7 @@ impl Player {
     }
 
     /// Returns the text of the reply to a call, up to its end.
-    pub(crate) async fn hears_back(&mut self, id: &str) -> String {
+    pub(crate) async fn reply_text(&mut self, id: &str) -> String {
         let mut text = String::new();
         loop {
             let frame = self.line.frame().await;

@@ -2,7 +2,7 @@
 
 use jackfield_sdk::{Agent, File, FileSource, Message, Reply};
 
-use super::behaviour::{Mouth, Releases, answer};
+use super::behaviour::{Releases, Responder, answer};
 
 /// How an agent asks.
 #[derive(Debug, Clone, Copy)]
@@ -20,8 +20,8 @@ struct Work {
     reply: Reply,
 }
 
-impl Mouth for Work {
-    async fn say(&mut self, text: &str) {
+impl Responder for Work {
+    async fn send_text(&mut self, text: &str) {
         // The call may be over.
         self.reply.text(text).await.ok();
     }
@@ -30,7 +30,7 @@ impl Mouth for Work {
         match self.asking {
             Asking::Waiting => Some(self.reply.ask(question).await.ok()?.text),
             Asking::Ending => {
-                self.say(question).await;
+                self.send_text(question).await;
                 self.reply.input_required();
                 None
             }

@@ -19,7 +19,7 @@ use a2a_grpc::GrpcTransportFactory;
 use jackfield_testkit::SOON;
 use serde_json::Value;
 
-use super::Cast;
+use super::AgentsFixture;
 
 type Stream = BoxStream<'static, Result<StreamResponse, A2AError>>;
 
@@ -68,7 +68,7 @@ impl Called {
     }
 
     /// A client with a token.
-    async fn somebody(&self) -> A2AClient<Box<dyn Transport>> {
+    async fn authenticated_client(&self) -> A2AClient<Box<dyn Transport>> {
         let client = connected(&self.factory, &self.card, self.transport).await;
         client.with_interceptors(vec![Arc::new(AuthInterceptor::bearer("any"))])
     }
@@ -82,7 +82,7 @@ impl Called {
         }
     }
 
-    async fn say(&self, text: &str) -> Task {
+    async fn send_text(&self, text: &str) -> Task {
         self.send(&request(text, None, None)).await
     }
 
@@ -139,12 +139,12 @@ async fn kept(name: &str, promise: impl Future<Output = ()>) {
 }
 
 async fn judge(transports: &[&'static str]) {
-    let cast = Cast::start().await;
+    let fixture = AgentsFixture::start().await;
     let cards = AgentCardResolver::new(None);
-    for id in cast.agents.iter().chain(&cast.asking) {
+    for id in fixture.agents.iter().chain(&fixture.asking) {
         for transport in transports {
             println!("{id} by {transport}");
-            let card = cards.resolve(&cast.url(id)).await.unwrap();
+            let card = cards.resolve(&fixture.url(id)).await.unwrap();
             let mut called = Called::connect(card, transport).await;
             kept("one-shot", promises::one_shot(&called)).await;
             kept("streamed", promises::streamed(&called)).await;
@@ -155,7 +155,7 @@ async fn judge(transports: &[&'static str]) {
             kept("pushed", promises::pushed(&called)).await;
             kept("extended card", promises::extended(&called)).await;
             kept("refused", promises::refused(&called)).await;
-            if cast.asking.contains(id) {
+            if fixture.asking.contains(id) {
                 kept("asked", promises::asked(&called)).await;
             }
         }

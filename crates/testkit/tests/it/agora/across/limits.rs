@@ -222,6 +222,6 @@ async fn an_agora_agent_is_paced_by_a_slow_caller_and_nothing_is_lost() {
         () = &mut talk => panic!("nobody held it up"),
         () = async { while hub.hub().shared().budget.used() < 128 << 10 { tokio::task::yield_now().await } } => {}
     }
-    let ((), (said, end)) = tokio::join!(talk, call.replies().finish());
-    assert_eq!((said.len(), end), (CHUNKS * text.len(), End::done()));
+    let ((), (events_seen, end)) = tokio::join!(talk, call.replies().finish());
+    assert_eq!((events_seen.len(), end), (CHUNKS * text.len(), End::done()));
 }

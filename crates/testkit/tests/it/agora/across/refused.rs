@@ -94,9 +94,9 @@ async fn a_frame_about_a_call_that_is_refused_ends_it() {
         frame["request_id"] = "r".into();
         agent.send(frame).await;
         let request = call.call().request.clone();
-        let told =
+        let expected_error =
             json!({"code": code, "to": to, "request_id": "r", "frame_type": kind, "field": field});
-        agent.expect_error(told).await;
+        agent.expect_error(expected_error).await;
         agent
             .expect(json!({"type": "cancel", "from": to, "request_id": request.as_str()}))
             .await;
@@ -320,11 +320,11 @@ async fn whoever_answers_a_question_wrongly_is_told_how() {
     caller.expect_nothing().await;
     let mut inputs = Vec::new();
     serving.input().take(&mut inputs, usize::MAX);
-    let said = Answer {
+    let expected_answer = Answer {
         content: Some("Rome".to_owned()),
         ..Answer::default()
     };
-    assert_eq!(inputs, [Input::Answer("a1".to_owned(), said)]);
+    assert_eq!(inputs, [Input::Answer("a1".to_owned(), expected_answer)]);
     serving.finish(done("sunny"));
     assert_eq!(caller.frame().await["type"], "reply");
 }
@@ -377,11 +377,11 @@ async fn an_approval_is_the_owners_and_the_caller_hears_that_it_waits() {
     caller.expect_nothing().await;
     let mut inputs = Vec::new();
     serving.input().take(&mut inputs, usize::MAX);
-    let said = Answer {
+    let expected_answer = Answer {
         approved: Some(true),
         ..Answer::default()
     };
-    assert_eq!(inputs, [Input::Answer("a1".to_owned(), said)]);
+    assert_eq!(inputs, [Input::Answer("a1".to_owned(), expected_answer)]);
 }
 
 #[tokio::test]

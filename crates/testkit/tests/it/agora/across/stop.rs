@@ -36,9 +36,13 @@ async fn a_caller_whose_call_is_cut_off_by_a_stop_is_told_so_before_it_is_discon
         caller.send(ask("too long")).await;
         let _serving = fake.call().await;
         let hearing = async {
-            let told = caller.frame().await;
+            let last_frame = caller.frame().await;
             assert_eq!(
-                (&told["type"], &told["code"], &told["request_id"]),
+                (
+                    &last_frame["type"],
+                    &last_frame["code"],
+                    &last_frame["request_id"]
+                ),
                 (&json!("error"), &json!("stopping"), &json!("too long"))
             );
             assert_eq!(caller.closed().await.0, 1001);

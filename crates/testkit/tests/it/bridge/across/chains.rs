@@ -4,7 +4,7 @@ use jackfield_testkit::{Events, Raw, TestHub};
 use serde_json::{Value, json};
 
 use super::both;
-use crate::bridge::{AMY, BOB, chunk, done, failed, finished, said};
+use crate::bridge::{AMY, BOB, chunk, done, failed, finished, text_event};
 
 fn call(target: &str, call_id: &str, parent: &str) -> Value {
     json!({"type": "call_agent", "target_agent_id": target, "task_description": call_id, "call_id": call_id, "parent_request_id": parent})
@@ -149,7 +149,7 @@ async fn a_cancelled_parent_cancels_its_children_and_a_finished_one_does_not() {
     bob.expect_message("c-2").await;
     amy.send(chunk("r-2", "well")).await;
     amy.send(done("r-2")).await;
-    assert_eq!(events.rest().await, [said("well"), finished()]);
+    assert_eq!(events.rest().await, [text_event("well"), finished()]);
     bob.expect_no_bridge_frame().await;
     bob.send(done("c-2")).await;
     amy.expect(json!({"type": "call_agent_done", "call_id": "c-2"}))

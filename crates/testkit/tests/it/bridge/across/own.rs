@@ -13,9 +13,9 @@ fn calls() -> String {
 
 /// Returns the next event, which must have this name.
 async fn expect(events: &mut Events, name: &str) -> Value {
-    let heard = events.maybe_next().await.expect("the stream goes on");
-    assert_eq!(heard.event.as_deref(), Some(name), "{heard:?}");
-    let mut data = heard.data;
+    let event = events.maybe_next().await.expect("the stream goes on");
+    assert_eq!(event.event.as_deref(), Some(name), "{event:?}");
+    let mut data = event.data;
     assert_eq!(
         data.as_object_mut().unwrap().remove("type"),
         Some(name.into())

@@ -4,7 +4,7 @@ use jackfield_testkit::TestHub;
 use serde_json::{Value, json};
 
 use super::{Bystander, counted};
-use crate::bridge::{AMY, BOB, chunk, done, error, failed, finished, said};
+use crate::bridge::{AMY, BOB, chunk, done, error, failed, finished, text_event};
 
 #[tokio::test]
 async fn nobody_answers_for_another_agent() {
@@ -30,7 +30,7 @@ async fn nobody_answers_for_another_agent() {
     assert_eq!(counted(&hub.web()).await - before, number as f64);
     amy.send(chunk("r-1", "the truth")).await;
     amy.send(done("r-1")).await;
-    assert_eq!(events.rest().await, [said("the truth"), finished()]);
+    assert_eq!(events.rest().await, [text_event("the truth"), finished()]);
 }
 
 #[tokio::test]
@@ -39,14 +39,14 @@ async fn what_comes_after_the_end_is_counted_and_dropped() {
     let mut bystander = Bystander::join(&hub).await;
     let mut amy = hub.bridge(AMY).await;
     let platform = hub.platform();
-    for (first, heard) in [
+    for (first, expected) in [
         (done("r-1"), finished()),
         (error("r-1", "agent_busy", "no"), failed("agent_busy", "no")),
     ] {
         let mut events = platform.relay(AMY, "r-1").await;
         amy.expect_message("hi").await;
         amy.send(first).await;
-        assert_eq!(events.rest().await, [heard]);
+        assert_eq!(events.rest().await, [expected]);
         let before = counted(&platform).await;
         for late in [
             chunk("r-1", "late"),
@@ -89,7 +89,7 @@ async fn a_request_never_ended_is_not_ended_by_another_ones_end() {
         .await;
     assert_eq!(one.rest().await, [finished()]);
     amy.send(chunk("r-2", "open")).await;
-    two.expect(said("open")).await;
+    two.expect(text_event("open")).await;
 }
 
 #[tokio::test]
@@ -154,7 +154,7 @@ async fn frames_that_cannot_be_read_are_answered_and_the_connection_goes_on() {
         .await;
     amy.send(json!({"type": "chunk", "request_id": "r-1", "delta": "x", "kind": "unheard-of"}))
         .await;
-    events.expect(said("x")).await;
+    events.expect(text_event("x")).await;
     bystander.is_undisturbed().await;
 }
 
@@ -194,7 +194,7 @@ async fn an_agent_learns_nothing_of_agents_that_are_not_its_owners() {
         .collect();
     assert_eq!(ids, [AMY]);
     // Existing and unknown agents get the same error.
-    let mut told = Vec::new();
+    let mut errors = Vec::new();
     for id in ["bystander", "by-nobody"] {
         amy.send(json!({"type": "call_agent", "target_agent_id": id, "task_description": "t", "call_id": "c"}))
             .await;
@@ -202,9 +202,9 @@ async fn an_agent_learns_nothing_of_agents_that_are_not_its_owners() {
         amy.send(json!({"type": "rtc_signal", "transfer_id": "t", "target_agent_id": id, "signal_type": "offer"}))
             .await;
         let signal = amy.frame().await;
-        told.push(format!("{call}{signal}").replace(id, "ID"));
+        errors.push(format!("{call}{signal}").replace(id, "ID"));
     }
-    assert_eq!(told[0], told[1]);
+    assert_eq!(errors[0], errors[1]);
     bystander.is_undisturbed().await;
 }
 
@@ -251,10 +251,10 @@ async fn ids_and_questions_that_are_too_long_fail_their_request_and_the_agent_is
         amy.send(frame).await;
         amy.expect(json!({"type": "cancel", "session_id": "s-1", "request_id": "r-1"}))
             .await;
-        let heard = events.rest().await;
-        assert_eq!(heard.len(), 1, "{heard:?}");
-        assert_eq!(heard[0]["code"], "invalid_message");
-        let message = heard[0]["message"].as_str().unwrap_or_default();
+        let expected = events.rest().await;
+        assert_eq!(expected.len(), 1, "{expected:?}");
+        assert_eq!(expected[0]["code"], "invalid_message");
+        let message = expected[0]["message"].as_str().unwrap_or_default();
         assert!(message.contains(named), "{message}");
     }
 }

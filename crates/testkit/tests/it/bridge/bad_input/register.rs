@@ -8,7 +8,7 @@ use jackfield_testkit::{TestHub, bridge_register};
 use serde_json::{Value, json};
 
 use super::{Bystander, refused};
-use crate::bridge::{AMY, BOB, answer_all, failed, finished, said};
+use crate::bridge::{AMY, BOB, answer_all, failed, finished, text_event};
 
 fn register(id: &str, token: Option<&str>) -> Value {
     let mut register = bridge_register(id);
@@ -56,7 +56,7 @@ async fn a_uuid_is_one_agent_in_either_case_wherever_it_is_named() {
     let mut events = platform.relay(&upper, "r-1").await;
     amy.expect_message("hi").await;
     answer_all(&mut amy, "r-1", "me").await;
-    assert_eq!(events.rest().await, [said("me"), finished()]);
+    assert_eq!(events.rest().await, [text_event("me"), finished()]);
     for id in [AMY, &upper] {
         let (_, status) = platform.get(&format!("/api/agents/{id}/status")).await;
         assert_eq!(status["online"], true);
@@ -234,5 +234,5 @@ async fn a_refused_register_leaves_the_connection_that_is_there_alone() {
         .await;
     }
     answer_all(&mut amy, "r-1", "still me").await;
-    assert_eq!(events.rest().await, [said("still me"), finished()]);
+    assert_eq!(events.rest().await, [text_event("still me"), finished()]);
 }

@@ -6,7 +6,7 @@ use reqwest::{Body, Method};
 use serde_json::json;
 
 use super::Bystander;
-use crate::bridge::{AMY, answer_all, chunk, done, finished, said};
+use crate::bridge::{AMY, answer_all, chunk, done, finished, text_event};
 
 #[tokio::test]
 async fn a_body_over_5_mib_is_refused_however_it_is_sent() {
@@ -135,9 +135,9 @@ async fn the_request_ids_of_two_callers_never_meet() {
     amy.send(chunk(&other, "yours")).await;
     amy.send(done(&other)).await;
     answer_all(&mut amy, "r-1", "ours").await;
-    assert_eq!(ours.rest().await, [said("ours"), finished()]);
-    let heard = theirs.rest().await;
-    assert!(heard.iter().any(|it| it["text"] == "yours"), "{heard:?}");
+    assert_eq!(ours.rest().await, [text_event("ours"), finished()]);
+    let event = theirs.rest().await;
+    assert!(event.iter().any(|it| it["text"] == "yours"), "{event:?}");
 }
 
 /// Agents create a folder from the client id; callers of other doors may claim one, too.

@@ -23,10 +23,10 @@ use tokio::{
 };
 
 use crate::matrix::{
-    callee::{Callee, FAILURE_WORDS, PIECE, Told, piece},
+    callee::{Callee, EndNotice, FAILURE_WORDS, PIECE, piece},
     caller::QUESTION,
-    heard::{FILE_BASE64, FILE_NAME, text},
-    stage::Owner,
+    event::{FILE_BASE64, FILE_NAME, text},
+    setup::Owner,
 };
 
 /// Larger than the number of requests between two checks of a test.
@@ -40,7 +40,7 @@ struct Asked {
 
 /// State of the server.
 #[derive(Clone)]
-struct Desk {
+struct ServerState {
     asked: Sender<Asked>,
     task: Arc<Mutex<Task>>,
 }
@@ -73,19 +73,19 @@ pub(crate) struct A2a {
 }
 
 /// Answers a message with a stream that the test writes, and a request about the task with the task.
-async fn serve(State(desk): State<Desk>, Json(body): Json<Value>) -> Response {
+async fn serve(State(server_state): State<ServerState>, Json(body): Json<Value>) -> Response {
     let (events, written) = mpsc::channel(1);
     let id = body["id"].clone();
     let method = text(&body["method"]);
     let whole = |task: Value| Json(json!({"jsonrpc": "2.0", "id": id, "result": task}));
     if method == "GetTask" {
-        return whole(desk.task.lock().shown()).into_response();
+        return whole(server_state.task.lock().shown()).into_response();
     }
     // The test may have closed the channel.
-    desk.asked.send(Asked { body, events }).await.ok();
+    server_state.asked.send(Asked { body, events }).await.ok();
     if method == "CancelTask" {
-        desk.task.lock().state = "TASK_STATE_CANCELED".to_owned();
-        return whole(desk.task.lock().shown()).into_response();
+        server_state.task.lock().state = "TASK_STATE_CANCELED".to_owned();
+        return whole(server_state.task.lock().shown()).into_response();
     }
     let events = stream::unfold(written, |mut written: Receiver<String>| async move {
         let event = written.recv().await?;
@@ -165,7 +165,7 @@ impl Callee for A2a {
         let app = Router::new()
             .route("/.well-known/agent-card.json", get(|| async { Json(card) }))
             .route("/", post(serve))
-            .with_state(Desk {
+            .with_state(ServerState {
                 asked: ask,
                 task: task.clone(),
             });
@@ -187,7 +187,7 @@ impl Callee for A2a {
         "agent".to_owned()
     }
 
-    async fn called(&mut self) {
+    async fn receive_call(&mut self) {
         let asked = self.expect("SendStreamingMessage").await;
         let message = &asked.body["params"]["message"];
         assert_eq!(message["parts"][0]["text"], QUESTION, "{message}");
@@ -210,7 +210,7 @@ impl Callee for A2a {
         self.open = None;
     }
 
-    async fn says(&mut self, words: &str) {
+    async fn send_text(&mut self, words: &str) {
         assert!(self.text(words).await);
     }
 
@@ -261,15 +261,15 @@ impl Callee for A2a {
         self.open = None;
     }
 
-    async fn is_taken_up(&mut self) {
+    async fn resume_call(&mut self) {
         self.open = Some(self.expect("SubscribeToTask").await);
         self.tells_task().await;
     }
 
-    async fn is_told(&mut self) -> Told {
+    async fn end_notice(&mut self) -> EndNotice {
         let asked = self.expect("CancelTask").await;
         assert_eq!(asked.body["params"]["id"], "t-1", "{}", asked.body);
-        Told::Cancel
+        EndNotice::Cancel
     }
 
     async fn floods(&mut self, bytes: usize) {

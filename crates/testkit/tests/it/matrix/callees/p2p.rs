@@ -10,11 +10,11 @@ use libp2p::futures::AsyncWriteExt as _;
 use serde_json::{Value, json};
 
 use crate::matrix::{
-    callee::{Callee, FAILURE_WORDS, LINK, PIECE, Told, piece},
+    callee::{Callee, EndNotice, FAILURE_WORDS, LINK, PIECE, piece},
     caller::QUESTION,
-    heard::FILE_NAME,
+    event::FILE_NAME,
     node::{self, Peer},
-    stage::Owner,
+    setup::Owner,
 };
 
 pub(crate) struct P2p {
@@ -83,7 +83,7 @@ impl Callee for P2p {
         self.id.clone()
     }
 
-    async fn called(&mut self) {
+    async fn receive_call(&mut self) {
         let inbound = tokio::time::timeout(SOON, self.handoffs.next()).await;
         let mut stream = inbound.expect("a handoff comes in time").unwrap().stream;
         let mut request = Vec::new();
@@ -108,7 +108,7 @@ impl Callee for P2p {
             .await;
     }
 
-    async fn says(&mut self, words: &str) {
+    async fn send_text(&mut self, words: &str) {
         assert!(self.chunk(words).await, "the stream is open");
     }
 
@@ -148,11 +148,11 @@ impl Callee for P2p {
         self.peer.node.disconnect(self.hub);
     }
 
-    async fn is_told(&mut self) -> Told {
+    async fn end_notice(&mut self) -> EndNotice {
         let stream = self.stream.as_mut().unwrap();
         let more = node::read(stream).await;
         assert!(more.is_empty(), "the stream is over");
-        Told::Cancel
+        EndNotice::Cancel
     }
 
     async fn floods(&mut self, bytes: usize) {

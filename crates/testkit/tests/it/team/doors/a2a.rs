@@ -166,7 +166,7 @@ async fn a_coordinator_asks_the_caller_of_the_team_and_the_task_goes_on() {
             version.call(&web, "/a2a/agents/duo", version.send, &params)
         };
         let asking = async {
-            let request = lead.hears("the weather?").await;
+            let request = lead.expect_message("the weather?").await;
             let ask = json!({"type": "ask", "request_id": request, "ask_id": "q-1", "kind": "input", "text": "which city?"});
             lead.line.send(ask).await;
             request
@@ -187,7 +187,7 @@ async fn a_coordinator_asks_the_caller_of_the_team_and_the_task_goes_on() {
                 (&told["type"], &told["content"]),
                 (&json!("answer"), &json!("Rome"))
             );
-            lead.says(&request, "Sunny.").await;
+            lead.send_text(&request, "Sunny.").await;
             lead.ends(&request).await;
         };
         let ((_, sent), ()) = tokio::join!(answer(send(reply)), going_on);

@@ -18,14 +18,14 @@ pub(super) fn made(task: &Task) -> String {
 }
 
 /// The messages of one side.
-pub(super) fn said(task: &Task, role: &Role) -> Vec<String> {
+pub(super) fn messages_by(task: &Task, role: &Role) -> Vec<String> {
     let history = task.history.iter().flatten();
     let of_role = history.filter(|message| message.role == *role);
     of_role.map(|message| words(&message.parts)).collect()
 }
 
 /// The text of a status.
-pub(super) fn told(message: Option<&Message>) -> String {
+pub(super) fn status_text(message: Option<&Message>) -> String {
     message.map_or_else(String::new, |message| words(&message.parts))
 }
 
@@ -57,14 +57,14 @@ impl Followed {
             stream,
             state: task.status.state.clone(),
             text: made(&task),
-            message: told(task.status.message.as_ref()),
+            message: status_text(task.status.message.as_ref()),
             artifacts: artifacts.map(|made| made.artifact_id.clone()).collect(),
             task,
         }
     }
 
     /// Reads an event. Returns false at the end.
-    async fn hear(&mut self) -> bool {
+    async fn read_event(&mut self) -> bool {
         let Some(event) = self.stream.next().await else {
             return false;
         };
@@ -77,7 +77,7 @@ impl Followed {
             StreamResponse::StatusUpdate(update) => {
                 assert_eq!(update.task_id, self.task.id, "an update names its task");
                 self.state = update.status.state;
-                self.message = told(update.status.message.as_ref());
+                self.message = status_text(update.status.message.as_ref());
             }
             StreamResponse::ArtifactUpdate(update) => {
                 assert_eq!(update.task_id, self.task.id, "an update names its task");
@@ -99,7 +99,7 @@ impl Followed {
         let mut followed = Self::begin(stream).await;
         while followed.text.is_empty() {
             assert!(
-                followed.hear().await,
+                followed.read_event().await,
                 "a piece of the answer comes before the end"
             );
         }
@@ -108,7 +108,7 @@ impl Followed {
 
     /// Reads the rest.
     pub(super) async fn finish(mut self) -> Self {
-        while self.hear().await {}
+        while self.read_event().await {}
         self
     }
 
