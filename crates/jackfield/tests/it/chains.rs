@@ -14,13 +14,13 @@
 
 mod cancelled;
 mod chain;
-mod crew;
 mod cut;
-mod guest;
 mod hub;
 mod killed;
 mod laptop;
+mod peer;
 mod published;
 mod root;
 mod server;
 mod streamed;
+mod team;

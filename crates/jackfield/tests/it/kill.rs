@@ -16,7 +16,6 @@
 mod accepted;
 mod agent;
 mod dialled;
-mod dice;
 mod ended;
 mod gentle;
 mod hub;
@@ -25,6 +24,7 @@ mod memory;
 mod outbox;
 mod places;
 mod platform;
+mod random;
 mod receiver;
 mod resumed;
 mod sent;

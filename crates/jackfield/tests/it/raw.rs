@@ -21,7 +21,7 @@ pub(super) struct RawPeer {
 }
 
 /// A received handoff.
-pub(super) struct Work {
+pub(super) struct ReceivedHandoff {
     pub(super) request: Value,
     pub(super) stream: Stream,
     tasks: Tasks,
@@ -36,7 +36,7 @@ pub(super) fn card(name: &str, skill: &str, path: &str) -> Value {
 
 impl RawPeer {
     /// A peer without streaming: its answers come in a single body.
-    pub(super) async fn of_the_seed(card: Value) -> Self {
+    pub(super) async fn unary(card: Value) -> Self {
         Self::start(card, false).await
     }
 
@@ -114,14 +114,14 @@ impl RawPeer {
     }
 
     /// Returns the next handoff.
-    pub(super) async fn work(&mut self) -> Work {
+    pub(super) async fn next_handoff(&mut self) -> ReceivedHandoff {
         let next = async {
             let mut handed = self.handoffs.next().await.expect("the node runs");
             let request = exchange::read_json(&mut handed.stream, Default::default()).await;
             (request.expect("a request"), handed.stream)
         };
         let (request, stream) = timeout(SOON, next).await.expect("work comes");
-        Work {
+        ReceivedHandoff {
             request: serde_json::from_slice(&request).expect("JSON"),
             stream,
             tasks: self.tasks.clone(),
@@ -129,7 +129,7 @@ impl RawPeer {
     }
 
     /// Whether no handoff is waiting.
-    pub(super) fn has_no_work(&mut self) -> bool {
+    pub(super) fn has_no_handoff(&mut self) -> bool {
         use std::task::{Context, Poll, Waker};
         let next = std::pin::pin!(self.handoffs.next());
         matches!(
@@ -139,9 +139,9 @@ impl RawPeer {
     }
 }
 
-impl Work {
+impl ReceivedHandoff {
     /// Sends a part of the answer.
-    pub(super) async fn say(&mut self, text: &str) {
+    pub(super) async fn send_text(&mut self, text: &str) {
         let said = exchange::write(&mut self.stream, text.as_bytes()).await;
         said.expect("somebody listens");
     }

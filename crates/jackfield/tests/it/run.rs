@@ -39,7 +39,7 @@ impl Run {
     }
 
     /// Checks that standard error contains a text.
-    pub(crate) fn says(self, text: &str) -> Self {
+    pub(crate) fn stderr_has(self, text: &str) -> Self {
         assert!(self.err.contains(text), "{text:?} is not in {self:?}");
         self
     }

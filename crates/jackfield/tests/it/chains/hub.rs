@@ -103,7 +103,7 @@ impl Hub {
     }
 
     /// Waits until no call is open.
-    pub(crate) async fn until_quiet(&self) {
+    pub(crate) async fn wait_until_idle(&self) {
         let quiet = async {
             while self.open_calls().await != "0" {
                 tokio::task::yield_now().await;

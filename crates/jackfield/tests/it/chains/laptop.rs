@@ -11,14 +11,14 @@ pub(crate) const CALLS: &str = "server";
 
 /// The laptop.
 pub(crate) struct Laptop {
-    pub(crate) line: FaultProxy,
+    pub(crate) proxy: FaultProxy,
     connect: Running,
 }
 
 impl Laptop {
     pub(crate) async fn join(hub: &Hub) -> Self {
-        let line = FaultProxy::start(hub.addr).await;
-        let cli = Cli::at(&format!("http://{}", line.addr()));
+        let proxy = FaultProxy::start(hub.addr).await;
+        let cli = Cli::at(&format!("http://{}", proxy.addr()));
         // A call that may wait is durable, so it outlives a cut of the laptop's connection.
         let command = [
             env!("CARGO_BIN_EXE_jackfield"),
@@ -30,9 +30,9 @@ impl Laptop {
         ];
         let args = [&["connect", "--as", "laptop", "exec"], &command[..]].concat();
         let mut connect = cli.start(&args);
-        let line_of_it = connect.line().await;
-        assert_eq!(line_of_it.as_deref(), Some("connected as laptop"));
-        Self { line, connect }
+        let first_line = connect.line().await;
+        assert_eq!(first_line.as_deref(), Some("connected as laptop"));
+        Self { proxy, connect }
     }
 
     /// Waits until the agent reports its cancellation.

@@ -25,7 +25,7 @@ impl Root {
     }
 
     /// Calls with a durable stream.
-    pub(crate) async fn kept(hub: &Hub, words: &str) -> Self {
+    pub(crate) async fn durable(hub: &Hub, words: &str) -> Self {
         Self::ask(hub, words, json!({"keep": true})).await
     }
 
@@ -42,7 +42,7 @@ impl Root {
     }
 
     /// Resumes the stream at a restarted hub, which sends the stored answer from its start.
-    pub(crate) async fn go_on(self, hub: &Hub) -> Self {
+    pub(crate) async fn resume(self, hub: &Hub) -> Self {
         let path = format!("/api/relay/events?agent_id={AGENT}&request_id={REQUEST}");
         let mut request = hub.ask(Method::GET, &path);
         if let Some(last) = self.last {
@@ -73,8 +73,8 @@ impl Root {
     /// Returns the next event, except keep-alives and status.
     async fn next(&mut self) -> Value {
         loop {
-            let heard = self.events.maybe_next().await;
-            let Heard { id, data, .. } = heard.expect("the stream says how it ends");
+            let event = self.events.maybe_next().await;
+            let Heard { id, data, .. } = event.expect("the stream says how it ends");
             self.last = id.or(self.last.take());
             if data["type"] != "keepalive" && data["kind"] != "status" {
                 return data;
@@ -83,7 +83,7 @@ impl Root {
     }
 
     /// Checks that the next piece of the answer is exactly this text.
-    pub(crate) async fn hears(&mut self, piece: &str) {
+    pub(crate) async fn expect_piece(&mut self, piece: &str) {
         let chunk = self.next().await;
         assert_eq!(
             (&chunk["type"], &chunk["delta"]),
@@ -94,19 +94,19 @@ impl Root {
 
     /// Returns the rest of the answer, and its end.
     pub(crate) async fn rest(&mut self) -> (String, Value) {
-        let mut said = String::new();
+        let mut text = String::new();
         loop {
             let next = self.next().await;
             match next["delta"].as_str() {
-                Some(piece) => said += piece,
-                None => return (said, next),
+                Some(piece) => text += piece,
+                None => return (text, next),
             }
         }
     }
 
     /// Checks that the answer ends successfully after this text.
-    pub(crate) async fn hears_to_the_end(&mut self, words: &str) {
-        let (said, end) = self.rest().await;
-        assert_eq!((&*said, end), (words, json!({"type": "done"})));
+    pub(crate) async fn expect_rest(&mut self, words: &str) {
+        let (text, end) = self.rest().await;
+        assert_eq!((&*text, end), (words, json!({"type": "done"})));
     }
 }

@@ -21,21 +21,21 @@ use crate::chains::hub::Hub;
 pub(crate) const TEAM: &str = "squad";
 
 /// The coordinator's own closing text.
-pub(crate) const AMEN: &str = "So says the guest.\n";
+pub(crate) const CLOSING_TEXT: &str = "So says the guest.\n";
 
 /// Larger than the number of events between two checks of a test.
 const ROOM: usize = 16;
 
 /// The team.
-pub(crate) struct Crew {
+pub(crate) struct TestTeam {
     viewer: Raw,
     /// Ids of the coordinator's calls.
-    asked: Receiver<String>,
+    calls: Receiver<String>,
     /// A notification for each unfinished call.
     stopped: Receiver<()>,
     attached: Receiver<()>,
     /// A permit for each closing text of the coordinator.
-    amen: Arc<Semaphore>,
+    closing_permits: Arc<Semaphore>,
     _lead: JoinSet<()>,
 }
 
@@ -44,21 +44,26 @@ struct Unfinished(Option<Sender<()>>);
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
-        if let Some(tell) = self.0.take() {
+        if let Some(sender) = self.0.take() {
             // The test may be over.
-            tell.try_send(()).ok();
+            sender.try_send(()).ok();
         }
     }
 }
 
-fn lead(guest: String, amen: Arc<Semaphore>, asked: Sender<String>, stopped: Sender<()>) -> Agent {
+fn lead(
+    peer: String,
+    closing_permits: Arc<Semaphore>,
+    calls: Sender<String>,
+    stopped: Sender<()>,
+) -> Agent {
     Agent::new("lead").on_message(move |message, reply| {
-        let (guest, amen) = (guest.clone(), amen.clone());
-        let (asked, stopped) = (asked.clone(), stopped.clone());
+        let (peer, closing_permits) = (peer.clone(), closing_permits.clone());
+        let (calls, stopped) = (calls.clone(), stopped.clone());
         async move {
             let mut unfinished = Unfinished(Some(stopped));
-            asked.send(message.call.expect("the hub names it")).await?;
-            let mut call = reply.call_agent(guest, message.text).await?;
+            calls.send(message.call.expect("the hub names it")).await?;
+            let mut call = reply.call_agent(peer, message.text).await?;
             let outcome = loop {
                 match call.next().await {
                     Ok(Some(Event::Chunk(chunk))) => reply.text(chunk.text).await?,
@@ -68,8 +73,8 @@ fn lead(guest: String, amen: Arc<Semaphore>, asked: Sender<String>, stopped: Sen
                 }
             };
             if outcome.is_ok() {
-                amen.acquire().await?.forget();
-                reply.text(AMEN).await?;
+                closing_permits.acquire().await?.forget();
+                reply.text(CLOSING_TEXT).await?;
             }
             unfinished.0 = None;
             Ok(outcome?)
@@ -77,13 +82,18 @@ fn lead(guest: String, amen: Arc<Semaphore>, asked: Sender<String>, stopped: Sen
     })
 }
 
-impl Crew {
-    pub(crate) async fn join(hub: &Hub, guest: &str) -> Self {
-        let (tell_asked, asked) = mpsc::channel(ROOM);
+impl TestTeam {
+    pub(crate) async fn join(hub: &Hub, peer: &str) -> Self {
+        let (calls_sender, calls) = mpsc::channel(ROOM);
         let (tell_stopped, stopped) = mpsc::channel(ROOM);
         let (tell_attached, mut attached) = mpsc::channel(ROOM);
-        let amen = Arc::new(Semaphore::new(0));
-        let agent = lead(guest.to_owned(), amen.clone(), tell_asked, tell_stopped);
+        let closing_permits = Arc::new(Semaphore::new(0));
+        let agent = lead(
+            peer.to_owned(),
+            closing_permits.clone(),
+            calls_sender,
+            tell_stopped,
+        );
         let agent = agent.hub(HubAddress::new(&hub.url()).expect("an address"));
         let mut running = JoinSet::new();
         running.spawn(async move {
@@ -91,28 +101,28 @@ impl Crew {
             agent.run_with(attached).await.expect("it is not replaced");
         });
         soon(attached.recv()).await.expect("it runs");
-        let members = json!([{"name": "lead", "agent": "lead"}, {"name": "guest", "agent": guest}]);
+        let members = json!([{"name": "lead", "agent": "lead"}, {"name": "guest", "agent": peer}]);
         let team = json!({"id": TEAM, "coordinator": "lead", "members": members});
         let (status, made) = hub.post("/v1/teams", &team).await;
         assert_eq!(status, 201, "{made}");
         Self {
             viewer: Raw::connect(hub.addr, &format!("/ws/agent-team/{TEAM}")).await,
-            asked,
+            calls,
             stopped,
             attached,
-            amen,
+            closing_permits,
             _lead: running,
         }
     }
 
     /// Returns the id of the coordinator's next call.
-    pub(crate) async fn is_asked(&mut self) -> String {
-        soon(self.asked.recv()).await.expect("it runs")
+    pub(crate) async fn next_request(&mut self) -> String {
+        soon(self.calls.recv()).await.expect("it runs")
     }
 
     /// Lets the coordinator end.
     pub(crate) fn may_end(&self) {
-        self.amen.add_permits(1);
+        self.closing_permits.add_permits(1);
     }
 
     /// Waits until a call of the coordinator is cancelled.
@@ -126,7 +136,7 @@ impl Crew {
     }
 
     /// Returns the viewer's next event of this type for this member.
-    pub(crate) async fn shows(&mut self, kind: &str, member: &str) -> Value {
+    pub(crate) async fn next_event(&mut self, kind: &str, member: &str) -> Value {
         loop {
             let mut frame = self.viewer.frame().await;
             let payload = frame["payload"].take();
@@ -140,8 +150,8 @@ impl Crew {
     }
 
     /// Waits until the viewer sees an idle team.
-    pub(crate) async fn shows_rest(&mut self) {
-        while self.shows("TEAM_STATUS", "").await["new_status"] != "idle" {}
+    pub(crate) async fn wait_until_team_idle(&mut self) {
+        while self.next_event("TEAM_STATUS", "").await["new_status"] != "idle" {}
     }
 }
 

@@ -62,7 +62,7 @@ async fn a_command_is_an_agent_until_ctrl_c() {
     assert_eq!(shown["skills"][0]["id"], "shout");
     assert_eq!(shown["agent_type"], "exec");
     bob.signal(Signal::INT);
-    bob.end().await.ok().says("disconnecting");
+    bob.end().await.ok().stderr_has("disconnecting");
     cli.run(&["call", "bob", "hello"]).await.code(3);
 }
 
@@ -91,7 +91,7 @@ async fn what_cannot_work_is_told_before_anything_else() {
             "cannot reach",
         ),
     ] {
-        end(&cli, args).await.code(code).says(says);
+        end(&cli, args).await.code(code).stderr_has(says);
     }
 }
 
@@ -128,7 +128,7 @@ async fn who_is_replaced_does_not_come_back() {
     let cli = Cli::new(&hub);
     let first = connected(&cli, &["--as", "bob", "exec", "cat"]).await;
     let _second = connected(&cli, &["--as", "bob", "exec", "cat"]).await;
-    first.end().await.code(1).says("another id");
+    first.end().await.code(1).stderr_has("another id");
 }
 
 #[tokio::test]
@@ -139,7 +139,7 @@ async fn a_token_that_is_refused_or_revoked_ends_it() {
     let mut command = connect(&cli, &args);
     command.env("JACKFIELD_TOKEN", "wrong");
     let refused = cli.start_command(command).end().await;
-    refused.code(4).says("token create");
+    refused.code(4).stderr_has("token create");
     let token = hub.token("ann", &["agent:bob"]).await;
     let mut command = connect(&cli, &args);
     command.env("JACKFIELD_TOKEN", &token);
@@ -151,17 +151,17 @@ async fn a_token_that_is_refused_or_revoked_ends_it() {
     for token in of_ann {
         tokens.revoke(token.id).await.unwrap();
     }
-    let ended = bob.end().await.code(4).says("revoked");
+    let ended = bob.end().await.code(4).stderr_has("revoked");
     let which = "the token sent is the one in JACKFIELD_TOKEN";
-    ended.says("jackfield invite bob").says(which);
+    ended.stderr_has("jackfield invite bob").stderr_has(which);
     // The same for a program that starts with the revoked token.
     let mut command = connect(&cli, &args);
     command.env("JACKFIELD_TOKEN", &token);
     let refused = cli.start_command(command).end().await.code(4);
     refused
-        .says("revoked")
-        .says("jackfield invite bob")
-        .says(which);
+        .stderr_has("revoked")
+        .stderr_has("jackfield invite bob")
+        .stderr_has(which);
 }
 
 #[tokio::test]
@@ -341,7 +341,10 @@ async fn an_invite_connects_once_and_its_token_stays() {
     let next = bob.until_it_says("next time").await;
     bob.signal(Signal::INT);
     bob.end().await.ok();
-    end(&cli, &args).await.code(4).says("jackfield invite");
+    end(&cli, &args)
+        .await
+        .code(4)
+        .stderr_has("jackfield invite");
     let words: Vec<_> = next.split_whitespace().collect();
     let at = words.iter().position(|word| *word == "connect").unwrap();
     let args = [&words[at + 1..], &["exec", "cat"]].concat();
@@ -364,7 +367,7 @@ async fn an_invite_to_what_a_shell_would_read_is_refused_and_not_repeated() {
     let cli = Cli::at("");
     let args = ["--setup", &url, "exec", "cat"];
     let (run, ()) = tokio::join!(end(&cli, &args), inviting);
-    let run = run.code(1).says("bridge_url");
+    let run = run.code(1).stderr_has("bridge_url");
     assert!(
         !run.err.contains("touch") && !run.err.contains('\u{1b}'),
         "{run:?}"
@@ -479,7 +482,7 @@ async fn ctrl_c_cancels_a_call_that_is_kept_only_to_be_read() {
     let mut call = cli.start(&["call", "bob", "x"]);
     assert_eq!(call.line().await.as_deref(), Some("begin"));
     call.signal(Signal::INT);
-    call.end().await.code(130).says("cancelled");
+    call.end().await.code(130).stderr_has("cancelled");
     let tasks = cli.run(&["task", "ls", "--json"]).await.ok().json();
     // The agent is notified at once. The list shows the end after the write to disk, and `wait`
     // waits for it.
@@ -505,12 +508,19 @@ async fn a_proxy_that_passes_no_websockets_is_told_alike_with_and_without_an_inv
     let args = ["--as", "bob", "exec", "cat"];
     let refusing = refuse_the_socket(&hub, "/ws?agent_id=bob");
     let (run, ()) = tokio::join!(end(&cli, &args), refusing);
-    run.code(3).says(&hub.url()).says("Upgrade").says(HINT);
+    run.code(3)
+        .stderr_has(&hub.url())
+        .stderr_has("Upgrade")
+        .stderr_has(HINT);
     let url = format!("{}/invite/t", hub.url());
     let args = ["--setup", &url, "exec", "cat"];
     let (run, ()) = tokio::join!(end(&cli, &args), refuse_the_socket(&hub, "/ws"));
-    let run = run.code(3).says(&hub.url()).says("Upgrade").says(HINT);
-    run.says("the invite is not used up");
+    let run = run
+        .code(3)
+        .stderr_has(&hub.url())
+        .stderr_has("Upgrade")
+        .stderr_has(HINT);
+    run.stderr_has("the invite is not used up");
 }
 
 #[tokio::test]
@@ -524,7 +534,7 @@ async fn a_server_that_is_no_hub_is_told_from_a_proxy_that_wants_a_login() {
         };
         let run = end(&cli, &["--as", "bob", "exec", "cat"]);
         let (run, ()) = tokio::join!(run, refusing);
-        run.code(code).says(says);
+        run.code(code).stderr_has(says);
     }
 }
 
@@ -541,8 +551,8 @@ async fn an_invite_is_not_lost_where_the_hubs_public_url_leads_nowhere() {
     assert!(url.starts_with("http://127.0.0.1:1/"), "{url}");
     // The printed URL leads nowhere, and the attempt doesn't use up the invite.
     let args = ["--setup", &url, "exec", "cat"];
-    let run = end(&cli, &args).await.code(3).says("cannot reach");
-    run.says("the invite is not used up");
+    let run = end(&cli, &args).await.code(3).stderr_has("cannot reach");
+    run.stderr_has("the invite is not used up");
     // The user corrects the address.
     let url = url.replace("http://127.0.0.1:1", &hub.url(""));
     let mut bob = connected(&cli, &["--setup", &url, "exec", "cat"]).await;

@@ -16,7 +16,7 @@ use crate::cli::terminal::Terminal;
 use crate::run::{Cli, Run, Running};
 
 /// The agents of the demo, with their protocols.
-const CAST: &[(&str, &str)] = &[
+const AGENTS: &[(&str, &str)] = &[
     ("editor", "bridge"),
     ("factchecker", "a2a"),
     ("newsroom", "team"),
@@ -34,7 +34,7 @@ struct Demo {
     cli: Cli,
     temp: TempDir,
     /// The output until the demo was ready.
-    said: Vec<String>,
+    output_lines: Vec<String>,
     url: String,
 }
 
@@ -62,26 +62,30 @@ impl Demo {
     async fn start_with(args: &[&str]) -> Self {
         let (cli, temp) = (Cli::at(""), temp());
         let mut process = cli.start_command(command(&cli, &temp, args));
-        let mut said = Vec::new();
-        while !said
+        let mut output_lines = Vec::new();
+        while !output_lines
             .last()
             .is_some_and(|line: &String| line.starts_with("ready"))
         {
-            said.push(process.line().await.expect("it gets ready"));
+            output_lines.push(process.line().await.expect("it gets ready"));
         }
-        let url = said[0].rsplit(' ').next().expect("a word").to_owned();
+        let url = output_lines[0]
+            .rsplit(' ')
+            .next()
+            .expect("a word")
+            .to_owned();
         Self {
             process,
             cli: cli.at_hub(&url),
             temp,
-            said,
+            output_lines,
             url,
         }
     }
 
     /// The commands that the demo suggests.
     fn commands(&self) -> impl Iterator<Item = &str> {
-        self.said
+        self.output_lines
             .iter()
             .filter_map(|line| line.strip_prefix("    "))
     }
@@ -143,8 +147,8 @@ fn kinds(events: &[Value]) -> Vec<&str> {
 }
 
 fn has_file(events: &[Value], name: &str) -> bool {
-    let is_it = |event: &Value| event["type"] == "artifact" && event["name"] == name;
-    events.iter().any(is_it)
+    let is_match = |event: &Value| event["type"] == "artifact" && event["name"] == name;
+    events.iter().any(is_match)
 }
 
 #[tokio::test]
@@ -158,7 +162,7 @@ async fn every_command_that_it_prints_works_as_it_stands() {
                 let printed = demo.prints(line).await;
                 assert_eq!(
                     printed.matches("\tonline\t").count(),
-                    CAST.len(),
+                    AGENTS.len(),
                     "{printed}"
                 );
             }
@@ -202,7 +206,7 @@ async fn every_command_that_it_prints_works_as_it_stands() {
         }
         tried += 1;
     }
-    assert_eq!(tried, 6, "{:?}", demo.said);
+    assert_eq!(tried, 6, "{:?}", demo.output_lines);
     demo.stop(Signal::TERM).await;
 }
 
@@ -216,7 +220,7 @@ async fn agents_of_every_protocol_are_there_when_it_is_ready_and_answer_anything
         .map(|agent| (&agent["id"], &agent["door"], &agent["state"]))
         .collect();
     let online = json!("online");
-    let expected: Vec<_> = CAST
+    let expected: Vec<_> = AGENTS
         .iter()
         .map(|(id, door)| (json!(id), json!(door)))
         .collect();
@@ -226,12 +230,12 @@ async fn agents_of_every_protocol_are_there_when_it_is_ready_and_answer_anything
         .collect();
     assert_eq!(listed, expected);
     let questions = ["hello", "\u{1f980}", "{\"a\": 1}"];
-    let calls = CAST
+    let calls = AGENTS
         .iter()
         .flat_map(|(id, _)| questions.map(|question| (*id, question)));
     let calls = calls.map(async |(id, question)| (id, text(&demo.call(id, question).await)));
-    for (id, said) in join_all(calls).await {
-        assert!(!said.trim().is_empty(), "{id} says nothing");
+    for (id, answer) in join_all(calls).await {
+        assert!(!answer.trim().is_empty(), "{id} says nothing");
     }
 }
 
@@ -267,8 +271,8 @@ async fn the_team_is_seen_at_work_member_by_member() {
     let called = demo.call("newsroom", "Why a jack?").await;
     assert!(text(&called).contains("Chicago, 1878: Charles Scribner"));
     let is_said_by = |line: &str, member: &str, words: &str| {
-        let (name, said) = line.split_once('│').unwrap_or_default();
-        name.trim() == member && said.contains(words)
+        let (name, text_part) = line.split_once('│').unwrap_or_default();
+        name.trim() == member && text_part.contains(words)
     };
     let mut wanted = vec![
         ("researcher", "(Somebody wants to know"),
@@ -289,7 +293,7 @@ async fn the_team_is_seen_at_work_member_by_member() {
 #[tokio::test]
 async fn what_the_editor_asks_for_can_be_allowed_and_refused_from_elsewhere() {
     let demo = Demo::start().await;
-    for (flags, said) in [
+    for (flags, expected) in [
         (&["--approve"][..], "Printed: 500 copies"),
         (&["--deny", "--reason", "too dear"], "Not printed: too dear"),
     ] {
@@ -297,11 +301,11 @@ async fn what_the_editor_asks_for_can_be_allowed_and_refused_from_elsewhere() {
         let task = demo.cli.run(&call).await.ok().out;
         let task = task.trim();
         let waited = demo.cli.run(&["task", "wait", task]).await.code(1);
-        waited.says(&format!("jackfield task answer {task} ask-1"));
+        waited.stderr_has(&format!("jackfield task answer {task} ask-1"));
         let answer = ["task", "answer", task, "ask-1"];
         demo.cli.run(&[&answer[..], flags].concat()).await.ok();
         let ended = demo.cli.run(&["task", "wait", task]).await.ok();
-        assert!(ended.out.contains(said), "{ended:?}");
+        assert!(ended.out.contains(expected), "{ended:?}");
     }
 }
 
@@ -391,14 +395,14 @@ async fn json_is_one_object_and_nothing_else() {
     let url = ready["url"].as_str().expect("a URL");
     let agents = ready["agents"].as_array().expect("a list");
     let of = |agent: &Value| (agent["id"].clone(), agent["protocol"].clone());
-    for (id, protocol) in CAST {
-        let is_it = |agent| of(agent) == (json!(id), json!(protocol));
-        assert!(agents.iter().any(is_it), "{id}: {ready}");
+    for (id, protocol) in AGENTS {
+        let is_match = |agent| of(agent) == (json!(id), json!(protocol));
+        assert!(agents.iter().any(is_match), "{id}: {ready}");
     }
     assert_eq!(ready["team"]["coordinator"], "editor");
     assert_eq!(
         ready["team"]["members"].as_array().map(Vec::len),
-        Some(CAST.len() - 1)
+        Some(AGENTS.len() - 1)
     );
     assert_eq!(ready["commands"].as_array().map(Vec::len), Some(6));
     let cli = cli.at_hub(url);
@@ -427,12 +431,12 @@ async fn where_the_usual_port_is_taken_it_takes_another_and_says_so() {
     let _held = usual_port().await;
     let demo = Demo::start_with(&["--quiet"]).await;
     assert!(!demo.url.ends_with(":7411"), "{}", demo.url);
-    let said = format!("({USUAL} is in use, so the demo uses another port)");
-    assert_eq!(demo.said[1], said);
+    let expected = format!("({USUAL} is in use, so the demo uses another port)");
+    assert_eq!(demo.output_lines[1], expected);
     assert!(
         demo.commands().all(|line| line.contains(&demo.url)),
         "{:?}",
-        demo.said
+        demo.output_lines
     );
     demo.stop(Signal::TERM).await;
 }
@@ -445,6 +449,6 @@ async fn a_port_that_was_asked_for_is_taken_or_refused() {
     let port = port.to_string();
     let process = cli.start_command(command(&cli, &temp, &["--port", &port]));
     let run = process.end().await.code(1);
-    run.says(&port).says("--port 0");
+    run.stderr_has(&port).stderr_has("--port 0");
     assert!(is_empty(temp.path()), "its folder is gone");
 }

@@ -17,7 +17,7 @@ pub(crate) struct FakeHub {
 
 /// A pending request.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct PendingRequest {
     /// Method and path.
     pub(crate) what: String,
     /// The `Last-Event-ID` header.
@@ -41,21 +41,23 @@ impl FakeHub {
     }
 
     /// Returns the next request.
-    pub(crate) async fn asked(&self) -> Asked {
+    pub(crate) async fn next_request(&self) -> PendingRequest {
         let accepted = timeout(SOON, self.listener.accept()).await;
         let (socket, _) = accepted.expect("nobody asks").expect("a connection");
-        timeout(SOON, Asked::read(socket)).await.expect("a request")
+        timeout(SOON, PendingRequest::read(socket))
+            .await
+            .expect("a request")
     }
 
     /// Returns the next request, which must match `what`.
-    pub(crate) async fn expect(&self, what: &str) -> Asked {
-        let asked = self.asked().await;
-        assert_eq!(asked.what, what, "{asked:?}");
-        asked
+    pub(crate) async fn expect(&self, what: &str) -> PendingRequest {
+        let request = self.next_request().await;
+        assert_eq!(request.what, what, "{request:?}");
+        request
     }
 }
 
-impl Asked {
+impl PendingRequest {
     async fn read(socket: TcpStream) -> Self {
         let mut reader = BufReader::new(socket);
         let mut head = Vec::new();

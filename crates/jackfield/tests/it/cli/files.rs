@@ -78,12 +78,12 @@ fn assert_same(one: &Path, other: &Path) {
 async fn steps_to(running: &mut Running, last: &str) -> Vec<Value> {
     let mut steps = Vec::new();
     loop {
-        let told = running.json().await;
-        if told["type"] != "transfer" {
+        let event = running.json().await;
+        if event["type"] != "transfer" {
             continue;
         }
-        let is_last = told["step"] == last;
-        steps.push(told);
+        let is_last = event["step"] == last;
+        steps.push(event);
         if is_last {
             return steps;
         }

@@ -129,14 +129,14 @@ async fn a_wrong_configuration_is_named_with_file_and_key() {
         &["serve", "--config", "bad.toml"],
     ] {
         let run = cli.run(args).await.code(2);
-        run.says("bad.toml")
-            .says("pipe_fill")
-            .says("jackfield.example.toml");
+        run.stderr_has("bad.toml")
+            .stderr_has("pipe_fill")
+            .stderr_has("jackfield.example.toml");
     }
     cli.run(&["config", "check", "missing.toml"])
         .await
         .code(2)
-        .says("missing.toml");
+        .stderr_has("missing.toml");
 }
 
 #[tokio::test]
@@ -148,7 +148,7 @@ async fn a_running_hub_is_backed_up_to_a_new_file_only() {
     cli.run(&["backup", "copy.db", "--data-dir", dir])
         .await
         .ok()
-        .says("copy.db");
+        .stderr_has("copy.db");
     let mode = std::fs::metadata(cli.home().join("copy.db"))
         .unwrap()
         .permissions()
@@ -157,7 +157,7 @@ async fn a_running_hub_is_backed_up_to_a_new_file_only() {
     cli.run(&["backup", "copy.db", "--data-dir", dir])
         .await
         .code(2)
-        .says("exists already");
+        .stderr_has("exists already");
     let told = cli
         .run(&["backup", "two.db", "--data-dir", dir, "--json"])
         .await
@@ -167,7 +167,7 @@ async fn a_running_hub_is_backed_up_to_a_new_file_only() {
     cli.run(&["backup", "three.db", "--data-dir", "nothing"])
         .await
         .code(3)
-        .says("--data-dir");
+        .stderr_has("--data-dir");
 }
 
 fn verdicts(report: &Value) -> Vec<(String, String)> {

@@ -47,12 +47,12 @@ impl Mcp {
             answer["result"]["protocolVersion"], "2025-06-18",
             "{answer}"
         );
-        mcp.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))
+        mcp.write_message(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))
             .await;
         mcp
     }
 
-    async fn say(&mut self, message: &Value) {
+    async fn write_message(&mut self, message: &Value) {
         self.line(&message.to_string()).await;
     }
 
@@ -63,8 +63,10 @@ impl Mcp {
     }
 
     async fn request(&mut self, id: u32, method: &str, params: Value) {
-        self.say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
-            .await;
+        self.write_message(
+            &json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}),
+        )
+        .await;
     }
 
     async fn tool(&mut self, id: u32, name: &str, arguments: Value) {
@@ -227,7 +229,7 @@ async fn a_cancel_reaches_the_agent() {
     mcp.tool(1, "call_agent", json!({"agent": "bob", "message": "hi"}))
         .await;
     let request = bob.expect_message("hi").await;
-    mcp.say(
+    mcp.write_message(
         &json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}),
     )
     .await;
@@ -275,8 +277,8 @@ async fn a_hub_that_is_killed_costs_one_answer_and_is_found_again() {
     // The task is still known; whether its agent reconnects is a separate matter.
     mcp.tool(2, "task", json!({"task": id, "wait_seconds": 0}))
         .await;
-    let told = mcp.result(2).await;
-    assert_eq!(told["structuredContent"]["task"], id, "{told}");
+    let answered = mcp.result(2).await;
+    assert_eq!(answered["structuredContent"]["task"], id, "{answered}");
     let mut ada = served.agora("ada").await;
     mcp.tool(3, "call_agent", json!({"agent": "ada", "message": "hi"}))
         .await;
@@ -342,34 +344,34 @@ async fn play(mut agent: Raw) {
     loop {
         let frame = agent.frame().await;
         let request = frame["request_id"].clone();
-        let say = |mut said: Value| {
-            said["request_id"] = request.clone();
-            said["session_id"] = json!("s");
-            said
+        let for_request = |mut frame_json: Value| {
+            frame_json["request_id"] = request.clone();
+            frame_json["session_id"] = json!("s");
+            frame_json
         };
         match (frame["type"].as_str(), frame["content"].as_str()) {
             (Some("message"), Some("ask")) => {
                 let ask =
                     json!({"type": "ask", "ask_id": "q", "kind": "input", "text": "which one?"});
-                agent.send(say(ask)).await;
+                agent.send(for_request(ask)).await;
             }
             (Some("message"), Some("sleep")) => {}
             (Some("message" | "answer"), Some(content)) => {
                 agent
-                    .send(say(json!({"type": "chunk", "delta": "you said "})))
+                    .send(for_request(json!({"type": "chunk", "delta": "you said "})))
                     .await;
                 agent
-                    .send(say(json!({"type": "chunk", "delta": content})))
+                    .send(for_request(json!({"type": "chunk", "delta": content})))
                     .await;
                 let done = json!({"type": "done", "result": format!("you said {content}")});
-                agent.send(say(done)).await;
+                agent.send(for_request(done)).await;
             }
             _ => {}
         }
     }
 }
 
-async fn judged(variable: &str) {
+async fn run_judge(variable: &str) {
     let hub = TestHub::start().await;
     let agent = hub.bridge_with("parrot", &["input"]).await;
     let mut playing = JoinSet::new();
@@ -387,10 +389,10 @@ async fn judged(variable: &str) {
 
 #[tokio::test]
 async fn the_protocols_own_client_for_python_calls_agents() {
-    judged("JACKFIELD_JUDGE_MCP_PYTHON_1").await;
+    run_judge("JACKFIELD_JUDGE_MCP_PYTHON_1").await;
 }
 
 #[tokio::test]
 async fn its_second_edition_which_needs_no_handshake_does_too() {
-    judged("JACKFIELD_JUDGE_MCP_PYTHON_2").await;
+    run_judge("JACKFIELD_JUDGE_MCP_PYTHON_2").await;
 }

@@ -53,8 +53,8 @@ async fn proxy() -> Option<Proxy> {
 }
 
 impl Proxy {
-    fn url(&self, who: &str) -> String {
-        format!("http://{who}127.0.0.1:{}", self.port)
+    fn url(&self, credentials: &str) -> String {
+        format!("http://{credentials}127.0.0.1:{}", self.port)
     }
 }
 
@@ -102,11 +102,11 @@ async fn a_proxy_that_refuses_is_named_and_no_proxy_leads_around_it() {
     };
     let hub = TestHub::start().await;
     let cli = Cli::new(&hub);
-    for who in ["", "ann:secret@"] {
-        let mut amy = cli.start_command(command(&cli, &proxy.url(who), "", &CONNECT));
-        let told = amy.until_it_says("407").await;
-        assert!(told.contains(&proxy.url("")), "{told}");
-        assert!(!told.contains("secret"), "{told}");
+    for credentials in ["", "ann:secret@"] {
+        let mut amy = cli.start_command(command(&cli, &proxy.url(credentials), "", &CONNECT));
+        let error_line = amy.until_it_says("407").await;
+        assert!(error_line.contains(&proxy.url("")), "{error_line}");
+        assert!(!error_line.contains("secret"), "{error_line}");
     }
     let mut amy = cli.start_command(command(&cli, &proxy.url(""), "127.0.0.1", &CONNECT));
     assert_eq!(amy.line().await.as_deref(), Some("connected as amy"));

@@ -78,12 +78,12 @@ async fn it_says_where_it_listens_and_ends_well_on_sigterm() {
 #[tokio::test]
 async fn who_comes_and_who_is_refused_is_in_the_log() {
     let mut served = Served::start(home(""), &[]).await;
-    for (version, said) in [(2, "agent registered"), (9, "agent refused")] {
+    for (version, expected) in [(2, "agent registered"), (9, "agent refused")] {
         let mut agent = Raw::connect(served.addr, "/ws?agent_id=bob").await;
         agent
             .send(json!({"type": "register", "agent_id": "bob", "bridge_version": version}))
             .await;
-        let line = served.process.until_it_says(said).await;
+        let line = served.process.until_it_says(expected).await;
         assert!(line.contains("bob"), "{line}");
     }
 }
@@ -92,7 +92,7 @@ async fn who_comes_and_who_is_refused_is_in_the_log() {
 #[tokio::test]
 async fn paths_and_ports_that_are_nobodys_say_what_is_where() {
     let mut served = Served::start(home(""), &[]).await;
-    for (path, said) in [
+    for (path, expected) in [
         ("/", "/openapi.json"),
         ("/ws/", "agents connect at /ws"),
         ("/bridge", "/ws"),
@@ -104,7 +104,7 @@ async fn paths_and_ports_that_are_nobodys_say_what_is_where() {
         let body: Value = answer.json().await.expect("JSON");
         assert_eq!(body["error"], "not_found");
         let message = body["message"].as_str().unwrap_or_default();
-        assert!(message.contains(said), "{path}: {message}");
+        assert!(message.contains(expected), "{path}: {message}");
     }
     served.process.signal(Signal::TERM);
     served.process.until_it_says("stopping").await;
@@ -122,7 +122,7 @@ async fn what_answers_and_is_no_hub_is_told_from_nobody() {
         }
     };
     tokio::select! {
-        run = cli.run(&["ls"]) => drop(run.code(3).says("libp2p port is one above")),
+        run = cli.run(&["ls"]) => drop(run.code(3).stderr_has("libp2p port is one above")),
         () = hang_up => {}
     }
 }
@@ -138,7 +138,7 @@ async fn an_open_call_is_told_before_it_stops() {
     call.end()
         .await
         .code(3)
-        .says("the hub was stopped before the call was over");
+        .stderr_has("the hub was stopped before the call was over");
     // The agent is told about the end of its call, then about the hub's stop.
     agent.closed().await;
     served.process.end().await.ok();
@@ -213,13 +213,13 @@ async fn a_second_hub_on_the_same_data_is_refused() {
         .cli
         .run(&["serve", "--listen", "127.0.0.1:0", "--data-dir", "data"])
         .await;
-    second.code(1).says("--data-dir");
+    second.code(1).stderr_has("--data-dir");
     let addr = served.addr.to_string();
     let third = served
         .cli
         .run(&["serve", "--listen", &addr, "--data-dir", "other"])
         .await;
-    third.code(1).says("--listen");
+    third.code(1).stderr_has("--listen");
     assert!(
         !served.cli.home().join("other").exists(),
         "a hub that cannot listen makes neither database nor secrets"
@@ -299,8 +299,8 @@ async fn a_proxy_before_a_hub_without_a_public_url_is_told_once_in_the_log() {
     let mut served = Served::start(home(""), &[]).await;
     ask_through_a_proxy(&served).await;
     let warned = served.process.until_it_says("came through a proxy").await;
-    for told in ["WARN", "public_url", "http://127.0.0.1:", "require_token"] {
-        assert!(warned.contains(told), "{told}: {warned}");
+    for expected in ["WARN", "public_url", "http://127.0.0.1:", "require_token"] {
+        assert!(warned.contains(expected), "{expected}: {warned}");
     }
     ask_through_a_proxy(&served).await;
     served.process.signal(Signal::TERM);
@@ -334,7 +334,7 @@ async fn a_hub_that_requires_tokens_asks_programs_of_this_machine_too() {
     let cli = home("require_token = true\n");
     let served = Served::start(cli, &["--public-url", "http://localhost:8080"]).await;
     // The data directory isn't the commands' default.
-    served.cli.run(&["ls"]).await.code(4).says("token");
+    served.cli.run(&["ls"]).await.code(4).stderr_has("token");
     let with = [("JACKFIELD_DATA_DIR", "data")];
     let listed = served.cli.run_with(with[0].0, with[0].1, &["ls"]);
     listed.await.ok();

@@ -220,14 +220,14 @@ async fn what_cannot_be_meant_is_refused_with_the_next_step() {
         (&[], "--agent-url"),
     ] {
         let all = [&["p2p", "sidecar"], args].concat();
-        cli.run(&all).await.code(2).says(says);
+        cli.run(&all).await.code(2).stderr_has(says);
     }
     // A taken port isn't a usage error.
     let taken = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let port = taken.local_addr().expect("an address").port();
     let listen = format!("/ip4/127.0.0.1/tcp/{port}");
     let all = ["p2p", "sidecar", "--agent-url", url, "--listen", &listen];
-    cli.run(&all).await.code(1).says("--listen");
+    cli.run(&all).await.code(1).stderr_has("--listen");
 }
 
 #[tokio::test]

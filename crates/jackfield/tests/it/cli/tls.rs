@@ -86,22 +86,27 @@ async fn cert_makes_a_ca_that_stays_and_overwrites_nothing() {
     for words in ["tls/cert.pem", "sha256:", "hub.test, 10.0.0.5, localhost"] {
         assert!(made.out.contains(words), "{words}: {made:?}");
     }
-    let made = made.says("[tls]").says("--hub https://hub.test:7411 --ca");
-    made.says("Keep").says("ca-key.pem");
+    let made = made
+        .stderr_has("[tls]")
+        .stderr_has("--hub https://hub.test:7411 --ca");
+    made.stderr_has("Keep").stderr_has("ca-key.pem");
     let tls = cli.home().join("tls");
     for name in ["ca.pem", "ca-key.pem", "cert.pem", "key.pem"] {
         let mode = std::fs::metadata(tls.join(name)).unwrap().permissions();
         assert_eq!(mode.mode() & 0o777, 0o600, "{name}");
     }
     let before = std::fs::read(tls.join("ca.pem")).unwrap();
-    cli.run(&args).await.code(2).says("exists already");
+    cli.run(&args).await.code(2).stderr_has("exists already");
     std::fs::remove_file(tls.join("cert.pem")).unwrap();
-    cli.run(&args).await.code(2).says("key.pem exists already");
+    cli.run(&args)
+        .await
+        .code(2)
+        .stderr_has("key.pem exists already");
     std::fs::remove_file(tls.join("key.pem")).unwrap();
     cli.run(&args).await.ok();
     assert_eq!(std::fs::read(tls.join("ca.pem")).unwrap(), before);
     let wrong = ["cert", "no name", "--dir", "other"];
-    cli.run(&wrong).await.code(2).says("NAME");
+    cli.run(&wrong).await.code(2).stderr_has("NAME");
     assert!(!cli.home().join("other").exists());
 }
 
@@ -115,8 +120,8 @@ async fn a_ca_of_ones_own_is_trusted_alike_by_commands_and_by_connect() {
         &["call", "bob", "x"],
         &["connect", "--as", "bob", "exec", "/bin/cat"],
     ] {
-        let refused = cli.run(args).await.code(3).says("CA");
-        refused.says("--ca FILE").says("JACKFIELD_CA");
+        let refused = cli.run(args).await.code(3).stderr_has("CA");
+        refused.stderr_has("--ca FILE").stderr_has("JACKFIELD_CA");
     }
     for (name, value) in [
         ("JACKFIELD_CA", "tls/ca.pem"),
@@ -136,22 +141,22 @@ async fn a_ca_of_ones_own_is_trusted_alike_by_commands_and_by_connect() {
     cli.run(&["ls", "--ca", "none.pem"])
         .await
         .code(2)
-        .says("--ca");
+        .stderr_has("--ca");
     let other = format!("sha256:{}", "00".repeat(32));
     let refused = cli.run(&["ls", "--ca", &other]).await.code(3);
-    refused.says("fingerprint").says(&fingerprint);
+    refused.stderr_has("fingerprint").stderr_has(&fingerprint);
 
     // Only one side uses TLS.
     let plain = url.replacen("https", "http", 1);
     let plain = cli.at_hub(&plain);
-    plain.run(&["ls"]).await.code(3).says("use https://");
+    plain.run(&["ls"]).await.code(3).stderr_has("use https://");
     let connect = ["connect", "--as", "bob", "exec", "/bin/cat"];
-    plain.run(&connect).await.code(3).says("use https://");
+    plain.run(&connect).await.code(3).stderr_has("use https://");
     let hub = jackfield_testkit::TestHub::start().await;
     let secure = hub.url("").replacen("http", "https", 1);
     let secure = plain.at_hub(&secure);
     let pinned = ["ls", "--ca", &other];
-    secure.run(&pinned).await.code(3).says("use http://");
+    secure.run(&pinned).await.code(3).stderr_has("use http://");
 }
 
 #[tokio::test]
@@ -170,7 +175,7 @@ async fn an_invite_carries_the_fingerprint_of_a_private_ca_and_is_not_used_up_be
     let elsewhere = Cli::at("");
     let without = ["connect", "--setup", ticket, "exec", "/bin/cat"];
     let refused = elsewhere.run(&without).await.code(3);
-    refused.says("--ca").says("not used up");
+    refused.stderr_has("--ca").stderr_has("not used up");
     let with = [
         "connect", "--ca", pin, "--setup", ticket, "exec", "/bin/cat",
     ];
@@ -200,13 +205,13 @@ async fn commands_that_name_no_hub_find_the_one_of_their_data_directory() {
     assert_eq!(found.expect("it is checked")["verdict"], "ok", "{report}");
     // An explicit hub is always used.
     let named = run(&["ls", "--hub", "http://127.0.0.1:1"]).await;
-    named.code(3).says("http://127.0.0.1:1");
+    named.code(3).stderr_has("http://127.0.0.1:1");
     let mut command = unnamed(&cli, &["ls"]);
     command.env("JACKFIELD_HUB", &url);
     let refused = cli.start_command(command).end().await.code(3);
-    refused.says("--ca FILE");
+    refused.stderr_has("--ca FILE");
     let wrong = run(&["ls", "--ca", "none.pem"]).await;
-    wrong.code(2).says("--ca");
+    wrong.code(2).stderr_has("--ca");
 
     // A killed hub's address file is ignored, and the next hub is found.
     hub.signal(Signal::KILL);

@@ -4,7 +4,7 @@ use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::cli::{
-    fake::{Asked, FakeHub},
+    fake::{FakeHub, PendingRequest},
     terminal::Terminal,
 };
 use crate::run::{Cli, Running};
@@ -29,7 +29,7 @@ fn envelope(sequence: u64, event_type: &str, data: &Value) -> Value {
 }
 
 /// Sends a line of text.
-async fn say(stream: &mut Asked, sequence: u64, text: &str) {
+async fn send_line(stream: &mut PendingRequest, sequence: u64, text: &str) {
     let data =
         json!({"event_type": "SEGMENT_CONTENT", "segment_id": "s", "payload": {"delta": text}});
     let id = format!("run_1:{sequence}");
@@ -38,7 +38,7 @@ async fn say(stream: &mut Asked, sequence: u64, text: &str) {
 }
 
 /// Opens the event stream of a hub with a team.
-async fn opened(hub: &FakeHub) -> Asked {
+async fn opened(hub: &FakeHub) -> PendingRequest {
     let asked = hub.expect("GET /v1/teams/shop").await;
     asked.answer(200, &json!({"id": "shop"})).await;
     let stream = hub.expect("GET /v1/teams/shop/events").await;
@@ -46,7 +46,7 @@ async fn opened(hub: &FakeHub) -> Asked {
     stream.stream().await
 }
 
-async fn watching(args: &[&str]) -> (FakeHub, Running, Asked) {
+async fn watching(args: &[&str]) -> (FakeHub, Running, PendingRequest) {
     let hub = FakeHub::start().await;
     let mut watch = Cli::at(&hub.url()).start(args);
     let stream = opened(&hub).await;
@@ -66,7 +66,7 @@ async fn a_team_is_seen_in_lines() {
     // Replayed events that the snapshot already contains are not shown again.
     let status = json!({"event_source_type": "TEAM", "data": {"new_status": "RUNNING"}, "team_run_id": "run_1", "sequence": 1});
     stream.event("envelope", Some("run_1:1"), &status).await;
-    say(&mut stream, 2, "hello\n").await;
+    send_line(&mut stream, 2, "hello\n").await;
     // Events before the start are marked as earlier.
     assert_eq!(watch.line().await.unwrap(), "— earlier —");
     assert_eq!(watch.line().await.unwrap(), "lead     │ hello");
@@ -88,7 +88,7 @@ async fn only_the_last_lines_of_what_was_before_are_shown_unless_asked_for() {
         let (_hub, mut watch, mut stream) = watching(args).await;
         stream.event("snapshot", None, &snapshot(30)).await;
         for sequence in 1..=30 {
-            say(&mut stream, sequence, &format!("line {sequence}\n")).await;
+            send_line(&mut stream, sequence, &format!("line {sequence}\n")).await;
         }
         watch.line().await;
         watch.line().await;
@@ -109,7 +109,7 @@ async fn only_the_last_lines_of_what_was_before_are_shown_unless_asked_for() {
 async fn a_replay_without_an_end_is_shown_too() {
     let (_hub, mut watch, mut stream) = watching(&["watch", "shop"]).await;
     stream.event("snapshot", None, &snapshot(3)).await;
-    say(&mut stream, 1, "one\n").await;
+    send_line(&mut stream, 1, "one\n").await;
     for line in [
         "shop     │ · RUNNING",
         "shop     │ task scan (lead): queued",
@@ -118,7 +118,7 @@ async fn a_replay_without_an_end_is_shown_too() {
     }
     assert_eq!(watch.line().await.unwrap(), "— earlier —");
     assert_eq!(watch.line().await.unwrap(), "lead     │ one");
-    say(&mut stream, 4, "four\n").await;
+    send_line(&mut stream, 4, "four\n").await;
     assert_eq!(watch.line().await.unwrap(), "— now —");
     assert_eq!(watch.line().await.unwrap(), "lead     │ four");
 }
@@ -189,8 +189,8 @@ async fn after_a_cut_it_goes_on_where_it_was_and_tells_nothing_twice() {
     stream.event("snapshot", None, &snapshot(0)).await;
     watch.line().await;
     watch.line().await;
-    say(&mut stream, 1, "one\n").await;
-    say(&mut stream, 2, "two\nthr").await;
+    send_line(&mut stream, 1, "one\n").await;
+    send_line(&mut stream, 2, "two\nthr").await;
     assert_eq!(watch.line().await.unwrap(), "lead     │ one");
     assert_eq!(watch.line().await.unwrap(), "lead     │ two");
     drop(stream);
@@ -205,9 +205,9 @@ async fn after_a_cut_it_goes_on_where_it_was_and_tells_nothing_twice() {
     stream.event("snapshot", None, &snapshot(3)).await;
     watch.until_it_says("reconnected").await;
     // A hub that doesn't know the cursor sends all events again.
-    say(&mut stream, 1, "one\n").await;
-    say(&mut stream, 2, "two\nthr").await;
-    say(&mut stream, 3, "ee\n").await;
+    send_line(&mut stream, 1, "one\n").await;
+    send_line(&mut stream, 2, "two\nthr").await;
+    send_line(&mut stream, 3, "ee\n").await;
     assert_eq!(watch.line().await.unwrap(), "lead     │ three");
 }
 
@@ -217,7 +217,7 @@ async fn what_an_earlier_run_had_begun_is_told_as_broken_off_before_the_hub_is_b
     stream.event("snapshot", None, &snapshot(0)).await;
     watch.line().await;
     watch.line().await;
-    say(&mut stream, 1, "one\nhalf a li").await;
+    send_line(&mut stream, 1, "one\nhalf a li").await;
     assert_eq!(watch.line().await.unwrap(), "lead     │ one");
     drop(stream);
     watch.until_it_says("lost the connection to the hub").await;
@@ -242,12 +242,13 @@ async fn what_an_earlier_run_had_begun_is_told_as_broken_off_before_the_hub_is_b
 #[tokio::test]
 async fn a_team_that_is_removed_ends_it() {
     let (_hub, watch, mut stream) = watching(&["watch", "shop"]).await;
-    say(&mut stream, 1, "last words").await;
+    send_line(&mut stream, 1, "last words").await;
     let gone = json!({"error": "not_found", "message": "the team was removed"});
     stream.event("failed", None, &gone).await;
     let end = watch.end().await.code(3);
     assert_eq!(end.out, "lead     │ last words\n");
-    end.says("the team was removed").says("jackfield team ls");
+    end.stderr_has("the team was removed")
+        .stderr_has("jackfield team ls");
 }
 
 #[tokio::test]
@@ -273,7 +274,7 @@ async fn a_terminal_shows_lanes_answers_approvals_and_is_put_back() {
     first["approvals"] = json!([{"route_key": "lead", "invocation_id": "c1", "tool_name": "drop", "arguments": {"t": "x"}}]);
     stream.event("snapshot", None, &first).await;
     terminal.until("a approves, d denies").await;
-    say(&mut stream, 1, "unbroken").await;
+    send_line(&mut stream, 1, "unbroken").await;
     terminal.until("unbroken").await;
     terminal.type_in("a");
     let asked = hub.expect("POST /v1/teams/shop/decisions").await;

@@ -4,7 +4,7 @@ use crate::kill::{
     agent::Agent,
     hub::Hub,
     platform::{patient, relay},
-    receiver::{Receiver, Told},
+    receiver::{Deliveries, Receiver},
 };
 
 /// Don't wait for agents when stopping.
@@ -28,11 +28,13 @@ async fn a_hub_that_stops_keeps_what_it_has_not_sent_and_fails_what_it_has() {
     assert_eq!(amy.message().await, "working");
     let hub = hub.stop().await.start().await;
 
-    let mut told = Told::default();
+    let mut deliveries = Deliveries::default();
     let post = receiver.next().await;
-    told.note(&post);
+    deliveries.note(&post);
     post.ok().await;
-    let failed = told.of("working").expect("the only one that has ended");
+    let failed = deliveries
+        .of("working")
+        .expect("the only one that has ended");
     assert_eq!(failed["error_code"], "agent_offline", "{failed}");
     let mut amy = Agent::register(&hub, "amy").await;
     assert_eq!(amy.message().await, "behind it");
@@ -40,14 +42,14 @@ async fn a_hub_that_stops_keeps_what_it_has_not_sent_and_fails_what_it_has() {
     let mut bob = Agent::register(&hub, "bob").await;
     bob.expect("waiting").await;
     bob.done("waiting", "answer").await;
-    while told.len() < 3 {
+    while deliveries.len() < 3 {
         let post = receiver.next().await;
         // The stop may have cut the first callback before its response was stored.
-        told.note(&post);
+        deliveries.note(&post);
         post.ok().await;
     }
     for request in ["behind it", "waiting"] {
-        assert_eq!(told.of(request).unwrap()["result"], "answer");
+        assert_eq!(deliveries.of(request).unwrap()["result"], "answer");
     }
 }
 

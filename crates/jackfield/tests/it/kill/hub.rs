@@ -10,12 +10,12 @@ use crate::run::{Cli, Run, Running};
 /// A running hub.
 pub(crate) struct Hub {
     pub(crate) addr: SocketAddr,
-    home: Home,
+    home: HubHome,
     process: Running,
 }
 
 /// The remains of a stopped hub: its data and configuration.
-pub(crate) struct Home {
+pub(crate) struct HubHome {
     cli: Cli,
     calls_anybody: bool,
 }
@@ -28,29 +28,29 @@ impl Hub {
 
     /// Starts a hub with a configuration file.
     pub(crate) async fn start_with(config: &str) -> Self {
-        Home::new(config, true).start().await
+        HubHome::new(config, true).start().await
     }
 
     /// Starts a hub that calls only those private addresses named in its configuration file.
     pub(crate) async fn start_strict(config: &str) -> Self {
-        Home::new(config, false).start().await
+        HubHome::new(config, false).start().await
     }
 
     /// Kills the hub with `kill -9`.
-    pub(crate) async fn kill(self) -> Home {
+    pub(crate) async fn kill(self) -> HubHome {
         let (home, run) = self.end(Signal::KILL).await;
         assert_eq!(run.code, -1, "{run:?}");
         home
     }
 
     /// Sends SIGTERM, and waits until the hub has stopped.
-    pub(crate) async fn stop(self) -> Home {
+    pub(crate) async fn stop(self) -> HubHome {
         let (home, run) = self.end(Signal::TERM).await;
         assert_eq!(run.code, 0, "{run:?}");
         home
     }
 
-    async fn end(self, signal: Signal) -> (Home, Run) {
+    async fn end(self, signal: Signal) -> (HubHome, Run) {
         self.process.signal(signal);
         (self.home, self.process.end().await)
     }
@@ -84,7 +84,7 @@ impl Hub {
     }
 }
 
-impl Home {
+impl HubHome {
     fn new(config: &str, calls_anybody: bool) -> Self {
         let cli = Cli::at("");
         fs::write(cli.home().join("jackfield.toml"), config).expect("a file");

@@ -11,12 +11,12 @@ use crate::kill::agent::text;
 #[derive(Default)]
 pub(crate) struct Memory {
     token: Option<String>,
-    open: BTreeMap<String, Work>,
+    open: BTreeMap<String, OpenAnswer>,
 }
 
 /// An answer.
 #[derive(Default)]
-struct Work {
+struct OpenAnswer {
     /// Number of written frames.
     sent: u64,
     /// Unacknowledged frames.
@@ -59,7 +59,7 @@ impl Memory {
 
     /// Begins to work on a request.
     pub(crate) fn begin(&mut self, request: &str) {
-        let before = self.open.insert(request.to_owned(), Work::default());
+        let before = self.open.insert(request.to_owned(), OpenAnswer::default());
         assert!(before.is_none(), "{request} is sent twice");
     }
 
@@ -99,7 +99,7 @@ impl Memory {
     }
 }
 
-impl Work {
+impl OpenAnswer {
     fn forget(&mut self, up_to: u64) {
         let is_later = |frame: &Value| frame["seq"].as_u64().is_some_and(|seq| seq > up_to);
         self.kept.retain(is_later);

@@ -11,12 +11,12 @@ use crate::kill::{
 };
 
 /// A hub with an agent that answers every request.
-struct Scene {
+struct OutboxFixture {
     hub: Hub,
     amy: Agent,
 }
 
-impl Scene {
+impl OutboxFixture {
     async fn start() -> Self {
         Self::with(Hub::start().await).await
     }
@@ -48,20 +48,20 @@ fn identity(post: &Post) -> (String, Value) {
 #[tokio::test]
 async fn a_callback_that_nobody_noted_as_delivered_comes_again_under_its_key() {
     let mut receiver = Receiver::start();
-    let mut scene = Scene::start().await;
-    scene.task("r1", &receiver.url()).await;
+    let mut fixture = OutboxFixture::start().await;
+    fixture.task("r1", &receiver.url()).await;
     let first = receiver.next().await;
-    let mut scene = scene.restart().await;
+    let mut fixture = fixture.restart().await;
     let again = receiver.next().await;
     assert_eq!(identity(&again), identity(&first));
-    again.assert_signed(&scene.hub.callback_key());
+    again.assert_signed(&fixture.hub.callback_key());
     again.ok().await;
     // A stored result is never sent again.
-    scene.task("r2", &receiver.url()).await;
+    fixture.task("r2", &receiver.url()).await;
     let other = receiver.next().await;
     assert_eq!(other.request(), "r2");
     assert_ne!(other.key(), first.key());
-    let _scene = scene.restart().await;
+    let _scene = fixture.restart().await;
     let again = receiver.next().await;
     assert_eq!(identity(&again), identity(&other), "r1 is settled");
     again.ok().await;
@@ -71,13 +71,13 @@ async fn a_callback_that_nobody_noted_as_delivered_comes_again_under_its_key() {
 #[tokio::test]
 async fn a_callback_that_was_just_answered_may_come_again_but_only_under_its_key() {
     let mut receiver = Receiver::start();
-    let mut scene = Scene::start().await;
-    scene.task("r1", &receiver.url()).await;
+    let mut fixture = OutboxFixture::start().await;
+    fixture.task("r1", &receiver.url()).await;
     let post = receiver.next().await;
     let first = identity(&post);
     post.ok().await;
-    let mut scene = scene.restart().await;
-    scene.task("r2", &receiver.url()).await;
+    let mut fixture = fixture.restart().await;
+    fixture.task("r2", &receiver.url()).await;
     loop {
         let post = receiver.next().await;
         if post.request() == "r2" {
@@ -92,19 +92,19 @@ async fn a_callback_that_was_just_answered_may_come_again_but_only_under_its_key
 #[tokio::test]
 async fn a_callback_that_failed_is_tried_again_by_the_next_hub() {
     let mut receiver = Receiver::start();
-    let mut scene = Scene::start().await;
+    let mut fixture = OutboxFixture::start().await;
     for (failed, other, status) in [
         ("r1", "r2", Some("500 Internal Server Error")),
         ("r3", "r4", None),
     ] {
-        scene.task(failed, &receiver.url()).await;
+        fixture.task(failed, &receiver.url()).await;
         let post = receiver.next().await;
         let first = identity(&post);
         match status {
             Some(status) => post.answer(status, "").await,
             None => post.cut(),
         }
-        scene.task(other, &receiver.url()).await;
+        fixture.task(other, &receiver.url()).await;
         // Unless the pause was so short that the retry comes first.
         let mut last = receiver.next().await;
         while last.request() == failed {
@@ -113,7 +113,7 @@ async fn a_callback_that_failed_is_tried_again_by_the_next_hub() {
             last = receiver.next().await;
         }
         let second = identity(&last);
-        scene = scene.restart().await;
+        fixture = fixture.restart().await;
         let mut left = vec![first, second];
         while !left.is_empty() {
             let post = receiver.next().await;
@@ -128,21 +128,21 @@ async fn a_callback_that_failed_is_tried_again_by_the_next_hub() {
 #[tokio::test]
 async fn a_destination_that_asked_for_time_gets_it_from_the_next_hub_too() {
     let mut receiver = Receiver::start();
-    let mut scene = Scene::start().await;
-    scene.task("r1", &receiver.url()).await;
+    let mut fixture = OutboxFixture::start().await;
+    fixture.task("r1", &receiver.url()).await;
     let post = receiver.next().await;
     assert_eq!(post.request(), "r1");
     post.answer("429 Too Many Requests", "retry-after: 600\r\n")
         .await;
-    scene.task("r2", &receiver.url()).await;
+    fixture.task("r2", &receiver.url()).await;
     let second = receiver.next().await;
     assert_eq!(second.request(), "r2");
-    let mut scene = scene.restart().await;
+    let mut fixture = fixture.restart().await;
     let again = receiver.next().await;
     assert_eq!(identity(&again), identity(&second));
     again.ok().await;
     // The oldest due callback goes first, so the next post shows that r1 isn't due.
-    scene.task("r3", &receiver.url()).await;
+    fixture.task("r3", &receiver.url()).await;
     let third = receiver.next().await;
     assert_eq!(third.request(), "r3");
     third.ok().await;
@@ -153,12 +153,12 @@ async fn a_destination_that_asked_for_time_gets_it_from_the_next_hub_too() {
 async fn a_callback_to_a_place_that_was_down_arrives_when_it_is_up() {
     let closed = Closed::new();
     let hub = Hub::start_with("log = \"jackfield_kit=debug\"\n").await;
-    let mut scene = Scene::with(hub).await;
-    scene.task("r1", &closed.url()).await;
-    scene.hub.says("callback failed").await;
-    let home = scene.hub.kill().await;
+    let mut fixture = OutboxFixture::with(hub).await;
+    fixture.task("r1", &closed.url()).await;
+    fixture.hub.says("callback failed").await;
+    let stopped = fixture.hub.kill().await;
     let mut receiver = closed.open();
-    let hub = home.start().await;
+    let hub = stopped.start().await;
     let post = receiver.next().await;
     post.assert_signed(&hub.callback_key());
     assert_eq!(post.body()["result"], "answer");
@@ -169,19 +169,19 @@ async fn a_callback_to_a_place_that_was_down_arrives_when_it_is_up() {
 #[tokio::test]
 async fn a_callback_that_was_given_up_is_still_listed_and_can_be_sent_again() {
     let mut receiver = Receiver::start();
-    let mut scene = Scene::start().await;
-    scene.task("r1", &receiver.url()).await;
+    let mut fixture = OutboxFixture::start().await;
+    fixture.task("r1", &receiver.url()).await;
     let post = receiver.next().await;
     let first = identity(&post);
     post.answer("410 Gone", "").await;
-    scene.task("r2", &receiver.url()).await;
+    fixture.task("r2", &receiver.url()).await;
     let second = receiver.next().await;
     assert_eq!(second.request(), "r2");
-    let scene = scene.restart().await;
+    let fixture = fixture.restart().await;
     let again = receiver.next().await;
     assert_eq!(identity(&again), identity(&second), "r1 was given up");
     again.ok().await;
-    let platform = scene.hub.platform();
+    let platform = fixture.hub.platform();
     let dead = platform.callbacks("dead=true").await;
     assert_eq!(dead.len(), 1, "{dead:?}");
     let resend = format!("/v1/calls/{}/resend", text(&dead[0], "task"));
@@ -190,7 +190,7 @@ async fn a_callback_that_was_given_up_is_still_listed_and_can_be_sent_again() {
     // Killed again before the receiver accepts it.
     let held = receiver.next().await;
     assert_eq!(identity(&held), first);
-    let _scene = scene.restart().await;
+    let _scene = fixture.restart().await;
     let post = receiver.next().await;
     assert_eq!(identity(&post), first);
     post.ok().await;

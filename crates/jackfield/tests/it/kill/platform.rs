@@ -21,9 +21,9 @@ pub(crate) struct Platform {
 }
 
 /// A written request with an unread response.
-pub(crate) struct Asked(TcpStream);
+pub(crate) struct SentRequest(TcpStream);
 
-impl Asked {
+impl SentRequest {
     /// Returns status and body of the response. Returns `None` if the hub was killed before the
     /// response's head.
     pub(crate) async fn answer(mut self) -> Option<(u16, Value)> {
@@ -48,7 +48,7 @@ impl Platform {
         method: &str,
         path: &str,
         body: Option<&Value>,
-    ) -> io::Result<Asked> {
+    ) -> io::Result<SentRequest> {
         let Self { addr, secret } = self;
         let body = body.map(Value::to_string).unwrap_or_default();
         let request = format!(
@@ -58,7 +58,7 @@ impl Platform {
         );
         let mut socket = TcpStream::connect(addr).await?;
         socket.write_all(request.as_bytes()).await?;
-        Ok(Asked(socket))
+        Ok(SentRequest(socket))
     }
 
     async fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> (u16, Value) {

@@ -6,9 +6,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 const SEED: &str = "JACKFIELD_TEST_SEED";
 
 /// A small generator.
-pub(crate) struct Dice(u64);
+pub(crate) struct SeededRandom(u64);
 
-impl Dice {
+impl SeededRandom {
     /// Uses the seed of the environment, or a new seed; prints the seed for failing tests.
     pub(crate) fn new() -> Self {
         let seed = std::env::var(SEED).ok().and_then(|text| text.parse().ok());
@@ -31,7 +31,7 @@ impl Dice {
     }
 
     /// A number below `sides`.
-    pub(crate) fn roll(&mut self, sides: u64) -> u64 {
+    pub(crate) fn below(&mut self, sides: u64) -> u64 {
         self.next() % sides
     }
 

@@ -192,17 +192,17 @@ async fn line(socket: &mut BufReader<TcpStream>) -> Option<String> {
 
 /// Received callbacks by request. A repeated callback must have the same body and key.
 #[derive(Default)]
-pub(crate) struct Told(HashMap<String, (String, Value)>);
+pub(crate) struct Deliveries(HashMap<String, (String, Value)>);
 
-impl Told {
+impl Deliveries {
     /// Records a post, and returns whether it's new.
     pub(crate) fn note(&mut self, post: &Post) -> bool {
-        let told = (post.key().to_owned(), post.body());
+        let deliveries = (post.key().to_owned(), post.body());
         let before = self.0.get(&post.request());
         if let Some(before) = before {
-            assert_eq!(*before, told, "one request has one end");
+            assert_eq!(*before, deliveries, "one request has one end");
         }
-        self.0.insert(post.request(), told).is_none()
+        self.0.insert(post.request(), deliveries).is_none()
     }
 
     /// The reported result of a request.

@@ -8,7 +8,7 @@ use crate::kill::{
     hub::Hub,
     memory::Memory,
     platform::relay,
-    receiver::{Receiver, Told},
+    receiver::{Deliveries, Receiver},
 };
 
 /// An agent that continues its work on a new connection.
@@ -40,7 +40,7 @@ impl Resuming {
     }
 
     /// Reconnects to another hub, with its remembered state.
-    async fn come_back(self, hub: &Hub) -> Self {
+    async fn reconnect(self, hub: &Hub) -> Self {
         Self::register_with(hub, self.memory).await
     }
 
@@ -53,7 +53,7 @@ impl Resuming {
     }
 
     /// Sends a frame of an answer.
-    async fn say(&mut self, frame: Value) {
+    async fn send_frame(&mut self, frame: Value) {
         self.raw.send(self.memory.keep(frame)).await;
     }
 
@@ -67,7 +67,7 @@ impl Resuming {
     }
 
     /// The hub's reply about the agent's requests: open ones, and gone ones.
-    fn told(&self) -> (Value, Value) {
+    fn open_and_gone(&self) -> (Value, Value) {
         let resume = &self.registered["resume"];
         (resume["open"].clone(), resume["gone"].clone())
     }
@@ -99,11 +99,14 @@ async fn a_message_that_the_agent_has_goes_on_and_is_not_sent_again() {
     asked(&hub, "r1", &receiver).await;
     amy.expect("r1").await;
     let hub = hub.kill().await.start().await;
-    let mut amy = amy.come_back(&hub).await;
-    assert_eq!(amy.told().0, json!([{"request_id": "r1", "have": 0}]));
+    let mut amy = amy.reconnect(&hub).await;
+    assert_eq!(
+        amy.open_and_gone().0,
+        json!([{"request_id": "r1", "have": 0}])
+    );
     asked(&hub, "r2", &receiver).await;
     amy.expect("r2").await;
-    amy.say(done("r1", "answer")).await;
+    amy.send_frame(done("r1", "answer")).await;
     assert_completed(&mut receiver, "r1", "answer").await;
 }
 
@@ -116,9 +119,9 @@ async fn a_message_that_the_agent_does_not_know_is_sent_again() {
     asked(&hub, "r1", &receiver).await;
     let hub = hub.kill().await.start().await;
     // The agent never read the message.
-    let mut amy = amy.come_back(&hub).await;
+    let mut amy = amy.reconnect(&hub).await;
     amy.expect("r1").await;
-    amy.say(done("r1", "answer")).await;
+    amy.send_frame(done("r1", "answer")).await;
     assert_completed(&mut receiver, "r1", "answer").await;
 }
 
@@ -133,21 +136,21 @@ async fn an_answer_goes_on_after_some_pieces_with_nothing_lost_or_doubled() {
     let mut whole = String::new();
     for round in 0..3 {
         for piece in [format!("{round}a "), format!("{round}b ")] {
-            amy.say(chunk("r1", &piece)).await;
+            amy.send_frame(chunk("r1", &piece)).await;
             whole += &piece;
         }
         amy.acked("r1").await;
         // The kill may lose this frame.
         let piece = format!("{round}c ");
-        amy.say(chunk("r1", &piece)).await;
+        amy.send_frame(chunk("r1", &piece)).await;
         whole += &piece;
         hub = hub.kill().await.start().await;
-        amy = amy.come_back(&hub).await;
-        let (open, _) = amy.told();
+        amy = amy.reconnect(&hub).await;
+        let (open, _) = amy.open_and_gone();
         let have = open[0]["have"].as_u64().expect("a number");
         assert!((round * 3 + 2..=round * 3 + 3).contains(&have), "{open}");
     }
-    amy.say(done("r1", "")).await;
+    amy.send_frame(done("r1", "")).await;
     assert_completed(&mut receiver, "r1", &whole).await;
     let status = hub.platform().status("amy", "r1").await;
     assert_eq!(status["result"], whole, "{status}");
@@ -166,11 +169,12 @@ async fn an_end_that_was_just_written_is_never_lost() {
         amy.expect(request).await;
     }
     for request in &requests {
-        amy.say(done(request, &format!("answer {request}"))).await;
+        amy.send_frame(done(request, &format!("answer {request}")))
+            .await;
     }
     let hub = hub.kill().await.start().await;
-    let amy = amy.come_back(&hub).await;
-    let mut told = Told::default();
+    let amy = amy.reconnect(&hub).await;
+    let mut told = Deliveries::default();
     while told.len() < TASKS {
         let post = receiver.next().await;
         told.note(&post);
@@ -180,7 +184,7 @@ async fn an_end_that_was_just_written_is_never_lost() {
         let told = told.of(request).expect("each was told");
         assert_eq!(told["result"], format!("answer {request}"), "{told}");
     }
-    let (open, gone) = amy.told();
+    let (open, gone) = amy.open_and_gone();
     let count = |list: &Value| list.as_array().map_or(0, Vec::len);
     assert_eq!(count(&open) + count(&gone), TASKS, "{open} {gone}");
 }
@@ -210,12 +214,15 @@ async fn a_hub_that_stops_leaves_an_answer_to_the_next_one() {
     let mut amy = Resuming::register(&hub).await;
     asked(&hub, "r1", &receiver).await;
     amy.expect("r1").await;
-    amy.say(chunk("r1", "one ")).await;
+    amy.send_frame(chunk("r1", "one ")).await;
     amy.acked("r1").await;
     let hub = hub.stop().await.start().await;
-    let mut amy = amy.come_back(&hub).await;
-    assert_eq!(amy.told().0, json!([{"request_id": "r1", "have": 1}]));
-    amy.say(chunk("r1", "two")).await;
-    amy.say(done("r1", "")).await;
+    let mut amy = amy.reconnect(&hub).await;
+    assert_eq!(
+        amy.open_and_gone().0,
+        json!([{"request_id": "r1", "have": 1}])
+    );
+    amy.send_frame(chunk("r1", "two")).await;
+    amy.send_frame(done("r1", "")).await;
     assert_completed(&mut receiver, "r1", "one two").await;
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::task::Task;
-use crate::chains::{crew::TEAM, hub::Hub};
+use crate::chains::{hub::Hub, team::TEAM};
 
 /// Number of attempts to reach a stopped hub, and the pause between them.
 const TRIES: usize = 100;
@@ -16,12 +16,12 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// A client for the team.
 #[derive(Debug, Clone)]
-pub(super) struct Asking {
+pub(super) struct TeamClient {
     client: Client,
     url: String,
 }
 
-impl Asking {
+impl TeamClient {
     pub(super) fn of(hub: &Hub) -> Self {
         Self {
             client: Client::new(),
@@ -50,14 +50,14 @@ impl Asking {
         let mut open = request.send().await.ok();
         for _ in 0..TRIES {
             if let Some(response) = open.take() {
-                Heard(response).pass_on(task).await;
+                TaskEvents(response).pass_on(task).await;
             }
-            let asked = task.borrow().asked.clone();
-            let Some(asked) = asked.filter(|_| !task.borrow().is_over()) else {
+            let hub_task = task.borrow().hub_task.clone();
+            let Some(hub_task) = hub_task.filter(|_| !task.borrow().is_over()) else {
                 break;
             };
             tokio::time::sleep(PAUSE).await;
-            let follow = self.request("SubscribeToTask", &json!({"id": asked}));
+            let follow = self.request("SubscribeToTask", &json!({"id": hub_task}));
             open = follow.send().await.ok();
         }
         // No effect if the task has ended.
@@ -67,16 +67,16 @@ impl Asking {
         });
     }
 
-    pub(super) async fn cancel(&self, asked: &str) {
-        let request = self.request("CancelTask", &json!({"id": asked}));
+    pub(super) async fn cancel(&self, hub_task: &str) {
+        let request = self.request("CancelTask", &json!({"id": hub_task}));
         request.send().await.expect("the hub is there");
     }
 }
 
 /// The hub's events about a task.
-struct Heard(Response);
+struct TaskEvents(Response);
 
-impl Heard {
+impl TaskEvents {
     /// Copies the events to the task, until the task or the stream ends.
     async fn pass_on(mut self, task: &watch::Sender<Task>) {
         let mut unread = Vec::new();
@@ -88,26 +88,26 @@ impl Heard {
                 let data = block.lines().find_map(|line| line.strip_prefix("data: "));
                 if let Some(data) = data {
                     let event: Value = serde_json::from_str(data).expect("JSON");
-                    task.send_modify(|task| hear(task, &event["result"]));
+                    task.send_modify(|task| apply(task, &event["result"]));
                 }
             }
         }
     }
 }
 
-fn hear(task: &mut Task, result: &Value) {
+fn apply(task: &mut Task, result: &Value) {
     let text_of = |parts: &Value| -> String {
         let parts = parts.as_array().into_iter().flatten();
         parts.filter_map(|part| part["text"].as_str()).collect()
     };
-    let shown = &result["task"];
-    if shown.is_object() {
-        task.asked = shown["id"].as_str().map(str::to_owned);
+    let task_json = &result["task"];
+    if task_json.is_object() {
+        task.hub_task = task_json["id"].as_str().map(str::to_owned);
         // After a restart the hub may have less text than before; the missing text is sent again.
-        task.said = text_of(&shown["artifacts"][0]["parts"]);
+        task.text_so_far = text_of(&task_json["artifacts"][0]["parts"]);
     }
-    task.said += &text_of(&result["artifactUpdate"]["artifact"]["parts"]);
-    let status = [&shown["status"], &result["statusUpdate"]["status"]];
+    task.text_so_far += &text_of(&result["artifactUpdate"]["artifact"]["parts"]);
+    let status = [&task_json["status"], &result["statusUpdate"]["status"]];
     for status in status {
         let state = status["state"].as_str().unwrap_or_default();
         if !matches!(state, "" | "TASK_STATE_SUBMITTED" | "TASK_STATE_WORKING") {

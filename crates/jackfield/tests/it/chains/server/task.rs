@@ -9,9 +9,9 @@ pub(super) struct Task {
     pub(super) id: String,
     pub(super) state: String,
     /// The text so far.
-    pub(super) said: String,
+    pub(super) text_so_far: String,
     /// The task at the hub behind this task.
-    pub(super) asked: Option<String>,
+    pub(super) hub_task: Option<String>,
     /// The reason of the failure.
     why: Option<String>,
 }
@@ -21,8 +21,8 @@ impl Task {
         Self {
             id,
             state: "TASK_STATE_WORKING".to_owned(),
-            said: String::new(),
-            asked: None,
+            text_so_far: String::new(),
+            hub_task: None,
             why: None,
         }
     }
@@ -48,31 +48,32 @@ impl Task {
         status
     }
 
-    pub(super) fn shown(&self) -> Value {
+    pub(super) fn to_json(&self) -> Value {
         let mut task = json!({"id": self.id, "contextId": "c-1", "status": self.status()});
-        if !self.said.is_empty() {
-            task["artifacts"] = json!([{"artifactId": "a-1", "parts": [{"text": self.said}]}]);
+        if !self.text_so_far.is_empty() {
+            task["artifacts"] =
+                json!([{"artifactId": "a-1", "parts": [{"text": self.text_so_far}]}]);
         }
         task
     }
 }
 
 /// The event stream of a subscriber.
-pub(super) struct Telling {
+pub(super) struct TaskSubscription {
     /// The id of the request.
     id: Value,
     task: watch::Receiver<Task>,
     /// Number of text bytes already sent; `None` before the task itself was sent.
-    told: Option<usize>,
+    sent_bytes: Option<usize>,
     is_over: bool,
 }
 
-impl Telling {
+impl TaskSubscription {
     pub(super) fn new(id: Value, task: watch::Receiver<Task>) -> Self {
         Self {
             id,
             task,
-            told: None,
+            sent_bytes: None,
             is_over: false,
         }
     }
@@ -88,15 +89,15 @@ impl Telling {
         while !self.is_over {
             let task = self.task.borrow_and_update().clone();
             let about = json!({"taskId": task.id, "contextId": "c-1"});
-            let Some(told) = self.told.replace(task.said.len()) else {
+            let Some(sent_bytes) = self.sent_bytes.replace(task.text_so_far.len()) else {
                 self.is_over = task.is_over();
-                return Some(json!({"task": task.shown()}));
+                return Some(json!({"task": task.to_json()}));
             };
-            if task.said.len() > told {
+            if task.text_so_far.len() > sent_bytes {
                 let mut update = about;
-                let parts = json!([{"text": task.said[told..]}]);
+                let parts = json!([{"text": task.text_so_far[sent_bytes..]}]);
                 update["artifact"] = json!({"artifactId": "a-1", "parts": parts});
-                update["append"] = json!(told > 0);
+                update["append"] = json!(sent_bytes > 0);
                 return Some(json!({"artifactUpdate": update}));
             }
             if task.is_over() {

@@ -8,8 +8,8 @@ use crate::run::Cli;
 
 /// Starts a detached call, and returns its id.
 async fn detached(cli: &Cli, agent: &str, words: &str) -> String {
-    let called = cli.run(&["call", agent, words, "--detach"]).await.ok();
-    called.out.trim().to_owned()
+    let output = cli.run(&["call", agent, words, "--detach"]).await.ok();
+    output.out.trim().to_owned()
 }
 
 #[tokio::test]
@@ -116,12 +116,12 @@ async fn two_agents_that_call_each_other_for_ever_are_cut_off() {
     let cli = Cli::new(&hub);
     let _amy = bring(&cli, "amy", &["claude"]).await;
     let _bob = bring(&cli, "bob", &["claude"]).await;
-    let called = cli.run(&["call", "amy", "circle bob amy"]).await.ok();
+    let output = cli.run(&["call", "amy", "circle bob amy"]).await.ok();
     let begin = "bob says amy says bob says refused: loop: agent amy occurs 2 times";
-    assert!(called.out.starts_with(begin), "{called:?}");
+    assert!(output.out.starts_with(begin), "{output:?}");
     assert!(
-        called.out.contains("answer with what you have"),
-        "{called:?}"
+        output.out.contains("answer with what you have"),
+        "{output:?}"
     );
     let agents: Vec<_> = begun_by_agents(&hub).await;
     let agents: Vec<_> = agents.iter().map(|task| &task["agent"]).collect();

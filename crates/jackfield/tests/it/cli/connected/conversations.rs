@@ -15,11 +15,12 @@ async fn bring_acp(cli: &Cli, id: &str) -> Running {
 }
 
 /// Counts the agent's requests with this method.
-fn told(cli: &Cli, id: &str, method: &str) -> usize {
+fn count_requests(cli: &Cli, id: &str, method: &str) -> usize {
     let log = std::fs::read_to_string(cli.home().join(id)).expect("it was told something");
     let lines = log.lines().map(serde_json::from_str::<Value>);
-    let told = lines.filter(|line| line.as_ref().is_ok_and(|line| line["method"] == method));
-    told.count()
+    let count_requests =
+        lines.filter(|line| line.as_ref().is_ok_and(|line| line["method"] == method));
+    count_requests.count()
 }
 
 /// Sends a message to `amy` in a session; returns the call and its events.
@@ -53,8 +54,8 @@ async fn every_turn_of_a_conversation_is_the_parent_of_its_own_calls() {
         says(&mut cas, &request, "yes").await;
         assert_eq!(words(events).await, "cas says yes");
     }
-    assert_eq!(told(&cli, "amy", "session/new"), 1);
-    assert_eq!(told(&cli, "amy", "session/prompt"), 2);
+    assert_eq!(count_requests(&cli, "amy", "session/new"), 1);
+    assert_eq!(count_requests(&cli, "amy", "session/prompt"), 2);
 }
 
 #[tokio::test]
@@ -94,14 +95,14 @@ async fn a_circle_that_begins_in_a_later_turn_is_cut_too() {
         words(turn(&hub, session, "hello").await.1).await;
     }
     let begin = "bob says amy says bob says refused: loop: agent amy occurs 2 times";
-    let said = words(turn(&hub, "s-1", "circle bob amy").await.1).await;
-    assert!(said.starts_with(begin), "{said}");
+    let answer = words(turn(&hub, "s-1", "circle bob amy").await.1).await;
+    assert!(answer.starts_with(begin), "{answer}");
     assert_eq!(begun_by_agents(&hub).await.len(), 3);
     // Also while the agent works for another session.
     let (_, other) = turn(&hub, "s-2", "call cas hello").await;
     let request = cas.expect_message("hello").await;
-    let said = words(turn(&hub, "s-1", "circle bob amy").await.1).await;
-    assert!(said.starts_with(begin), "{said}");
+    let answer = words(turn(&hub, "s-1", "circle bob amy").await.1).await;
+    assert!(answer.starts_with(begin), "{answer}");
     assert_eq!(begun_by_agents(&hub).await.len(), 3 + 1 + 3);
     says(&mut cas, &request, "yes").await;
     assert_eq!(words(other).await, "cas says yes");

@@ -77,14 +77,14 @@ async fn the_printed_line_connects_an_agent_once() {
         amy.running().line().await.as_deref(),
         Some("connected as amy")
     );
-    let said = cli.run(&["call", "amy", "hello"]).await.ok().out;
-    assert_eq!(said.trim(), "you said hello");
+    let answer = cli.run(&["call", "amy", "hello"]).await.ok().out;
+    assert_eq!(answer.trim(), "you said hello");
     let again = Shell::start(&elsewhere, &line).end().await;
-    again.code(4).says("jackfield invite");
+    again.code(4).stderr_has("jackfield invite");
     // A failed attempt doesn't disturb the connected agent.
     cli.run(&["call", "amy", "hello"]).await.ok();
     amy.interrupt();
-    amy.end().await.says("disconnecting");
+    amy.end().await.stderr_has("disconnecting");
 }
 
 #[tokio::test]
@@ -114,8 +114,8 @@ async fn an_invited_agent_calls_others_of_its_owner() {
         let request = cas.expect_message("hello").await;
         says(&mut cas, &request, "good day").await;
     };
-    let (called, ()) = tokio::join!(call, answers);
-    assert_eq!(called.ok().out.trim(), "cas says good day");
+    let (output, ()) = tokio::join!(call, answers);
+    assert_eq!(output.ok().out.trim(), "cas says good day");
 }
 
 #[tokio::test]

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::{
-    elsewhere,
-    page::{Shown, words},
-    scene::Scene,
+    environment::PageEnvironment,
+    excluded,
+    page::{PageCommand, words},
 };
 use crate::run::Run;
 
@@ -20,34 +20,43 @@ const HELLO: &str = "hello from the docs";
 const SIDECAR: &str = "the sidecar";
 
 /// Runs a command line.
-pub(super) async fn play(scene: &mut Scene, shown: &Shown) {
-    let words = words(&shown.command).expect("a whole command");
+pub(super) async fn run_command(environment: &mut PageEnvironment, page_command: &PageCommand) {
+    let words = words(&page_command.command).expect("a whole command");
     let begin = words.iter().position(|word| !is_setting(word));
     let words = &words[begin.expect("a program")..];
     let plain: Vec<&str> = words.iter().map(String::as_str).collect();
     match plain[..] {
         ["jackfield", ref rest @ ..] => {
-            jackfield(scene, shown, &scene.here(&shown.command), rest).await
+            jackfield(
+                environment,
+                page_command,
+                &environment.adapt(&page_command.command),
+                rest,
+            )
+            .await
         }
         // The program itself, built from source.
         ["cargo", "run", "--", ref rest @ ..]
         | ["cargo", "run", "--release", "--", ref rest @ ..] => {
-            let (_, args) = shown.command.split_once(" -- ").expect("it was there");
+            let (_, args) = page_command
+                .command
+                .split_once(" -- ")
+                .expect("it was there");
             jackfield(
-                scene,
-                shown,
-                &scene.here(&format!("jackfield {args}")),
+                environment,
+                page_command,
+                &environment.adapt(&format!("jackfield {args}")),
                 rest,
             )
             .await;
         }
-        ["curl", ref rest @ ..] => curl(scene, shown, rest).await,
+        ["curl", ref rest @ ..] => curl(environment, page_command, rest).await,
         ["claude", "mcp", "add", ..] => {
-            elsewhere::check(&shown.place, words);
-            mcp_server(scene, shown, &plain).await;
+            excluded::check(&page_command.location, words);
+            mcp_server(environment, page_command, &plain).await;
         }
-        ["python3" | "node", ..] => snippet(scene, shown).await,
-        _ => elsewhere::check(&shown.place, words),
+        ["python3" | "node", ..] => snippet(environment, page_command).await,
+        _ => excluded::check(&page_command.location, words),
     }
 }
 
@@ -57,54 +66,78 @@ fn is_setting(word: &str) -> bool {
     name.is_some_and(|name| name.chars().all(|c| c.is_ascii_uppercase() || c == '_'))
 }
 
-async fn jackfield(scene: &mut Scene, shown: &Shown, line: &str, args: &[&str]) {
+async fn jackfield(
+    environment: &mut PageEnvironment,
+    page_command: &PageCommand,
+    line: &str,
+    args: &[&str],
+) {
     match args {
-        ["serve", ..] => serve(scene, shown, line).await,
-        ["demo", ..] => demo(scene, shown, line).await,
-        ["watch", rest @ ..] => watch(scene, shown, line, rest).await,
-        ["connect", ..] => connect(scene, shown, line).await,
-        ["p2p", "sidecar", ..] => sidecar(scene, shown, line).await,
-        ["mcp", ..] => speaks_mcp(scene, &shown.place, line).await,
+        ["serve", ..] => serve(environment, page_command, line).await,
+        ["demo", ..] => demo(environment, page_command, line).await,
+        ["watch", rest @ ..] => watch(environment, page_command, line, rest).await,
+        ["connect", ..] => connect(environment, page_command, line).await,
+        ["p2p", "sidecar", ..] => sidecar(environment, page_command, line).await,
+        ["mcp", ..] => speaks_mcp(environment, &page_command.location, line).await,
         _ => {
-            let run = scene.run(line).await;
-            assert_eq!(run.code, 0, "{}: `{line}`: {run:?}", shown.place);
-            says(scene, shown, args, &run);
+            let run = environment.run(line).await;
+            assert_eq!(run.code, 0, "{}: `{line}`: {run:?}", page_command.location);
+            check_output(environment, page_command, args, &run);
         }
     }
 }
 
 /// Checks the output of a command that has ended.
-fn says(scene: &mut Scene, shown: &Shown, args: &[&str], run: &Run) {
+fn check_output(
+    environment: &mut PageEnvironment,
+    page_command: &PageCommand,
+    args: &[&str],
+    run: &Run,
+) {
     let all = format!("{}{}", run.out, run.err);
-    for text in said_by(scene, shown, args) {
+    for text in expected_output(environment, page_command, args) {
         assert!(
             all.contains(&text),
             "{}: no {text:?} in {run:?}",
-            shown.place
+            page_command.location
         );
     }
     let mut lines = run.out.lines();
-    for expected in &shown.prints {
-        let is_there = lines.any(|line| scene.is_shown(expected, line));
-        assert!(is_there, "{}: no {expected:?} in {run:?}", shown.place);
+    for expected in &page_command.prints {
+        let is_there = lines.any(|line| environment.is_shown(expected, line));
+        assert!(
+            is_there,
+            "{}: no {expected:?} in {run:?}",
+            page_command.location
+        );
     }
-    assert!(!all.trim().is_empty(), "{}: it says nothing", shown.place);
+    assert!(
+        !all.trim().is_empty(),
+        "{}: it says nothing",
+        page_command.location
+    );
 }
 
 /// Expected output of a command, adapted to the environment; any output at all is checked separately.
-fn said_by(scene: &Scene, shown: &Shown, args: &[&str]) -> Vec<String> {
-    let here = |texts: &[&str]| texts.iter().map(|text| scene.here(text)).collect();
+fn expected_output(
+    environment: &PageEnvironment,
+    page_command: &PageCommand,
+    args: &[&str],
+) -> Vec<String> {
+    let here = |texts: &[&str]| texts.iter().map(|text| environment.adapt(text)).collect();
     let names: Vec<&str> = args[1..]
         .iter()
         .copied()
         .filter(|word| !word.starts_with('-'))
         .collect();
     match (args[0], &names[..]) {
-        ("ls", _) if scene.is_own() => here(scene.agents),
+        ("ls", _) if environment.is_own() => here(environment.agents),
         // Echo agents repeat the message; the demo's agents answer freely. An answer shown on the
         // page is expected as shown.
         ("call", [_, text, ..])
-            if scene.is_own() && shown.prints.is_empty() && !args.contains(&"--detach") =>
+            if environment.is_own()
+                && page_command.prints.is_empty()
+                && !args.contains(&"--detach") =>
         {
             here(&[text])
         }
@@ -126,62 +159,75 @@ fn said_by(scene: &Scene, shown: &Shown, args: &[&str]) -> Vec<String> {
         ("--version", _) => here(&[env!("CARGO_PKG_VERSION")]),
         _ => panic!(
             "{}: no test knows what `jackfield {}` must say",
-            shown.place,
+            page_command.location,
             args.join(" ")
         ),
     }
 }
 
-async fn serve(scene: &mut Scene, shown: &Shown, line: &str) {
-    let mut hub = scene.start_hub(line);
+async fn serve(environment: &mut PageEnvironment, page_command: &PageCommand, line: &str) {
+    let mut hub = environment.start_hub(line);
     hub.until_line("jackfield listens on http").await;
-    scene.until_shown(&mut hub, shown).await;
+    environment.until_shown(&mut hub, page_command).await;
     hub.signal(Signal::TERM);
     hub.end().await.ok();
     // A page with its own hub no longer needs the demo.
-    scene.go_to(None);
+    environment.switch_hub(None);
 }
 
 /// Starts the demo, and sends the following commands to the demo's hub, which can't use the default
 /// port in tests.
-async fn demo(scene: &mut Scene, shown: &Shown, line: &str) {
-    let mut demo = scene.start(&format!("{line} --port 0"));
-    let mut said: Vec<String> = Vec::new();
-    while !said.last().is_some_and(|line| line.starts_with("ready")) {
+async fn demo(environment: &mut PageEnvironment, page_command: &PageCommand, line: &str) {
+    let mut demo = environment.start(&format!("{line} --port 0"));
+    let mut output: Vec<String> = Vec::new();
+    while !output.last().is_some_and(|line| line.starts_with("ready")) {
         let line = demo.line().await;
-        said.push(line.unwrap_or_else(|| panic!("{}: it ended: {said:?}", shown.place)));
+        output.push(
+            line.unwrap_or_else(|| panic!("{}: it ended: {output:?}", page_command.location)),
+        );
     }
-    let url = said[0]
+    let url = output[0]
         .split_whitespace()
         .find(|word| word.starts_with("http://"));
     let url = url
-        .unwrap_or_else(|| panic!("{}: {said:?}", shown.place))
+        .unwrap_or_else(|| panic!("{}: {output:?}", page_command.location))
         .to_owned();
-    scene.go_to(Some(&url));
+    environment.switch_hub(Some(&url));
     // Only a hub at a non-default address must be named.
-    let mut said = said
+    let mut output = output
         .iter()
         .map(|line| line.replace(&format!(" --hub {url}"), ""));
-    for expected in &shown.prints {
-        let is_there = said.any(|line| scene.is_shown(expected, &line));
-        assert!(is_there, "{}: it does not print {expected:?}", shown.place);
+    for expected in &page_command.prints {
+        let is_there = output.any(|line| environment.is_shown(expected, &line));
+        assert!(
+            is_there,
+            "{}: it does not print {expected:?}",
+            page_command.location
+        );
     }
-    scene.stay(&shown.place, demo);
+    environment.keep(&page_command.location, demo);
 }
 
-async fn watch(scene: &mut Scene, shown: &Shown, line: &str, args: &[&str]) {
-    let mut watch = scene.start(line);
+async fn watch(
+    environment: &mut PageEnvironment,
+    page_command: &PageCommand,
+    line: &str,
+    args: &[&str],
+) {
+    let mut watch = environment.start(line);
     watch.until_it_says("watching").await;
-    let who = match args {
+    let watched = match args {
         [name, ..] if !name.starts_with('-') => (*name).to_owned(),
-        _ => somebody(scene).await,
+        _ => online_agent(environment).await,
     };
-    let call = scene.run(&format!("jackfield call {who} '{HELLO}'")).await;
-    assert_eq!(call.code, 0, "{}: {call:?}", shown.place);
+    let call = environment
+        .run(&format!("jackfield call {watched} '{HELLO}'"))
+        .await;
+    assert_eq!(call.code, 0, "{}: {call:?}", page_command.location);
     loop {
         let line = watch.line().await;
-        let line = line.unwrap_or_else(|| panic!("{}: it does not go on", shown.place));
-        if line.contains(HELLO) || !scene.is_own() {
+        let line = line.unwrap_or_else(|| panic!("{}: it does not go on", page_command.location));
+        if line.contains(HELLO) || !environment.is_own() {
             break;
         }
     }
@@ -190,8 +236,8 @@ async fn watch(scene: &mut Scene, shown: &Shown, line: &str, args: &[&str]) {
 }
 
 /// The id of an agent that is online.
-async fn somebody(scene: &Scene) -> String {
-    let listed = scene.run("jackfield ls --json").await.ok().json();
+async fn online_agent(environment: &PageEnvironment) -> String {
+    let listed = environment.run("jackfield ls --json").await.ok().json();
     let agents = listed["agents"].as_array().into_iter().flatten();
     let mut there = agents.filter(|agent| agent["state"] == "online");
     let id = there.next().and_then(|agent| agent["id"].as_str());
@@ -199,53 +245,59 @@ async fn somebody(scene: &Scene) -> String {
 }
 
 /// Connects an agent, and keeps it for the following commands.
-async fn connect(scene: &mut Scene, shown: &Shown, line: &str) {
-    let mut agent = scene.start(line);
+async fn connect(environment: &mut PageEnvironment, page_command: &PageCommand, line: &str) {
+    let mut agent = environment.start(line);
     let connected = agent.line().await;
-    let connected = connected.unwrap_or_else(|| panic!("{}: it ended", shown.place));
+    let connected = connected.unwrap_or_else(|| panic!("{}: it ended", page_command.location));
     let id = connected.strip_prefix("connected as ");
-    let id = id.unwrap_or_else(|| panic!("{}: {connected}", shown.place));
-    if let [expected] = &shown.prints[..] {
+    let id = id.unwrap_or_else(|| panic!("{}: {connected}", page_command.location));
+    if let [expected] = &page_command.prints[..] {
         assert!(
-            scene.is_shown(expected, &connected),
+            environment.is_shown(expected, &connected),
             "{}: {connected}",
-            shown.place
+            page_command.location
         );
     }
-    let call = scene.run(&format!("jackfield call {id} '{HELLO}'")).await;
-    assert_eq!(call.code, 0, "{}: {call:?}", shown.place);
-    assert!(!call.out.trim().is_empty(), "{}: {call:?}", shown.place);
+    let call = environment
+        .run(&format!("jackfield call {id} '{HELLO}'"))
+        .await;
+    assert_eq!(call.code, 0, "{}: {call:?}", page_command.location);
+    assert!(
+        !call.out.trim().is_empty(),
+        "{}: {call:?}",
+        page_command.location
+    );
     // A page may show two ways to connect the same agent; the later way replaces the earlier.
-    if let Some(older) = scene.take(&connected) {
-        older.end().await.code(1).says("has taken over");
+    if let Some(older) = environment.take(&connected) {
+        older.end().await.code(1).stderr_has("has taken over");
     }
-    scene.stay(&connected, agent);
+    environment.keep(&connected, agent);
 }
 
-async fn sidecar(scene: &mut Scene, shown: &Shown, line: &str) {
+async fn sidecar(environment: &mut PageEnvironment, page_command: &PageCommand, line: &str) {
     // A page may show two ways to start the sidecar; both are the same peer.
-    if let Some(older) = scene.take(SIDECAR) {
+    if let Some(older) = environment.take(SIDECAR) {
         older.signal(Signal::TERM);
         older.end().await.ok();
     }
-    let mut sidecar = scene.start(line);
-    scene.until_shown(&mut sidecar, shown).await;
+    let mut sidecar = environment.start(line);
+    environment.until_shown(&mut sidecar, page_command).await;
     // Both lines come in any order.
-    let mut told = vec!["the agent weather is ready", "callable as weather@"];
-    while !told.is_empty() {
+    let mut missing_lines = vec!["the agent weather is ready", "callable as weather@"];
+    while !missing_lines.is_empty() {
         let line = sidecar.err_line().await;
-        let line = line.unwrap_or_else(|| panic!("{}: it ended", shown.place));
-        told.retain(|text| !line.contains(text));
+        let line = line.unwrap_or_else(|| panic!("{}: it ended", page_command.location));
+        missing_lines.retain(|text| !line.contains(text));
     }
-    scene.stay(SIDECAR, sidecar);
+    environment.keep(SIDECAR, sidecar);
 }
 
 /// Runs a program from a page. The program is ready when it prints a line, its agent is online, or it has exited
 /// successfully.
-async fn snippet(scene: &mut Scene, shown: &Shown) {
-    let mut watch = scene.start("jackfield watch");
+async fn snippet(environment: &mut PageEnvironment, page_command: &PageCommand) {
+    let mut watch = environment.start("jackfield watch");
     watch.until_it_says("watching").await;
-    let mut program = scene.start(&scene.here(&shown.command));
+    let mut program = environment.start(&environment.adapt(&page_command.command));
     let is_there = async {
         while watch
             .line()
@@ -259,33 +311,38 @@ async fn snippet(scene: &mut Scene, shown: &Shown) {
     };
     if has_ended {
         let run = program.end().await;
-        assert_eq!(run.code, 0, "{}: {run:?}", shown.place);
+        assert_eq!(run.code, 0, "{}: {run:?}", page_command.location);
     } else {
-        scene.leave(program);
+        environment.leave(program);
     }
 }
 
 /// Runs curl: the response must be a success, and an echo agent's response must repeat the message.
-async fn curl(scene: &mut Scene, shown: &Shown, args: &[&str]) {
-    let quiet = shown
-        .command
-        .replacen("curl ", "curl --silent --show-error --fail-with-body ", 1);
-    let line = scene.here(&quiet);
-    let run = scene.run(&line).await;
-    assert_eq!(run.code, 0, "{}: `{line}`: {run:?}", shown.place);
-    assert!(!run.out.trim().is_empty(), "{}: no answer", shown.place);
+async fn curl(environment: &mut PageEnvironment, page_command: &PageCommand, args: &[&str]) {
+    let quiet =
+        page_command
+            .command
+            .replacen("curl ", "curl --silent --show-error --fail-with-body ", 1);
+    let line = environment.adapt(&quiet);
+    let run = environment.run(&line).await;
+    assert_eq!(run.code, 0, "{}: `{line}`: {run:?}", page_command.location);
+    assert!(
+        !run.out.trim().is_empty(),
+        "{}: no answer",
+        page_command.location
+    );
     let data = args
         .iter()
         .position(|word| *word == "-d")
         .and_then(|at| args.get(at + 1));
     if let Some(data) = data {
-        let data: Value =
-            serde_json::from_str(data).unwrap_or_else(|error| panic!("{}: {error}", shown.place));
+        let data: Value = serde_json::from_str(data)
+            .unwrap_or_else(|error| panic!("{}: {error}", page_command.location));
         for words in texts(&data) {
             assert!(
                 run.out.contains(&words),
                 "{}: no {words:?} in {run:?}",
-                shown.place
+                page_command.location
             );
         }
         for end in [
@@ -294,13 +351,17 @@ async fn curl(scene: &mut Scene, shown: &Shown, args: &[&str]) {
             "event: failed",
             "event: error",
         ] {
-            assert!(!run.out.contains(end), "{}: {run:?}", shown.place);
+            assert!(!run.out.contains(end), "{}: {run:?}", page_command.location);
         }
     }
     let mut lines = run.out.lines();
-    for expected in &shown.prints {
-        let is_there = lines.any(|line| scene.is_shown(expected, line));
-        assert!(is_there, "{}: no {expected:?} in {run:?}", shown.place);
+    for expected in &page_command.prints {
+        let is_there = lines.any(|line| environment.is_shown(expected, line));
+        assert!(
+            is_there,
+            "{}: no {expected:?} in {run:?}",
+            page_command.location
+        );
     }
 }
 
@@ -310,10 +371,10 @@ fn texts(data: &Value) -> Vec<String> {
     let mut unseen = vec![data];
     while let Some(value) = unseen.pop() {
         if let Some(object) = value.as_object() {
-            let said = ["text", "content"]
+            let fields = ["text", "content"]
                 .iter()
                 .filter_map(|key| object.get(*key)?.as_str());
-            found.extend(said.map(str::to_owned));
+            found.extend(fields.map(str::to_owned));
         }
         unseen.extend(
             value
@@ -327,12 +388,17 @@ fn texts(data: &Value) -> Vec<String> {
 }
 
 /// Tests the arguments of `claude mcp add`: a URL, or a command after `--`.
-async fn mcp_server(scene: &mut Scene, shown: &Shown, words: &[&str]) {
+async fn mcp_server(environment: &mut PageEnvironment, page_command: &PageCommand, words: &[&str]) {
     if let Some(at) = words.iter().position(|word| *word == "--") {
-        speaks_mcp(scene, &shown.place, &words[at + 1..].join(" ")).await;
+        speaks_mcp(
+            environment,
+            &page_command.location,
+            &words[at + 1..].join(" "),
+        )
+        .await;
         return;
     }
-    let url = scene.here(words.last().expect("a URL"));
+    let url = environment.adapt(words.last().expect("a URL"));
     let answer = async {
         let asked = reqwest::Client::new().post(url).json(&initialize());
         let asked = asked.header("accept", "application/json, text/event-stream");
@@ -345,15 +411,17 @@ async fn mcp_server(scene: &mut Scene, shown: &Shown, words: &[&str]) {
     assert!(
         answer.contains("\"serverInfo\""),
         "{}: {answer}",
-        shown.place
+        page_command.location
     );
 }
 
 /// Starts an MCP server by a command line, and requests its name.
-pub(super) async fn speaks_mcp(scene: &Scene, place: &str, line: &str) {
-    let run = scene.run_on(&format!("{}\n", initialize()), line).await;
+pub(super) async fn speaks_mcp(environment: &PageEnvironment, location: &str, line: &str) {
+    let run = environment
+        .run_on(&format!("{}\n", initialize()), line)
+        .await;
     let is_server = run.code == 0 && run.out.contains("\"serverInfo\"");
-    assert!(is_server, "{place}: `{line}`: {run:?}");
+    assert!(is_server, "{location}: `{line}`: {run:?}");
 }
 
 fn initialize() -> Value {

@@ -14,9 +14,9 @@ use serde_json::Value;
 use tokio::{io::AsyncWriteExt as _, process::Command, time::timeout};
 
 use super::{
-    likeness::is_like,
-    page::{Page, Shown},
-    props::{self, Servers},
+    compare::is_match,
+    page::{Page, PageCommand},
+    prerequisites::{self, Servers},
     snippets,
 };
 use crate::cli::{connect::stand_ins, serve::Served};
@@ -33,7 +33,7 @@ const HUBS: [&str; 4] = [
 const PEER: &str = "12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN";
 
 /// The environment of a page.
-pub(super) struct Scene {
+pub(super) struct PageEnvironment {
     cli: Cli,
     hub: Running,
     hub_url: String,
@@ -43,18 +43,18 @@ pub(super) struct Scene {
     pub(super) agents: &'static [&'static str],
     pub(super) servers: Servers,
     /// Replacements from the page's values to the test's values; the first match counts.
-    swaps: Vec<(String, String)>,
+    replacements: Vec<(String, String)>,
     /// Processes that run until the page ends.
-    staying: Vec<(String, Running)>,
+    kept: Vec<(String, Running)>,
     /// Programs from the pages, which may exit in any way.
     left: Vec<Running>,
 }
 
-impl Scene {
+impl PageEnvironment {
     /// Starts everything.
     pub(super) async fn set(page: &Page, agents: &'static [&'static str]) -> Self {
         let cli = Cli::at("");
-        props::programs(&cli.home().join("bin"));
+        prerequisites::programs(&cli.home().join("bin"));
         if cfg!(feature = "p2p") {
             let config = "[p2p]\nrelay = true\n";
             fs::write(cli.home().join("jackfield.toml"), config).expect("a file");
@@ -64,23 +64,23 @@ impl Scene {
         let process = cli.start_command(serve);
         let Served { process, cli, addr } = Served::of(process, cli).await;
         let hub_url = format!("http://{addr}");
-        let mut scene = Self {
+        let mut environment = Self {
             cli,
             hub: process,
             current: hub_url.clone(),
             hub_url,
             agents,
             servers: Servers::default(),
-            swaps: Vec::new(),
-            staying: Vec::new(),
+            replacements: Vec::new(),
+            kept: Vec::new(),
             left: Vec::new(),
         };
         if snippets::name(page, "8000") {
-            scene.call_it("8000", free_port());
+            environment.call_it("8000", free_port());
         }
-        snippets::write(page, scene.home(), |text| scene.here(text));
+        snippets::write(page, environment.home(), |text| environment.adapt(text));
         for agent in agents {
-            scene.servers.echo(&scene.hub_url, agent).await;
+            environment.servers.echo(&environment.hub_url, agent).await;
         }
         let commands = page.commands();
         let names = |text: &str| commands.iter().any(|shown| shown.command.contains(text));
@@ -91,33 +91,33 @@ impl Scene {
             ("http://gpu:8000/v1", "/v1"),
         ] {
             if names(name) {
-                let url = scene.servers.model(path).await;
-                scene.call_it(name, url);
+                let url = environment.servers.model(path).await;
+                environment.call_it(name, url);
             }
         }
         if names("http://localhost:8000") && !snippets::name(page, "8000") {
-            let url = scene.servers.weather().await;
-            scene.call_it("http://localhost:8000", url);
+            let url = environment.servers.weather().await;
+            environment.call_it("http://localhost:8000", url);
         }
         if names(" weather ") && !names("p2p sidecar") {
-            scene.weather_is_a_peer().await;
+            environment.start_weather_peer().await;
         }
         if names(PEER) {
-            scene.peers_are_there().await;
+            environment.start_peers().await;
         }
-        scene
+        environment
     }
 
     /// Starts a weather agent and registers it for peers.
-    async fn weather_is_a_peer(&mut self) {
+    async fn start_weather_peer(&mut self) {
         let url = self.servers.weather().await;
         let mut sidecar = self.start(&format!("jackfield p2p sidecar --agent-url {url}"));
         sidecar.until_it_says("callable as").await;
-        self.stay("the weather's sidecar", sidecar);
+        self.keep("the weather's sidecar", sidecar);
     }
 
     /// Starts a second hub, with the environment's own hub as the relay.
-    async fn peers_are_there(&mut self) {
+    async fn start_peers(&mut self) {
         let far = Cli::at("");
         let Served { process, cli, .. } = Served::start(far, &[]).await;
         let address = peer_address(&cli).await;
@@ -128,16 +128,16 @@ impl Scene {
         );
         let own = peer_address(&self.cli).await;
         self.call_it(&format!("/ip4/192.0.2.7/tcp/7412/p2p/{PEER}"), own);
-        self.swaps.push((PEER.to_owned(), far_id));
-        self.stay("another hub", process);
+        self.replacements.push((PEER.to_owned(), far_id));
+        self.keep("another hub", process);
     }
 
-    fn call_it(&mut self, name: &str, here: String) {
-        self.swaps.insert(0, (name.to_owned(), here));
+    fn call_it(&mut self, name: &str, value: String) {
+        self.replacements.insert(0, (name.to_owned(), value));
     }
 
     /// Replaces the page's values in a text.
-    pub(super) fn here(&self, text: &str) -> String {
+    pub(super) fn adapt(&self, text: &str) -> String {
         let hubs = HUBS.map(|name| {
             let url = if name.contains("://") {
                 &self.current
@@ -146,20 +146,20 @@ impl Scene {
             };
             (name.to_owned(), url.to_owned())
         });
-        let swaps = self.swaps.iter().chain(&hubs);
-        swaps.fold(text.to_owned(), |text, (name, here)| {
-            text.replace(name, here)
+        let replacements = self.replacements.iter().chain(&hubs);
+        replacements.fold(text.to_owned(), |text, (name, value)| {
+            text.replace(name, value)
         })
     }
 
     /// Whether a printed line matches the page. Remembers the full form of shortened values (`6d1f…`).
     pub(super) fn is_shown(&mut self, shown: &str, printed: &str) -> bool {
-        if !is_like(&self.here(shown), printed) {
+        if !is_match(&self.adapt(shown), printed) {
             return false;
         }
-        for (word, here) in shown.split_whitespace().zip(printed.split_whitespace()) {
+        for (word, value) in shown.split_whitespace().zip(printed.split_whitespace()) {
             if word.contains('…') {
-                self.call_it(word, here.to_owned());
+                self.call_it(word, value.to_owned());
             }
         }
         true
@@ -217,7 +217,7 @@ impl Scene {
     }
 
     /// Sends the following commands to this hub; `None` selects the environment's own.
-    pub(super) fn go_to(&mut self, hub: Option<&str>) {
+    pub(super) fn switch_hub(&mut self, hub: Option<&str>) {
         self.current = hub.unwrap_or(&self.hub_url).to_owned();
     }
 
@@ -267,8 +267,8 @@ impl Scene {
     }
 
     /// Keeps a process until the page ends.
-    pub(super) fn stay(&mut self, name: &str, running: Running) {
-        self.staying.push((name.to_owned(), running));
+    pub(super) fn keep(&mut self, name: &str, running: Running) {
+        self.kept.push((name.to_owned(), running));
     }
 
     /// Keeps another author's program until the page ends.
@@ -278,17 +278,17 @@ impl Scene {
 
     /// Takes back a kept process by its name.
     pub(super) fn take(&mut self, name: &str) -> Option<Running> {
-        let at = self.staying.iter().position(|(it, _)| it == name)?;
-        Some(self.staying.remove(at).1)
+        let at = self.kept.iter().position(|(it, _)| it == name)?;
+        Some(self.kept.remove(at).1)
     }
 
     /// Waits until a program has printed the lines of the page.
-    pub(super) async fn until_shown(&mut self, running: &mut Running, shown: &Shown) {
+    pub(super) async fn until_shown(&mut self, running: &mut Running, shown: &PageCommand) {
         for expected in &shown.prints {
             loop {
                 let line = running.line().await;
                 let line = line.unwrap_or_else(|| {
-                    panic!("{}: it ended without printing {expected:?}", shown.place)
+                    panic!("{}: it ended without printing {expected:?}", shown.location)
                 });
                 if self.is_shown(expected, &line) {
                     break;
@@ -300,7 +300,7 @@ impl Scene {
     /// Stops everything, newest first. All kept processes must exit successfully.
     pub(super) async fn end(self) {
         drop(self.left);
-        for (name, running) in self.staying.into_iter().rev() {
+        for (name, running) in self.kept.into_iter().rev() {
             running.signal(Signal::INT);
             let run = running.end().await;
             assert_eq!(run.code, 0, "{name}: {run:?}");

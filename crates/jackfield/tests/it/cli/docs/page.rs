@@ -24,9 +24,9 @@ pub(super) struct Fence {
 
 /// A command with its output on the page.
 #[derive(Debug)]
-pub(super) struct Shown {
+pub(super) struct PageCommand {
     /// Page and line, for error messages.
-    pub(super) place: String,
+    pub(super) location: String,
     pub(super) command: String,
     pub(super) prints: Vec<String>,
 }
@@ -98,31 +98,33 @@ impl Page {
     }
 
     /// Commands of the console blocks, in order.
-    pub(super) fn commands(&self) -> Vec<Shown> {
+    pub(super) fn commands(&self) -> Vec<PageCommand> {
         let fences = self.fences_of("console");
-        let shown = fences.iter().map(|fence| self.commands_of(fence));
-        shown.flatten().collect()
+        let page_commands = fences.iter().map(|fence| self.commands_of(fence));
+        page_commands.flatten().collect()
     }
 
-    fn commands_of(&self, fence: &Fence) -> Vec<Shown> {
-        let mut shown: Vec<Shown> = Vec::new();
+    fn commands_of(&self, fence: &Fence) -> Vec<PageCommand> {
+        let mut page_commands: Vec<PageCommand> = Vec::new();
         for (number, line) in (fence.line..).zip(fence.text.lines()) {
-            let place = format!("{}:{number}", self.path);
-            match (line.strip_prefix("$ "), shown.last_mut()) {
+            let location = format!("{}:{number}", self.path);
+            match (line.strip_prefix("$ "), page_commands.last_mut()) {
                 (_, Some(last)) if words(&last.command).is_none() => {
                     last.command.push('\n');
                     last.command += line;
                 }
-                (Some(command), _) => shown.push(Shown {
-                    place,
+                (Some(command), _) => page_commands.push(PageCommand {
+                    location,
                     command: command.to_owned(),
                     prints: Vec::new(),
                 }),
                 (None, Some(last)) => last.prints.push(line.to_owned()),
-                (None, None) => panic!("{place}: a console block begins with `$ ` and a command"),
+                (None, None) => {
+                    panic!("{location}: a console block begins with `$ ` and a command")
+                }
             }
         }
-        shown
+        page_commands
     }
 
     /// Lines outside of blocks, with their numbers.
@@ -207,10 +209,10 @@ mod tests {
     #[test]
     fn commands_are_taken_with_what_they_print_and_over_several_lines() {
         let text = "x\n```console\n$ a b # c\nprinted\n$ d 'e\n f' \\\n  g\n```\n";
-        let shown = Page::of("p.md", text).commands();
-        let (first, second) = (&shown[0], &shown[1]);
+        let page_commands = Page::of("p.md", text).commands();
+        let (first, second) = (&page_commands[0], &page_commands[1]);
         assert_eq!(
-            (first.place.as_str(), &first.prints[0][..]),
+            (first.location.as_str(), &first.prints[0][..]),
             ("p.md:3", "printed")
         );
         assert_eq!(words(&first.command).unwrap(), ["a", "b"]);
